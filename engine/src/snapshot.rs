@@ -1,0 +1,123 @@
+//! The frozen result of compiling: which host answers which path with which bytes.
+//!
+//! A [`Snapshot`] is built once, by the owner that swaps it, and only read after that.
+//! It is made of one [`Mount`] a tenant and place, behind an `Arc`, so that a new snapshot shares everything that did not change with the one before it.
+//!
+//! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+/// Everything that the program answers, at one moment.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Hosts by name: lower case, no port, no trailing dot.
+    pub hosts: HashMap<Box<str>, HostEntry>,
+    /// Files that every known host serves: the theme's and the islands', by their path (`/assets/...`).
+    pub shared: Arc<ResourceTable>,
+    /// What an unknown host gets: status 421, no tenant's page, no name of any.
+    pub unknown_host: Option<Arc<Resource>>,
+}
+
+/// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
+pub type ResourceTable = HashMap<Box<str>, Arc<Resource>>;
+
+/// What one host name stands for.
+#[derive(Debug, Clone)]
+pub enum HostEntry {
+    /// The host serves tenants.
+    Site(Arc<HostRoutes>),
+    /// Every path moves to the same path of another origin (`https://studio.example`), status 308.
+    MovedTo(HeaderValue),
+}
+
+/// The tenants of one host, by the prefix they are mounted at.
+#[derive(Debug, Default)]
+pub struct HostRoutes {
+    /// The tenant at the host's root: it answers what no prefix takes.
+    pub root: Option<Arc<Mount>>,
+    /// Tenants by prefix: `/bluedoor`, `/apps/bluedoor`. Prefixes match whole segments.
+    pub prefixes: HashMap<Box<str>, Arc<Mount>>,
+    /// The number of segments of the longest prefix: no more of a path is looked at.
+    pub longest_prefix: usize,
+}
+
+/// One tenant at one place, with every link in its bodies right for that place.
+#[derive(Debug)]
+pub struct Mount {
+    /// The tenant's id: the only name of it that logs and metrics use.
+    pub tenant: Arc<str>,
+    /// `/bluedoor`, or empty at the root of a host.
+    pub prefix: Box<str>,
+    /// By the path below the prefix (`/terms`; `/` for the mount itself).
+    pub resources: ResourceTable,
+    /// The 404 pages by the part of the site that they speak for: (`/blog`, 'Post not found'), most specific first.
+    /// The last one is the tenant's own 404 page, for the empty path.
+    pub not_found: Vec<(Box<str>, Arc<Resource>)>,
+    /// The page for 405, when a page is asked for with another method than GET and HEAD.
+    pub method_not_allowed: Arc<Resource>,
+}
+
+/// What one path answers.
+#[derive(Debug)]
+pub enum Resource {
+    /// Bytes, in one or more codings.
+    Body(Body),
+    /// Another place: 308 with its `Location`.
+    Redirect(HeaderValue),
+}
+
+/// A body with its codings and headers, for example a page or a stylesheet.
+#[derive(Debug)]
+pub struct Body {
+    /// 200 for a page, 404 or 405 for an error page.
+    pub status: StatusCode,
+    /// Everything but the fields of a [`Variant`]: content type, caching, security. Shared by all the bodies of one kind of a tenant.
+    pub headers: Arc<HeaderMap>,
+    /// Whether a range may be asked for (RFC 9110, section 14): assets only.
+    pub ranges: bool,
+    /// When the source last changed, for `Last-Modified`, where that is known.
+    pub last_modified: Option<HeaderValue>,
+    /// The codings to choose from, best first; the last one is always identity.
+    pub variants: Box<[Variant]>,
+}
+
+/// One coding of a body.
+#[derive(Debug, Clone)]
+pub struct Variant {
+    /// What `Content-Encoding` says.
+    pub coding: Coding,
+    /// The bytes as they go out.
+    pub bytes: Bytes,
+    /// A strong entity tag with its quotes: a hash of `bytes`, so that it is the same on every machine.
+    pub etag: HeaderValue,
+}
+
+/// A content coding (RFC 9110, section 8.4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// `br` (RFC 7932).
+    Brotli,
+    /// `zstd` (RFC 8878).
+    Zstd,
+    /// `gzip` (RFC 1952).
+    Gzip,
+    /// The bytes as they are.
+    Identity,
+}
+
+impl Coding {
+    /// The token in `Content-Encoding` and `Accept-Encoding`.
+    #[must_use]
+    pub const fn token(self) -> &'static str {
+        match self {
+            Self::Brotli => "br",
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+            Self::Identity => "identity",
+        }
+    }
+}
