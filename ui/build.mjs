@@ -1,0 +1,51 @@
+/**
+ * Builds the UI bundle: `node build.mjs [--out DIR] [--dev]`.
+ *
+ * The same island sources become two things: small hashed modules for the browser, and one script that
+ * QuickJS runs in the rowhouse process to render the islands' HTML. The manifest says which file is what.
+ *
+ *   DIR/client/*.js      ES modules, split, named by their content
+ *   DIR/server.js        one classic script; not minified, so that its errors name functions
+ *   DIR/manifest.json    islands with their files, imports and prop schemas
+ *
+ * `--dev` takes React's development build, which reports every hydration mismatch. The same sources give the
+ * same bytes wherever and however often they are built.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bundleClient, bundleServer } from './build/bundle.mjs';
+import { BuildError } from './build/error.mjs';
+import { findIslands, root } from './build/islands.mjs';
+import { manifest } from './build/manifest.mjs';
+
+async function main() {
+  const { out, dev } = options();
+  const mode = dev ? 'development' : 'production';
+  const islands = await findIslands();
+  const [client, server] = await Promise.all([bundleClient(islands, mode), bundleServer(islands, mode)]);
+
+  rmSync(join(out, 'client'), { recursive: true, force: true });
+  mkdirSync(join(out, 'client'), { recursive: true });
+  for (const [name, bytes] of client.files) writeFileSync(join(out, 'client', name), bytes);
+  writeFileSync(join(out, 'server.js'), server);
+  writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(manifest(islands, client, mode), null, 2)}\n`);
+}
+
+function options() {
+  try {
+    const { values } = parseArgs({ options: { out: { type: 'string' }, dev: { type: 'boolean' } } });
+    return { out: resolve(values.out ?? join(root, 'dist')), dev: values.dev ?? false };
+  } catch (error) {
+    throw new BuildError(`${error.message}; usage: node build.mjs [--out DIR] [--dev]`);
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  // esbuild has printed its own errors with their source lines by the time it throws.
+  if (error instanceof BuildError) console.error(`error: ${error.message}`);
+  else if (!error.errors) throw error;
+  process.exitCode = 1;
+}

@@ -1,0 +1,204 @@
+//! Makes the UI bundle when its sources have changed, and a table of its files for `src/embedded.rs`.
+//!
+//! 1. `ROWHOUSE_UI_DIST` names a ready bundle: take that and run nothing.
+//! 2. Otherwise check Node, run `npm ci` if the lock has changed since the last time, then `node build.mjs`.
+//! 3. Write the table: names with `include_bytes!`.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+use std::{env, io};
+
+/// What the bundle is made from. Tests, README and the Rust sources beside them are not.
+const SOURCES: [&str; 8] = [
+    "build",
+    "build.mjs",
+    "islands",
+    "package-lock.json",
+    "package.json",
+    "runtime",
+    "shared",
+    "tsconfig.json",
+];
+
+const OLDEST_NODE: u32 = 20;
+
+/// How many lines of a failed command's output are passed on.
+const LAST_LINES: usize = 20;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            for line in message.lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=ROWHOUSE_UI_DIST");
+    let ui = directory("CARGO_MANIFEST_DIR")?;
+    let out = directory("OUT_DIR")?;
+    let bundle = match env::var_os("ROWHOUSE_UI_DIST") {
+        Some(dir) if !dir.is_empty() => ready(PathBuf::from(dir))?,
+        _ => build(&ui, out.join("dist"))?,
+    };
+    let table = table(&bundle)
+        .map_err(|error| format!("cannot list the UI bundle `{}`: {error}", bundle.display()))?;
+    fs::write(out.join("embedded.rs"), table)
+        .map_err(|error| format!("cannot write `embedded.rs`: {error}"))
+}
+
+fn directory(variable: &str) -> Result<PathBuf, String> {
+    env::var_os(variable)
+        .map(PathBuf::from)
+        .ok_or_else(|| format!("cargo did not set `{variable}`"))
+}
+
+fn ready(dir: PathBuf) -> Result<PathBuf, String> {
+    println!("cargo::rerun-if-changed={}", dir.display());
+    if dir.is_absolute() && dir.join("manifest.json").is_file() {
+        return Ok(dir);
+    }
+    Err(format!(
+        "`ROWHOUSE_UI_DIST` is `{}`, which is not the absolute path of a UI bundle: a folder with a `manifest.json`, \
+         as `node ui/build.mjs --out DIR` makes it",
+        dir.display()
+    ))
+}
+
+fn build(ui: &Path, dist: PathBuf) -> Result<PathBuf, String> {
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    check_node()?;
+    install(ui)?;
+    let output = Command::new("node")
+        .arg("build.mjs")
+        .arg("--out")
+        .arg(&dist)
+        .current_dir(ui)
+        .output()
+        .map_err(|error| format!("cannot run `node build.mjs`: {error}"))?;
+    if output.status.success() {
+        Ok(dist)
+    } else {
+        Err(format!(
+            "the UI bundle does not build; `node build.mjs` in `{}` says:\n{}",
+            ui.display(),
+            tail(&output)
+        ))
+    }
+}
+
+fn check_node() -> Result<(), String> {
+    let advice = format!(
+        "the UI is built with Node {OLDEST_NODE} or newer and its npm: install them, or set `ROWHOUSE_UI_DIST` to a \
+         ready bundle"
+    );
+    let output = Command::new("node")
+        .arg("--version")
+        .output()
+        .map_err(|error| format!("cannot run `node` ({error}); {advice}"))?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let major = version
+        .trim_start_matches('v')
+        .split('.')
+        .next()
+        .and_then(|major| major.parse::<u32>().ok());
+    match major {
+        Some(major) if major >= OLDEST_NODE => Ok(()),
+        _ => Err(format!("`node --version` says `{version}`; {advice}")),
+    }
+}
+
+/// Installs the npm packages, unless the ones there were installed from this very lock.
+fn install(ui: &Path) -> Result<(), String> {
+    let lock = ui.join("package-lock.json");
+    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", lock.display());
+    // Builds into other target directories share `node_modules`: only one may install at a time.
+    let guard = File::open(&lock).map_err(unreadable)?;
+    guard.lock().map_err(unreadable)?;
+
+    let package = fs::read_to_string(ui.join("package.json")).map_err(unreadable)?;
+    let wanted = package + &fs::read_to_string(&lock).map_err(unreadable)?;
+    let stamp = ui.join("node_modules").join(".rowhouse-installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    let output = Command::new(npm)
+        .args([
+            "ci",
+            "--include=dev",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+        ])
+        .current_dir(ui)
+        .output()
+        .map_err(|error| {
+            format!(
+                "cannot run `{npm}` ({error}); install it along with Node {OLDEST_NODE} or newer"
+            )
+        })?;
+    if !output.status.success() {
+        return Err(format!(
+            "`npm ci` failed in `{}`; its last lines:\n{}",
+            ui.display(),
+            tail(&output)
+        ));
+    }
+    fs::write(&stamp, wanted)
+        .map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))
+}
+
+fn tail(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), &output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}
+
+/// Rust source of the bundle's parts, to be included.
+fn table(bundle: &Path) -> Result<String, io::Error> {
+    let mut client: Vec<PathBuf> = fs::read_dir(bundle.join("client"))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, io::Error>>()?;
+    client.sort();
+    let mut table = String::new();
+    let path = |name: &str| bundle.join(name).display().to_string();
+    let _ = writeln!(
+        table,
+        "const MANIFEST: &str = include_str!({:?});",
+        path("manifest.json")
+    );
+    let _ = writeln!(
+        table,
+        "const SERVER_SCRIPT: &str = include_str!({:?});",
+        path("server.js")
+    );
+    let _ = writeln!(table, "const CLIENT: &[(&str, &[u8])] = &[");
+    for file in client {
+        let name = file
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let _ = writeln!(
+            table,
+            "    ({name:?}, include_bytes!({:?})),",
+            file.display().to_string()
+        );
+    }
+    table.push_str("];\n");
+    Ok(table)
+}

@@ -1,0 +1,113 @@
+/** The two esbuild calls: modules for the browser, one script for QuickJS. */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { build } from 'esbuild';
+import { BuildError } from './error.mjs';
+import { root } from './islands.mjs';
+
+/** Entry points that are no islands, by the name they get in the bundle. */
+const runtime = { loader: './runtime/loader.ts', runtime: './runtime/mount.tsx' };
+
+const common = (mode) => ({
+  absWorkingDir: root,
+  bundle: true,
+  write: false,
+  charset: 'utf8',
+  jsx: 'automatic',
+  define: { 'process.env.NODE_ENV': JSON.stringify(mode), DEV: String(mode === 'development') },
+  logLevel: 'warning',
+});
+
+/** The browser's modules: `files` (name to bytes) and esbuild's `outputs`, keyed by file name. */
+export async function bundleClient(islands, mode) {
+  const entries = Object.fromEntries(islands.map((island) => [island.name, island.source]));
+  const { outputFiles, metafile } = await build({
+    ...common(mode),
+    entryPoints: { ...runtime, ...entries },
+    outdir: 'client',
+    entryNames: '[name].[hash]',
+    chunkNames: '[name].[hash]',
+    format: 'esm',
+    splitting: true,
+    platform: 'browser',
+    target: 'es2022',
+    minify: mode === 'production',
+    metafile: true,
+  });
+  const outputs = Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]);
+  refuseSchemas(outputs);
+  return {
+    files: new Map(outputFiles.map((file) => [basename(file.path), file.contents])),
+    outputs: new Map(outputs),
+  };
+}
+
+/** Visitors must not pay for the schema library, so a component may import only types from a `props.ts`. */
+function refuseSchemas(outputs) {
+  for (const [, output] of outputs) {
+    const strays = Object.keys(output.inputs).filter((input) => input.includes('node_modules/typebox/'));
+    if (strays.length > 0) {
+      throw new BuildError(
+        `the schema library reached the browser through \`${output.entryPoint ?? 'a shared module'}\`: import only types from props.ts`,
+      );
+    }
+  }
+}
+
+/** The script for QuickJS, as bytes. Islands that only the browser renders are left out. */
+export async function bundleServer(islands, mode) {
+  const { outputFiles } = await build({
+    ...common(mode),
+    entryPoints: ['./runtime/server.ts'],
+    outfile: 'server.js',
+    format: 'iife',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['browser'],
+    target: 'es2020',
+    plugins: [
+      serverModules(
+        islands.filter((island) => island.server),
+        mode,
+      ),
+    ],
+  });
+  return outputFiles[0].contents;
+}
+
+/** Resolves the two names that `runtime/server.ts` imports and that no package offers. */
+function serverModules(islands, mode) {
+  return {
+    name: 'server-modules',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^#react-server$/ }, () => ({ path: legacyServer(mode) }));
+      onResolve({ filter: /^#islands$/ }, () => ({ path: 'islands', namespace: 'generated' }));
+      onLoad({ filter: /.*/, namespace: 'generated' }, () => ({
+        contents: islands
+          .map(({ name, source }) => `export { default as ${name} } from '${source}';`)
+          .join('\n'),
+        resolveDir: root,
+      }));
+    },
+  };
+}
+
+/**
+ * React's string renderer. This build alone needs nothing that QuickJS lacks; react-dom ships it without listing
+ * it among its public entries, hence the exact version in package.json and the check here.
+ */
+function legacyServer(mode) {
+  const reactDom = dirname(createRequire(import.meta.url).resolve('react-dom/package.json'));
+  const file = join(reactDom, 'cjs', `react-dom-server-legacy.browser.${mode}.js`);
+  if (!existsSync(file)) {
+    throw new BuildError(
+      `react-dom ${reactDomVersion()} has no \`cjs/${basename(file)}\`: pin react and react-dom to a version that has it`,
+    );
+  }
+  return file;
+}
+
+function reactDomVersion() {
+  return createRequire(import.meta.url)('react-dom/package.json').version;
+}

@@ -1,0 +1,35 @@
+/** What the engine reads to know the bundle: made from the islands' contracts and esbuild's account of its outputs. */
+import { createRequire } from 'node:module';
+
+/** The manifest, a plain object with its keys in one fixed order. */
+export function manifest(islands, { outputs }, mode) {
+  const find = (source) => {
+    const path = source.replace('./', '');
+    const [file] = [...outputs].find(([, output]) => output.entryPoint === path);
+    return { file, imports: staticImports(file, outputs) };
+  };
+  return {
+    react: createRequire(import.meta.url)('react/package.json').version,
+    mode,
+    loader: find('./runtime/loader.ts').file,
+    runtime: find('./runtime/mount.tsx'),
+    islands: Object.fromEntries(
+      islands.map(({ name, source, server, schema }) => [name, { ...find(source), server, props: schema }]),
+    ),
+  };
+}
+
+/** Everything that the browser fetches before it runs `file`: what to preload along with it. */
+function staticImports(file, outputs) {
+  const seen = new Set();
+  const visit = (name) => {
+    for (const { path, kind } of outputs.get(name).imports) {
+      const next = path.split('/').pop();
+      if (kind !== 'import-statement' || seen.has(next)) continue;
+      seen.add(next);
+      visit(next);
+    }
+  };
+  visit(file);
+  return [...seen].sort();
+}

@@ -1,0 +1,82 @@
+/**
+ * The site header: logo, navigation, and below 768 px a button that opens the navigation as a panel.
+ *
+ * The links are always in the markup. The theme folds them away on small screens only where scripts run
+ * (`@media (scripting: enabled)`), which holds from the first paint on, so that hydration moves nothing.
+ */
+import { useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
+import type { Props } from './props.ts';
+import { isScrolled, onScroll } from './scroll.ts';
+
+export default function Header({ home, name, mark, links, menuLabel, closeLabel }: Props) {
+  const scrolled = useSyncExternalStore(onScroll, isScrolled, () => false);
+  const [open, setOpen] = useState(false);
+  const header = useRef<HTMLElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const menu = useId();
+
+  useEffect(() => {
+    if (!open) return;
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape') return;
+      setOpen(false);
+      button.current?.focus();
+    };
+    const closeOutside = (event: Event) => {
+      if (event.target instanceof Node && !header.current?.contains(event.target)) setOpen(false);
+    };
+    document.addEventListener('keydown', onKeyDown);
+    document.addEventListener('click', closeOutside);
+    // Focus that leaves by the tab key would otherwise go behind the panel.
+    document.addEventListener('focusin', closeOutside);
+    return () => {
+      document.removeEventListener('keydown', onKeyDown);
+      document.removeEventListener('click', closeOutside);
+      document.removeEventListener('focusin', closeOutside);
+    };
+  }, [open]);
+
+  return (
+    <header
+      ref={header}
+      className="site-header"
+      data-scrolled={scrolled}
+      data-menu={open ? 'open' : 'closed'}
+    >
+      <a className="header-logo" href={home}>
+        {mark && (
+          <svg className="header-mark" aria-hidden="true" focusable="false">
+            <use href={mark} />
+          </svg>
+        )}
+        <span className="header-name">{name}</span>
+      </a>
+      <button
+        ref={button}
+        className="header-menu-button"
+        type="button"
+        aria-expanded={open}
+        aria-controls={menu}
+        onClick={() => setOpen(!open)}
+      >
+        {open ? (closeLabel ?? menuLabel) : menuLabel}
+      </button>
+      <nav className="header-nav" id={menu} aria-label={menuLabel}>
+        <ul className="header-links">
+          {links.map(({ label, href, current }) => (
+            <li key={`${label} ${href}`}>
+              <a
+                className="header-link"
+                href={href}
+                aria-current={current ? 'page' : undefined}
+                onClick={() => setOpen(false)}
+              >
+                {label}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+    </header>
+  );
+}

@@ -1,0 +1,45 @@
+/** The error boundary around every island, and the screen that stands in for one that failed. Runs in the browser. */
+import { Component, type ReactNode } from 'react';
+
+interface Props {
+  island: string;
+  /** Called once per failure; the answer says whether to show the screen. */
+  onFail: (cause: unknown) => boolean;
+  children: ReactNode;
+}
+
+interface State {
+  failure?: { cause: unknown };
+  screen: boolean;
+}
+
+export class Boundary extends Component<Props, State> {
+  override state: State = { screen: false };
+
+  static getDerivedStateFromError(cause: unknown): Partial<State> {
+    return { failure: { cause } };
+  }
+
+  override componentDidCatch(cause: unknown) {
+    if (this.props.onFail(cause)) this.setState({ screen: true });
+  }
+
+  override render() {
+    const { failure, screen } = this.state;
+    if (!failure) return this.props.children;
+    return screen ? <ErrorScreen island={this.props.island} cause={failure.cause} /> : null;
+  }
+}
+
+/** The same words as the engine's error page; the cause only in development, as there. */
+function ErrorScreen({ island, cause }: { island: string; cause: unknown }) {
+  return (
+    <section className="island-error" role="alert">
+      <h2 className="island-error-title">Unexpected Application Error!</h2>
+      <p>
+        This part of the page ({island}) stopped working. The rest still works; reload the page to try again.
+      </p>
+      {DEV && <pre>{cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}</pre>}
+    </section>
+  );
+}

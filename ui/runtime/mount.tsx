@@ -1,0 +1,69 @@
+/**
+ * Mounts one island into its element, with React. Runs in the browser, when the first island of a page asks.
+ *
+ * An island that fails harms itself only. While it hydrates, the markup from the server is as good as ever and
+ * comes back; later, or where there was none, the error screen takes the island's place.
+ */
+import { type FunctionComponent, type ReactNode, useLayoutEffect } from 'react';
+import { createRoot, hydrateRoot, type RootOptions } from 'react-dom/client';
+import { Boundary } from './boundary.tsx';
+import type { Fail } from './loader.ts';
+
+/** Brings `element` to life; the function it returns unmounts the component and empties the element. */
+export function mount(
+  element: HTMLElement,
+  Component: FunctionComponent<object>,
+  props: object,
+  fail: Fail,
+): () => void {
+  const served = [...element.childNodes];
+  const hydrating = served.length > 0;
+  const name = element.getAttribute('name') ?? '';
+  let mounted = false;
+
+  const onMount = () => {
+    mounted = true;
+    element.dataset.state = 'ready';
+  };
+
+  /** Whether the error screen is to be shown. */
+  const onFail = (cause: unknown): boolean => {
+    const untouched = hydrating && !mounted;
+    const proceed = fail(element, mounted ? 'running' : hydrating ? 'hydrating' : 'rendering', cause);
+    if (!untouched) return proceed;
+    // React is still committing; before the next frame the nodes that the visitor had are in place again.
+    queueMicrotask(() => {
+      root.unmount();
+      element.replaceChildren(...served);
+    });
+    return false;
+  };
+
+  const options: RootOptions = {
+    identifierPrefix: element.getAttribute('prefix') ?? '',
+    // Reported by the boundary, in one line.
+    onCaughtError: () => {},
+    onRecoverableError: (error) => {
+      if (element.dataset.state !== 'failed') {
+        console.error(`island \`${name}\` did not match its markup and was rendered anew: ${error}`);
+      }
+    },
+  };
+  const island: ReactNode = (
+    <Boundary island={name} onFail={onFail}>
+      <Mounted onMount={onMount}>
+        <Component {...props} />
+      </Mounted>
+    </Boundary>
+  );
+
+  const root = hydrating ? hydrateRoot(element, island, options) : createRoot(element, options);
+  if (!hydrating) root.render(island);
+  return () => root.unmount();
+}
+
+/** Tells when the island's first render has reached the page. */
+function Mounted({ onMount, children }: { onMount: () => void; children: ReactNode }) {
+  useLayoutEffect(onMount, [onMount]);
+  return children;
+}

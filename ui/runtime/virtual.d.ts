@@ -1,0 +1,15 @@
+/** Names that the build provides: see build/bundle.mjs. */
+
+/** True in a bundle made with `--dev`. */
+declare const DEV: boolean;
+
+declare module '#react-server' {
+  export { renderToStaticMarkup, renderToString } from 'react-dom/server';
+}
+
+declare module '#islands' {
+  import type { FunctionComponent } from 'react';
+
+  const islands: Record<string, FunctionComponent<object>>;
+  export = islands;
+}

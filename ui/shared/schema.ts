@@ -1,0 +1,28 @@
+/**
+ * How an island's `props.ts` describes its props. Used while building only: a component imports types from
+ * `props.ts`, never values, so that none of this reaches the browser.
+ *
+ * The result is plain JSON Schema of a few words: `type`, `properties`, `required`, `additionalProperties`, `items`,
+ * `enum`, `minLength`, `minimum`, `description`.
+ */
+import { Type } from 'typebox';
+
+/** An object with exactly these properties. */
+export function shape<P extends Type.TProperties>(properties: P) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+/** A property that may be missing or null: templates pass null for what content leaves out. */
+export function optional<T extends Type.TSchema & { type: string }>(schema: T) {
+  return Type.Optional(Type.Unsafe<Type.Static<T> | null>({ ...schema, type: [schema.type, 'null'] }));
+}
+
+/** One of these words. */
+export function oneOf<const W extends string>(...words: W[]) {
+  return { ...Type.Unsafe<W>({ type: 'string', enum: words }), type: 'string' as const };
+}
+
+/** Text that visitors read; it cannot be empty. */
+export function text(description: string) {
+  return Type.String({ minLength: 1, description });
+}

@@ -1,0 +1,296 @@
+//! The bundle as the engine uses it, from this binary or from a folder.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::embedded;
+use crate::manifest::Manifest;
+
+type Client = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
+
+/// A bundle before it has been checked.
+pub(crate) struct Parts {
+    pub(crate) manifest: Cow<'static, str>,
+    pub(crate) server_script: Cow<'static, str>,
+    pub(crate) client: Client,
+}
+
+/// The islands, ready to be rendered and served.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    manifest: Manifest,
+    server_script: Cow<'static, str>,
+    client: Client,
+    id: String,
+}
+
+/// Why a bundle cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// A part of the bundle's folder is missing or unreadable.
+    #[error("cannot read `{}` of the UI bundle, which `node ui/build.mjs --out DIR` makes: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// `manifest.json` is not what this version of the program understands.
+    #[error(
+        "`manifest.json` of the UI bundle does not fit this program, build the bundle again: {0}"
+    )]
+    Manifest(#[from] serde_json::Error),
+    /// The manifest names a file that is not there.
+    #[error(
+        "the UI bundle has no `client/{file}`, which its manifest names for `{user}`: build the bundle again"
+    )]
+    Missing {
+        /// Name of the file.
+        file: String,
+        /// The island or part that needs it.
+        user: String,
+    },
+}
+
+impl Bundle {
+    /// The bundle that was built with this program. No copy is made of its files.
+    ///
+    /// # Errors
+    /// If the bundle is not whole, which a build from `ROWHOUSE_UI_DIST` may bring about.
+    pub fn embedded() -> Result<Bundle, BundleError> {
+        Bundle::new(embedded::parts())
+    }
+
+    /// A bundle on disk, as `node ui/build.mjs --out DIR` makes it.
+    ///
+    /// # Errors
+    /// If a part is missing, unreadable or not understood.
+    pub fn from_dir(dir: &Path) -> Result<Bundle, BundleError> {
+        let mut client = Client::new();
+        let folder = dir.join("client");
+        for entry in fs::read_dir(&folder).map_err(read_error(&folder))? {
+            let path = entry.map_err(read_error(&folder))?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                continue;
+            };
+            client.insert(
+                Cow::Owned(name.to_owned()),
+                Cow::Owned(fs::read(&path).map_err(read_error(&path))?),
+            );
+        }
+        let text = |name: &str| {
+            let path = dir.join(name);
+            fs::read_to_string(&path)
+                .map(Cow::Owned)
+                .map_err(read_error(&path))
+        };
+        Bundle::new(Parts {
+            manifest: text("manifest.json")?,
+            server_script: text("server.js")?,
+            client,
+        })
+    }
+
+    fn new(parts: Parts) -> Result<Bundle, BundleError> {
+        let id = id(&parts);
+        let manifest: Manifest = serde_json::from_str(&parts.manifest)?;
+        for (user, file) in manifest.named_files() {
+            if !parts.client.contains_key(file) {
+                return Err(BundleError::Missing {
+                    file: file.to_owned(),
+                    user: user.to_owned(),
+                });
+            }
+        }
+        Ok(Bundle {
+            manifest,
+            server_script: parts.server_script,
+            client: parts.client,
+            id,
+        })
+    }
+
+    /// What the bundle holds.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The files for the browser, name and content, sorted by name. A name never stands for two contents.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.client
+            .iter()
+            .map(|(name, bytes)| (name.as_ref(), bytes.as_ref()))
+    }
+
+    /// The script that sets the globals `render(name, propsJson, prefix)` and `renderStatic(name, propsJson)`, each
+    /// of which returns HTML or throws.
+    pub fn server_script(&self) -> &str {
+        &self.server_script
+    }
+
+    /// SHA-256 over every part, in hexadecimal: equal bundles have equal ids.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+fn read_error(path: &Path) -> impl Fn(io::Error) -> BundleError {
+    move |source| BundleError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn id(parts: &Parts) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        // The length keeps neighbours apart: `a`, `bc` is not `ab`, `c`.
+        hash.update(bytes.len().to_le_bytes());
+        hash.update(bytes);
+    };
+    add(parts.manifest.as_bytes());
+    add(parts.server_script.as_bytes());
+    for (name, bytes) in &parts.client {
+        add(name.as_bytes());
+        add(bytes);
+    }
+    hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = r#"{
+        "react": "19.3.1",
+        "mode": "production",
+        "loader": "loader.A.js",
+        "runtime": {"file": "runtime.B.js", "imports": []},
+        "islands": {}
+    }"#;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("client")).unwrap();
+        for (name, text) in files {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        dir
+    }
+
+    fn refusal(files: &[(&str, &str)]) -> String {
+        let dir = folder(files);
+        let message = Bundle::from_dir(dir.path()).unwrap_err().to_string();
+        message.replace(&dir.path().display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn a_folder_is_read_whole() {
+        let dir = folder(&[
+            ("manifest.json", MANIFEST),
+            ("server.js", "globalThis.render = 1"),
+            ("client/runtime.B.js", "2"),
+            ("client/loader.A.js", "1"),
+        ]);
+        let bundle = Bundle::from_dir(dir.path()).unwrap();
+        let files: Vec<_> = bundle.files().collect();
+        assert_eq!(
+            files,
+            [
+                ("loader.A.js", b"1".as_slice()),
+                ("runtime.B.js", b"2".as_slice())
+            ]
+        );
+        assert_eq!(bundle.server_script(), "globalThis.render = 1");
+        assert_eq!(bundle.manifest().loader, "loader.A.js");
+    }
+
+    #[test]
+    fn the_id_follows_every_part() {
+        let files = [
+            ("manifest.json", MANIFEST),
+            ("server.js", ""),
+            ("client/loader.A.js", "1"),
+            ("client/runtime.B.js", "2"),
+        ];
+        let id = |files: &[(&str, &str)]| {
+            Bundle::from_dir(folder(files).path())
+                .unwrap()
+                .id()
+                .to_owned()
+        };
+        let before = id(&files);
+        assert_eq!(before.len(), 64);
+        assert_eq!(before, id(&files));
+        for changed in 0..files.len() {
+            let mut files = files;
+            let text = format!("{} ", files[changed].1);
+            files[changed].1 = &text;
+            assert_ne!(before, id(&files), "{}", files[changed].0);
+        }
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let message = Bundle::from_dir(Path::new("/nowhere/dist"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.starts_with(
+                "cannot read `/nowhere/dist/client` of the UI bundle, which `node ui/build.mjs"
+            ),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_missing_script_is_named() {
+        let message = refusal(&[("manifest.json", MANIFEST)]);
+        assert!(
+            message.starts_with("cannot read `DIR/server.js` of the UI bundle"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_manifest_that_is_not_understood_is_refused() {
+        let message = refusal(&[("manifest.json", "[]"), ("server.js", "")]);
+        assert!(
+            message.starts_with("`manifest.json` of the UI bundle does not fit this program"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_only_the_manifest_knows_is_missed() {
+        let message = refusal(&[
+            ("manifest.json", MANIFEST),
+            ("server.js", ""),
+            ("client/loader.A.js", "1"),
+        ]);
+        assert_eq!(
+            message,
+            "the UI bundle has no `client/runtime.B.js`, which its manifest names for `runtime`: build the bundle again"
+        );
+    }
+
+    #[test]
+    fn the_embedded_bundle_is_whole() {
+        let bundle = Bundle::embedded().unwrap();
+        assert!(bundle.manifest().islands.contains_key("Header"));
+        assert!(bundle.server_script().contains("globalThis.render"));
+        assert!(
+            bundle
+                .files()
+                .all(|(name, bytes)| name.ends_with(".js") && !bytes.is_empty())
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! The bundle that was built along with this crate; the table is written by `build.rs`.
+
+use std::borrow::Cow;
+
+use crate::bundle::Parts;
+
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+pub(crate) fn parts() -> Parts {
+    Parts {
+        manifest: Cow::Borrowed(MANIFEST),
+        server_script: Cow::Borrowed(SERVER_SCRIPT),
+        client: CLIENT
+            .iter()
+            .map(|(name, bytes)| (Cow::Borrowed(*name), Cow::Borrowed(*bytes)))
+            .collect(),
+    }
+}
