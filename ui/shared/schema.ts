@@ -26,3 +26,15 @@ export function oneOf<const W extends string>(...words: W[]) {
 export function text(description: string) {
   return Type.String({ minLength: 1, description });
 }
+
+/** The words of an island that content may replace: every one optional, the ones given here by default. */
+export function words<D extends Record<string, string>>(defaults: D) {
+  const properties = Object.entries(defaults).map(([key, value]) => [
+    key,
+    optional(text(`By default: ${value}`)),
+  ]);
+  return {
+    ...Type.Unsafe<{ [K in keyof D]?: string | null }>(shape(Object.fromEntries(properties))),
+    type: 'object' as const,
+  };
+}

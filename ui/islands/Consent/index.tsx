@@ -1,0 +1,67 @@
+/**
+ * The consent notice: shown until a choice is made, and again when a visitor presses any element of the page that has
+ * the attribute `data-consent-open`.
+ *
+ * It is hidden in the server's markup, since only the browser knows whether a choice was made. It never holds the
+ * focus captive; asked for by a button, it takes the focus and later gives it back.
+ */
+import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { type Choice, choice, choose, onChoice } from './choice.ts';
+import type { Props } from './props.ts';
+
+export default function Consent({ title, text, accept, decline, label }: Props) {
+  const chosen = useSyncExternalStore(onChoice, choice, () => 'unknown' as const);
+  /** The element that asked for the notice; a new object each time it asks. */
+  const [request, setRequest] = useState<{ opener: HTMLElement }>();
+  const section = useRef<HTMLElement>(null);
+  const open = request !== undefined || chosen === undefined;
+
+  useEffect(() => {
+    const onClick = ({ target }: MouseEvent) => {
+      const opener = target instanceof Element && target.closest<HTMLElement>('[data-consent-open]');
+      if (opener) setRequest({ opener });
+    };
+    document.addEventListener('click', onClick);
+    return () => document.removeEventListener('click', onClick);
+  }, []);
+
+  useEffect(() => {
+    if (request) section.current?.focus();
+  }, [request]);
+
+  const close = () => {
+    request?.opener.focus();
+    setRequest(undefined);
+  };
+  const settle = (value: Choice) => {
+    choose(value);
+    close();
+  };
+  const onKeyDown = ({ key }: KeyboardEvent) => {
+    // Without a choice so far the notice stays: it would only come back on the next page.
+    if (key === 'Escape' && chosen) close();
+  };
+
+  return (
+    <section
+      ref={section}
+      className="consent"
+      aria-label={label}
+      data-state={open ? 'open' : 'closed'}
+      hidden={!open}
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+    >
+      <h2 className="consent-title">{title}</h2>
+      <p className="consent-text">{text}</p>
+      <p className="consent-actions">
+        <button className="button" data-style="primary" type="button" onClick={() => settle('accepted')}>
+          {accept}
+        </button>
+        <button className="button" data-style="secondary" type="button" onClick={() => settle('declined')}>
+          {decline}
+        </button>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,45 @@
+/**
+ * A form that is not connected to anything, and says so when its button is pressed. It sends nothing and keeps what
+ * was typed.
+ *
+ * `method="dialog"` makes a form outside a dialog do nothing at all, also where a browser would submit it on Enter and
+ * no script is there to stop it.
+ */
+import { Field } from '../../shared/form/field.tsx';
+import { toast } from '../../shared/toast.ts';
+import { chooseWords } from '../../shared/words.ts';
+import type { Props } from './props.ts';
+import { defaults } from './words.ts';
+
+export default function ContactForm({ name, fields, submit, notice, labels }: Props) {
+  const words = chooseWords(defaults, labels);
+  const { title, text, action } = notice;
+
+  const say = () => {
+    toast({
+      title,
+      description: text ?? undefined,
+      action: action
+        ? { label: action.label, href: action.href, altText: action.altText ?? action.label }
+        : undefined,
+    });
+  };
+
+  return (
+    <form className="contact-form" name={name ?? undefined} method="dialog">
+      {fields.map((field) => (
+        <Field key={field.name} field={field} requiredMark={words.requiredMark} />
+      ))}
+      <noscript>
+        <p className="form-note">
+          {title}. {text} {action && <a href={action.href}>{action.label}</a>}
+        </p>
+      </noscript>
+      <p className="form-actions">
+        <button className="button" data-style="primary" type="button" onClick={say}>
+          {submit}
+        </button>
+      </p>
+    </form>
+  );
+}

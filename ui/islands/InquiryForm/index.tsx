@@ -1,0 +1,61 @@
+/**
+ * The inquiry form. What it collects goes to the visitor's own mail program; no server is called.
+ *
+ * Without scripts it is a `mailto:` form of type `text/plain`, as good as browsers do that. With scripts it writes the
+ * message itself, and shows it in the page as well, for visitors whose browser opens no mail program.
+ */
+import { type SyntheticEvent, useState } from 'react';
+import { useErrors } from '../../shared/form/errors.ts';
+import { Field } from '../../shared/form/field.tsx';
+import { chooseWords } from '../../shared/words.ts';
+import { MAILTO_LIMIT, mailtoUrl, messageText } from './message.ts';
+import { type Message, Panel } from './panel.tsx';
+import type { Props } from './props.ts';
+import { defaults } from './words.ts';
+
+export default function InquiryForm({ name, fields, submit, email, subject, action, labels }: Props) {
+  const words = chooseWords(defaults, labels);
+  const address = { email, subject };
+  const { errors, ...checks } = useErrors(words);
+  const [message, setMessage] = useState<Message>();
+
+  // The browser submits only what passes its own checks.
+  const onSubmit = (event: SyntheticEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget);
+    const text = messageText(fields, (key) => String(data.get(key) ?? ''));
+    const url = mailtoUrl(address, text);
+    const fits = url.length <= MAILTO_LIMIT;
+    setMessage({ text, fits, url: fits ? url : mailtoUrl(address) });
+    if (fits) window.location.href = url;
+  };
+
+  return (
+    <div className="inquiry-form" data-state={message ? 'done' : 'open'}>
+      <form
+        className="inquiry-form-fields"
+        name={name ?? undefined}
+        action={action ?? mailtoUrl(address)}
+        method="post"
+        encType="text/plain"
+        onSubmit={onSubmit}
+      >
+        {fields.map((field) => (
+          <Field
+            key={field.name}
+            field={field}
+            requiredMark={words.requiredMark}
+            error={errors[field.name]}
+            {...checks}
+          />
+        ))}
+        <p className="form-actions">
+          <button className="button" data-style="primary" type="submit">
+            {submit}
+          </button>
+        </p>
+      </form>
+      {message && <Panel message={message} email={email} words={words} />}
+    </div>
+  );
+}

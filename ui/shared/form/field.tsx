@@ -1,0 +1,67 @@
+/**
+ * A field with its label, and what is wrong with it in words.
+ *
+ * The browser keeps the value: a visitor may type before the island is hydrated, and nothing of that is lost.
+ */
+import { type SyntheticEvent, useId } from 'react';
+import type { Field as Description } from './schema.ts';
+
+export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+interface Props {
+  field: Description;
+  /** What marks a required field for the eye; assistive technology knows it from the control. */
+  requiredMark: string;
+  error?: string;
+  onInvalid?: (event: SyntheticEvent<Control>) => void;
+  onInput?: (event: SyntheticEvent<Control>) => void;
+}
+
+export function Field({ field, requiredMark, error, onInvalid, onInput }: Props) {
+  const id = useId();
+  const errorId = `${id}error`;
+  const type = field.type ?? 'text';
+  const control = {
+    className: 'field-control',
+    id,
+    name: field.name,
+    required: field.required ?? false,
+    autoComplete: field.autocomplete ?? undefined,
+    'aria-invalid': error ? true : undefined,
+    'aria-describedby': error ? errorId : undefined,
+    onInvalid,
+    onInput,
+  };
+  const placeholder = field.placeholder ?? undefined;
+  return (
+    <div className="field" data-type={type} data-state={error ? 'invalid' : 'valid'}>
+      <label className="field-label" htmlFor={id}>
+        {field.label}
+      </label>
+      {field.required && (
+        <span className="field-mark" aria-hidden="true">
+          {requiredMark}
+        </span>
+      )}
+      {type === 'select' ? (
+        <select {...control}>
+          {placeholder && <option value="">{placeholder}</option>}
+          {(field.options ?? []).map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      ) : type === 'textarea' ? (
+        <textarea {...control} rows={field.rows ?? 4} placeholder={placeholder} />
+      ) : (
+        <input {...control} type={type} placeholder={placeholder} />
+      )}
+      {error && (
+        <p className="field-error" id={errorId}>
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+/** The bundle: its sizes, its manifest, and that it comes out the same every time. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { brotliCompressSync } from 'node:zlib';
+import { bundle } from './bundle.ts';
+
+/** Bytes, compressed with brotli: see the design's numbers to hold. */
+const LOADER = 1_000;
+const PAGE = 80_000;
+
+const { manifest, server, client } = bundle();
+
+const compressed = (name: string) => brotliCompressSync(client.get(name) ?? '').length;
+
+/** Every file that a page with these islands fetches. */
+function page(...islands: string[]): string[] {
+  const modules = islands.map((name) => manifest.islands[name]).filter((island) => island !== undefined);
+  assert.equal(modules.length, islands.length);
+  return [
+    ...new Set([
+      manifest.loader,
+      ...[manifest.runtime, ...modules].flatMap(({ file, imports }) => [file, ...imports]),
+    ]),
+  ];
+}
+
+test('the loader stays small and on its own', (t) => {
+  const size = compressed(manifest.loader);
+  t.diagnostic(`loader: ${size} bytes`);
+  assert.ok(size <= LOADER, `${size} bytes, ${LOADER} at most`);
+  assert.doesNotMatch(String(client.get(manifest.loader)), /\bfrom\s*"/);
+});
+
+test('a page with many islands stays within its budget', (t) => {
+  const files = page('Header', 'Toaster', 'Consent', 'InquiryForm').map(
+    (name) => `${name} ${compressed(name)}`,
+  );
+  const size = files.reduce((sum, file) => sum + Number(file.split(' ')[1]), 0);
+  t.diagnostic(`${size} bytes: ${files.join(', ')}`);
+  assert.ok(size <= PAGE, `${size} bytes, ${PAGE} at most: ${files.join(', ')}`);
+});
+
+test('the manifest names every file, and no other', () => {
+  assert.deepEqual(page(...Object.keys(manifest.islands)).sort(), [...client.keys()]);
+  for (const name of client.keys()) assert.match(name, /^\w+\.[A-Z0-9]{8}\.js$/);
+});
+
+test('production and development are told apart', () => {
+  const dev = bundle('--dev');
+  assert.equal(manifest.mode, 'production');
+  assert.equal(dev.manifest.mode, 'development');
+  assert.notEqual(dev.manifest.runtime.file, manifest.runtime.file);
+  assert.deepEqual(Object.keys(dev.manifest.islands), Object.keys(manifest.islands));
+});
+
+test('the same sources give the same bytes', () => {
+  assert.deepEqual(bundle(), { manifest, server, client });
+});

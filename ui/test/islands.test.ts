@@ -1,0 +1,65 @@
+/** Rules that every island keeps: what it may say, and what its server markup may hold. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createContext, runInContext } from 'node:vm';
+import Value from 'typebox/value';
+import { bundle } from './bundle.ts';
+import { samples } from './samples.ts';
+
+/** The server's render and the browser's first one differ with these, or the site's policy forbids them. */
+const FORBIDDEN =
+  /\bIntl\b|\btoLocale\w*|\bDate\b|\bMath\s*\.\s*random\b|\bcrypto\b|dangerouslySetInnerHTML|\bstyle=\{/;
+
+function sources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => join(folder, file));
+}
+
+for (const file of [...sources('islands'), ...sources('shared')]) {
+  test(`${file} renders the same everywhere`, () => {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const strays = lines.flatMap((line, index) => {
+      const [word] = FORBIDDEN.exec(line) ?? [];
+      return word ? [`${file}:${index + 1}: \`${word}\` is not for islands, see README.md`] : [];
+    });
+    assert.deepEqual(strays, []);
+  });
+}
+
+const { manifest, server } = bundle();
+/** As bare as QuickJS is. */
+const context = createContext({});
+runInContext('delete globalThis.Intl; delete globalThis.console;', context);
+runInContext(server, context);
+
+test('every island has a sample', () => {
+  assert.deepEqual(Object.keys(samples).sort(), Object.keys(manifest.islands).sort());
+});
+
+for (const [name, props] of Object.entries(samples)) {
+  test(`the sample of ${name} fits its schema`, () => {
+    const schema = manifest.islands[name]?.props ?? {};
+    assert.deepEqual([...Value.Errors(schema, props)], []);
+    assert.equal(Value.Check(schema, { ...props, unknown: 1 }), false);
+  });
+
+  if (!manifest.islands[name]?.server) continue;
+
+  test(`the markup of ${name} keeps the policy`, () => {
+    const html: string = context.render(name, JSON.stringify(props), 'a-');
+    assert.match(html, /^<\w/);
+    assert.doesNotMatch(html, /\sstyle=|<script|<style|\son\w+=|javascript:|<link/);
+    assert.equal(html, context.render(name, JSON.stringify(props), 'a-'));
+    assert.doesNotMatch(context.renderStatic(name, JSON.stringify(props)), /<!-- -->/);
+  });
+}
+
+test('an unknown island is named', () => {
+  assert.throws(
+    () => context.render('Heder', '{}', ''),
+    /no island `Heder` renders on the server; .*`Header`/,
+  );
+});

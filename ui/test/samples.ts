@@ -1,0 +1,73 @@
+/** Props for every island, with everything that content may give. */
+import type { Props as Consent } from '../islands/Consent/props.ts';
+import type { Props as ContactForm } from '../islands/ContactForm/props.ts';
+import type { Props as Header } from '../islands/Header/props.ts';
+import type { Props as InquiryForm } from '../islands/InquiryForm/props.ts';
+import type { Props as Toaster } from '../islands/Toaster/props.ts';
+import type { Field } from '../shared/form/schema.ts';
+
+const fields: Field[] = [
+  { name: 'name', label: 'Your Name', required: true, autocomplete: 'name', options: [], rows: null },
+  { name: 'email', label: 'Email', type: 'email', required: true, placeholder: 'name@example.com' },
+  { name: 'phone', label: 'Phone', type: 'tel' },
+  {
+    name: 'kind',
+    label: 'Kind',
+    type: 'select',
+    placeholder: 'Select',
+    options: [{ value: '<25k', label: 'Small' }],
+  },
+  { name: 'brief', label: 'Brief', type: 'textarea', rows: 4 },
+];
+
+const header: Header = {
+  home: '/',
+  name: 'Halsted Studio',
+  mark: '/assets/mark.svg#mark',
+  links: [
+    { label: 'Projects', href: '/projects', current: true },
+    { label: 'Contact', href: '/contact', current: false },
+  ],
+  menuLabel: 'Menu',
+  closeLabel: null,
+};
+
+const toaster: Toaster = { label: 'Notifications', closeLabel: null };
+
+const contactForm: ContactForm = {
+  name: 'contact',
+  fields,
+  submit: 'Send Message',
+  notice: {
+    title: 'Not connected',
+    text: 'Nothing was sent.',
+    action: { label: 'Inquire', href: '/contact' },
+  },
+  labels: { requiredMark: 'needed' },
+};
+
+const inquiryForm: InquiryForm = {
+  name: 'inquiry',
+  fields,
+  submit: 'Send Inquiry',
+  email: 'hello@studio.example',
+  subject: 'Project inquiry',
+  action: null,
+  labels: { copy: 'Copy', missing: null },
+};
+
+const consent: Consent = {
+  title: 'No cookies',
+  text: 'This site sets no cookies.',
+  accept: 'Fine',
+  decline: 'No, thanks',
+  label: 'Privacy',
+};
+
+export const samples: Record<string, object> = {
+  Consent: consent,
+  ContactForm: contactForm,
+  Header: header,
+  InquiryForm: inquiryForm,
+  Toaster: toaster,
+};
