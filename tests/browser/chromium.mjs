@@ -7,7 +7,7 @@
  *
  * Run as a program it prints the path.
  */
-import { spawnSync } from "node:child_process";
+import { spawnSync } from 'node:child_process';
 import {
   accessSync,
   constants,
@@ -19,18 +19,18 @@ import {
   renameSync,
   rmSync,
   writeFileSync,
-} from "node:fs";
-import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { brotliDecompressSync } from "node:zlib";
+} from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliDecompressSync } from 'node:zlib';
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const MACOS = [
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
-const MODULES = fileURLToPath(new URL("node_modules/", import.meta.url));
-const PACKAGE = join(MODULES, "@sparticuz/chromium");
+const MODULES = fileURLToPath(new URL('node_modules/', import.meta.url));
+const PACKAGE = join(MODULES, '@sparticuz/chromium');
 
 const START = `#!/bin/sh
 here=$(cd "$(dirname "$0")" && pwd)
@@ -59,7 +59,7 @@ export function findChromium(env = process.env) {
     return reason === null;
   };
 
-  if (env.ROWHOUSE_CHROMIUM !== "bundled") {
+  if (env.ROWHOUSE_CHROMIUM !== 'bundled') {
     const installed = installedCandidates(env).find(works);
     if (installed) return installed;
   }
@@ -70,7 +70,7 @@ export function findChromium(env = process.env) {
     failures.push(error instanceof Error ? error.message : String(error));
   }
   throw new Error(
-    `no browser to test with: ${failures.join("; ")}. Install Chromium or Google Chrome, or name one with \`CHROMIUM=/path/to/chrome\``,
+    `no browser to test with: ${failures.join('; ')}. Install Chromium or Google Chrome, or name one with \`CHROMIUM=/path/to/chrome\``,
   );
 }
 
@@ -80,8 +80,8 @@ export function findChromium(env = process.env) {
  * @param {NodeJS.ProcessEnv} env
  */
 function installedCandidates(env) {
-  const named = [env.CHROMIUM ?? "", env.CHROME ?? ""].filter((path) => path !== "");
-  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const named = [env.CHROMIUM ?? '', env.CHROME ?? ''].filter((path) => path !== '');
+  const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
   const onPath = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).filter(isExecutable);
   return [...named, ...onPath, ...MACOS.filter(isExecutable)];
 }
@@ -103,10 +103,10 @@ function isExecutable(path) {
  * @returns {string | null} why the browser does not work
  */
 function whyNot(path) {
-  const run = spawnSync(path, ["--version"], { encoding: "utf8", timeout: 30_000 });
+  const run = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 30_000 });
   if (run.error) return `does not start: ${run.error.message}`;
   if (run.status === 0) return null;
-  return `does not start: ${run.stderr.trim().split("\n").at(-1) ?? `status ${run.status}`}`;
+  return `does not start: ${run.stderr.trim().split('\n').at(-1) ?? `status ${run.status}`}`;
 }
 
 /**
@@ -118,27 +118,27 @@ function whyNot(path) {
  * @returns {string} path of that script
  */
 function unpackBundled() {
-  if (process.platform !== "linux" || process.arch !== "x64") {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error(`\`@sparticuz/chromium\` has no browser for ${process.platform} ${process.arch}`);
   }
   if (!existsSync(PACKAGE)) {
-    throw new Error("`@sparticuz/chromium` is not installed (run `npm ci` in `tests/browser`)");
+    throw new Error('`@sparticuz/chromium` is not installed (run `npm ci` in `tests/browser`)');
   }
   /** @type {{ version: string }} */
-  const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
-  const cache = join(MODULES, ".cache");
+  const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));
+  const cache = join(MODULES, '.cache');
   const folder = join(cache, `chromium-${version}`);
-  const start = join(folder, "start");
+  const start = join(folder, 'start');
   if (existsSync(start)) return start;
 
   mkdirSync(cache, { recursive: true });
-  const draft = mkdtempSync(join(cache, "unpacking-"));
+  const draft = mkdtempSync(join(cache, 'unpacking-'));
   try {
-    writeFileSync(join(draft, "chromium"), unpacked("chromium.br"), { mode: 0o755 });
-    untar(unpacked("al2023.tar.br"), draft);
-    untar(unpacked("fonts.tar.br"), draft);
-    writeFileSync(join(draft, "fonts.conf"), FONTS);
-    writeFileSync(join(draft, "start"), START, { mode: 0o755 });
+    writeFileSync(join(draft, 'chromium'), unpacked('chromium.br'), { mode: 0o755 });
+    untar(unpacked('al2023.tar.br'), draft);
+    untar(unpacked('fonts.tar.br'), draft);
+    writeFileSync(join(draft, 'fonts.conf'), FONTS);
+    writeFileSync(join(draft, 'start'), START, { mode: 0o755 });
     renameSync(draft, folder);
   } catch (error) {
     if (!existsSync(start)) throw error;
@@ -150,7 +150,7 @@ function unpackBundled() {
 
 /** @param {string} name */
 function unpacked(name) {
-  return brotliDecompressSync(readFileSync(join(PACKAGE, "bin", name)));
+  return brotliDecompressSync(readFileSync(join(PACKAGE, 'bin', name)));
 }
 
 /**
@@ -158,7 +158,7 @@ function unpacked(name) {
  * @param {string} folder
  */
 function untar(archive, folder) {
-  const run = spawnSync("tar", ["-x", "-f", "-", "-C", folder], { input: archive, encoding: "utf8" });
+  const run = spawnSync('tar', ['-x', '-f', '-', '-C', folder], { input: archive, encoding: 'utf8' });
   if (run.error) throw new Error(`\`tar\` does not start: ${run.error.message}`);
   if (run.status !== 0) throw new Error(`\`tar\` failed: ${run.stderr.trim()}`);
 }

@@ -1,0 +1,139 @@
+/** The header: flat at the top of the page, and a menu where there is no room for links. */
+import type { Locator, Page } from '@playwright/test';
+import { expectNoViolations } from '../support/axe.ts';
+import { islandsReady, stillness, visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+const PHONE = { width: 360, height: 800 };
+
+function parts(page: Page): { header: Locator; button: Locator; links: Locator } {
+  const header = page.getByRole('banner');
+  return {
+    header,
+    button: header.locator('button[aria-controls]'),
+    links: header.getByRole('navigation').getByRole('link'),
+  };
+}
+
+test.describe('scrolling', () => {
+  test('20 px is flat, 21 px is scrolled', async ({ page }) => {
+    await visit(page, '/');
+    const header = page.locator('.site-header');
+    const at = (top: number) => page.evaluate((top) => scrollTo({ top, behavior: 'instant' }), top);
+
+    await expect(header).toHaveAttribute('data-scrolled', 'false');
+    await at(21);
+    await expect(header).toHaveAttribute('data-scrolled', 'true');
+    await at(20);
+    await expect(header).toHaveAttribute('data-scrolled', 'false');
+  });
+
+  test('a page opened in its middle is scrolled from the start', async ({ page }) => {
+    await page.goto('/#contact');
+    await islandsReady(page);
+    await expect(page.locator('.site-header')).toHaveAttribute('data-scrolled', 'true');
+  });
+});
+
+test.describe('width', () => {
+  test('767 px has a menu button, 768 px has the links', async ({ page }) => {
+    await page.setViewportSize({ width: 767, height: 800 });
+    await visit(page, '/');
+    const { button, links } = parts(page);
+    await expect(button).toBeVisible();
+    await expect(links.first()).toBeHidden();
+
+    await page.setViewportSize({ width: 768, height: 800 });
+    await expect(button).toBeHidden();
+    await expect(links.first()).toBeVisible();
+  });
+});
+
+test.describe('menu', () => {
+  test.use({ viewport: PHONE });
+
+  test('the button opens and closes the panel it names', async ({ page }) => {
+    await visit(page, '/');
+    const { button, links } = parts(page);
+    await expect(button).toHaveAttribute('aria-expanded', 'false');
+
+    await button.click();
+    await expect(button).toHaveAttribute('aria-expanded', 'true');
+    const panel = page.locator(`[id="${await button.getAttribute('aria-controls')}"]`);
+    await expect(panel).toBeVisible();
+    await expect(panel.getByRole('link')).toHaveCount(await links.count());
+
+    await button.click();
+    await expect(button).toHaveAttribute('aria-expanded', 'false');
+    await expect(panel).toBeHidden();
+  });
+
+  test('choosing a link closes it', async ({ page }) => {
+    await visit(page, '/');
+    // The page stays, so that what is seen is the menu closing and not a new page.
+    await page.evaluate(() => addEventListener('click', (event) => event.preventDefault()));
+    const { button, links } = parts(page);
+    await button.click();
+    await links.first().click();
+    await expect(button).toHaveAttribute('aria-expanded', 'false');
+    await expect(links.first()).toBeHidden();
+  });
+
+  test('Escape closes it and returns the focus', async ({ page }) => {
+    await visit(page, '/');
+    const { button, links } = parts(page);
+    await button.click();
+    await links.last().focus();
+    await page.keyboard.press('Escape');
+    await expect(button).toHaveAttribute('aria-expanded', 'false');
+    await expect(button).toBeFocused();
+  });
+
+  test('the keyboard alone opens it and follows a link', async ({ page }) => {
+    await visit(page, '/');
+    const { header, button, links } = parts(page);
+
+    await page.keyboard.press('Tab');
+    await expect(page.getByRole('link', { name: /skip/i })).toBeFocused();
+    await page.keyboard.press('Tab');
+    await expect(header.getByRole('link').first()).toBeFocused();
+    await page.keyboard.press('Tab');
+    await expect(button).toBeFocused();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await expect(links.first()).toBeFocused();
+
+    const target = await links
+      .first()
+      .evaluate((link) => (link instanceof HTMLAnchorElement ? link.href : ''));
+    await page.keyboard.press('Enter');
+    await page.waitForURL(target);
+    await expect(page.locator('.site-header a[aria-current="page"]')).toHaveCount(1);
+  });
+
+  test('focus that leaves the open menu closes it', async ({ page }) => {
+    await visit(page, '/');
+    const { button, links } = parts(page);
+    await button.click();
+    await links.last().focus();
+    await page.keyboard.press('Tab');
+    await expect(button).toHaveAttribute('aria-expanded', 'false');
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`open, it is accessible (${colorScheme})`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await visit(page, '/');
+      await parts(page).button.click();
+      await stillness(page);
+      await expectNoViolations(page, 'menu open');
+    });
+  }
+});
+
+test('the skip link leads to the content', async ({ page }) => {
+  await visit(page, '/');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('main')).toBeFocused();
+});

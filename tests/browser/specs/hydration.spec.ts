@@ -1,0 +1,51 @@
+/**
+ * Every page with React's development build, which is the one that tells of mismatches: hydration takes over what
+ * the server rendered, node for node, and says nothing. Messages fail the test in support/test.ts.
+ */
+import { developmentSite } from '../support/environment.ts';
+import { address, canonicalPages, label } from '../support/routes.ts';
+import { DUE, visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+declare global {
+  interface Window {
+    served: { island: Element; nodes: Node[] }[];
+  }
+}
+
+/** What React's development build recommends, once a page; here it also proves that this is the development build. */
+const HINT = /Download the React DevTools/;
+
+test.use({ tolerated: HINT });
+
+for (const route of canonicalPages) {
+  test(label(route), async ({ page, watch }) => {
+    // Scripts of type module run right after this event: the document is complete, and as it was served.
+    await page.addInitScript((due) => {
+      document.addEventListener('readystatechange', () => {
+        if (document.readyState !== 'interactive') return;
+        const descendants = (root: Node): Node[] =>
+          [...root.childNodes].flatMap((node) => [node, ...descendants(node)]);
+        window.served = [...document.querySelectorAll(`${due}:not([render="browser"])`)].map((island) => ({
+          island,
+          nodes: descendants(island),
+        }));
+      });
+    }, DUE);
+    await visit(page, address(route, developmentSite));
+
+    const islands = await page.evaluate(() =>
+      window.served.map(({ island, nodes }) => ({
+        name: island.getAttribute('name'),
+        state: island.getAttribute('data-state'),
+        served: nodes.length > 0,
+        lost: nodes.filter((node) => !island.contains(node)).map((node) => node.textContent?.slice(0, 60)),
+      })),
+    );
+    expect(watch.problems).toContainEqual(expect.stringMatching(HINT));
+    expect(islands).not.toEqual([]);
+    for (const { name, state, served, lost } of islands) {
+      expect.soft({ state, served, lost }, `${name}`).toEqual({ state: 'ready', served: true, lost: [] });
+    }
+  });
+}

@@ -1,0 +1,96 @@
+/** Addresses that lead nowhere: the status, no indexing, the right words, and a way back. */
+import type { Page } from '@playwright/test';
+import { expectNoViolations } from '../support/axe.ts';
+import { sidewaysOverflow } from '../support/layout.ts';
+import { address, canonicalPages } from '../support/routes.ts';
+import { visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+// The browser reports the status, and the page logs the missing path: both are meant to be.
+test.use({ tolerated: /status (of )?404|^console \w+: .*(no-such|\/projects\/after)/ });
+
+const PAGE = {
+  title: 'Page not found',
+  text: 'The page you’re looking for doesn’t exist or has been moved.',
+  back: 'Return to Home',
+  to: '/',
+};
+
+const STUDIO = [
+  { path: '/no-such-page', ...PAGE },
+  { path: '/about/no-such-page', ...PAGE },
+  { path: '/portfolio/no-such-slug', ...PAGE },
+  // Linked from the projects page, and known to be missing.
+  { path: '/projects/after', ...PAGE },
+  {
+    path: '/blog/no-such-post',
+    title: 'Post not found',
+    text: 'The article you are looking for does not exist.',
+    back: 'Back to Blog',
+    to: '/blog',
+  },
+  { path: '/work/no-such-study', title: 'Case study not found', text: '', back: 'Back to Work', to: '/work' },
+  { path: '/labs/no-such-project', title: 'Project not found', text: '', back: 'Back to Labs', to: '/labs' },
+];
+
+/** Opens a missing page and checks what all of them share. */
+async function expectMissing(page: Page, url: string): Promise<void> {
+  const logged = page.waitForEvent('console', (message) => message.text().includes(new URL(url).pathname));
+  const response = await page.goto(url);
+  expect(response?.status()).toBe(404);
+  await expect(page.locator('meta[name="robots"]')).toHaveAttribute('content', /noindex/);
+  await logged;
+}
+
+for (const { path, title, text, back, to } of STUDIO) {
+  test(path, async ({ page, baseURL }) => {
+    await expectMissing(page, new URL(path, baseURL).href);
+    const main = page.getByRole('main');
+    await expect(main.getByRole('heading', { level: 1 })).toHaveText(title);
+    // Typographic or straight, an apostrophe is an apostrophe.
+    expect((await main.innerText()).replaceAll("'", '’')).toContain(text);
+    if (title === PAGE.title) await expect(main).toContainText('404');
+    await main.getByRole('link', { name: back }).click();
+    await page.waitForURL(to);
+  });
+}
+
+// Each tenant speaks for itself: its landing page stands for all of its mounts.
+for (const route of landingPages()) {
+  const url = `${address(route).replace(/\/$/, '')}/no-such-page`;
+  test(new URL(url).host.replace(/:.*/, '') + new URL(url).pathname, async ({ page }) => {
+    await expectMissing(page, url);
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(PAGE.title);
+    await expect(page.getByRole('banner').getByRole('link').first()).toBeVisible();
+  });
+}
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`it is accessible (${colorScheme})`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width: 360, height: 800 });
+    await visit(page, '/no-such-page');
+    expect(await sidewaysOverflow(page)).toEqual([]);
+    await expectNoViolations(page, 'not found');
+  });
+}
+
+test.describe('without JavaScript', () => {
+  test.use({ javaScriptEnabled: false });
+
+  test('the words and the way back are there', async ({ page }) => {
+    await page.goto('/blog/no-such-post');
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Post not found');
+    await expect(page.getByRole('link', { name: 'Back to Blog' })).toBeVisible();
+  });
+});
+
+/** The shortest canonical path of each tenant. */
+function landingPages() {
+  const tenants = new Map<string, (typeof canonicalPages)[number]>();
+  for (const route of canonicalPages) {
+    const known = tenants.get(route.tenant);
+    if (!known || route.path.length < known.path.length) tenants.set(route.tenant, route);
+  }
+  return [...tenants.values()];
+}

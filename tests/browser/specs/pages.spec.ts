@@ -1,0 +1,55 @@
+/**
+ * Every page, by day and by night: accessible at three widths, still, contained, and described in its head.
+ * One load serves all widths; what the browser complains about meanwhile fails the test too (support/test.ts).
+ */
+import { expectNoViolations } from '../support/axe.ts';
+import { layoutShifts, recordLayoutShifts, sidewaysOverflow, unseenText } from '../support/layout.ts';
+import { canonical, companyName } from '../support/metadata.ts';
+import { address, canonicalPages, label } from '../support/routes.ts';
+import { stillness, visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+const WIDTHS = [360, 768, 1280];
+const HEIGHT = 800;
+
+test('there are pages', () => {
+  expect(canonicalPages).not.toEqual([]);
+});
+
+for (const { scheme, loadedAt } of [
+  { scheme: 'light', loadedAt: 360 },
+  { scheme: 'dark', loadedAt: 1280 },
+] as const) {
+  test.describe(scheme, () => {
+    test.use({ colorScheme: scheme, viewport: { width: loadedAt, height: HEIGHT } });
+
+    for (const route of canonicalPages) {
+      test(label(route), async ({ page }) => {
+        const url = address(route);
+        await recordLayoutShifts(page);
+        await visit(page, url);
+        expect.soft(await layoutShifts(page), 'layout shifts').toEqual([]);
+
+        const company = await companyName(page);
+        const title = await page.title();
+        expect.soft(title.endsWith(` | ${company}`) && title.length > company.length + 3, title).toBe(true);
+        expect.soft(await canonical(page)).toBe(url);
+        await expect.soft(page.locator('h1')).toHaveCount(1);
+        await expect.soft(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
+        expect.soft(await unseenText(page, 'main'), 'unseen text').toEqual([]);
+
+        // With motion reduced nothing may be under way while axe looks at colours.
+        await page.emulateMedia({ reducedMotion: 'reduce' });
+        for (const width of WIDTHS) {
+          await page.setViewportSize({ width, height: HEIGHT });
+          await stillness(page);
+          expect.soft(await sidewaysOverflow(page), `sideways scrolling at ${width} px`).toEqual([]);
+          await expectNoViolations(page, `${width} px`);
+        }
+        // The narrowest screen that WCAG's reflow knows.
+        await page.setViewportSize({ width: 320, height: HEIGHT });
+        expect.soft(await sidewaysOverflow(page), 'sideways scrolling at 320 px').toEqual([]);
+      });
+    }
+  });
+}

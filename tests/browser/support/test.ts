@@ -1,0 +1,64 @@
+/**
+ * `test` with a watch on every page: whatever a visitor's browser would complain about fails the test, whichever
+ * test it is. A test that provokes something on purpose says what it tolerates:
+ *
+ *     test.use({ tolerated: /404/ });
+ */
+import { test as base, expect, type Page } from '@playwright/test';
+
+export { expect };
+
+interface Watched {
+  /** Problems that belong to the test. */
+  tolerated: RegExp | undefined;
+  watch: Watch;
+}
+
+export interface Watch {
+  /** What went wrong so far. */
+  readonly problems: string[];
+  /** The URLs of all requests so far that could carry what a visitor typed: not those for scripts, styles, fonts, pictures. */
+  readonly calls: string[];
+}
+
+const CALLS = ['document', 'fetch', 'xhr', 'ping', 'websocket', 'eventsource'];
+
+export const test = base.extend<Watched>({
+  tolerated: [undefined, { option: true }],
+  watch: [
+    async ({ page, tolerated }, use) => {
+      const watch = await watchOver(page);
+      await use(watch);
+      const untold = watch.problems.filter((problem) => !tolerated?.test(problem));
+      expect.soft(untold, 'no complaint of the browser').toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+/** Collects console messages, errors, policy violations, failed requests, and requests to other origins. */
+export async function watchOver(page: Page): Promise<Watch> {
+  const watch: Watch = { problems: [], calls: [] };
+  const report = (problem: string) => watch.problems.push(problem);
+
+  page.on('console', (message) => report(`console ${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
+  page.on('request', (request) => {
+    if (CALLS.includes(request.resourceType())) watch.calls.push(request.url());
+    const home = request.isNavigationRequest() ? request.url() : request.frame().url();
+    if (new URL(request.url()).origin !== new URL(home).origin) report(`other origin: ${request.url()}`);
+  });
+  page.on('requestfailed', (request) =>
+    report(`failed: ${request.url()} ${request.failure()?.errorText ?? ''}`),
+  );
+  page.on('response', (response) => {
+    if (response.status() >= 400) report(`status ${response.status()}: ${response.url()}`);
+  });
+  // What the policy blocks is told to the console, and so is collected above.
+  await page.addInitScript(() => {
+    addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, sourceFile }) =>
+      console.error(`policy violation: ${effectiveDirective} ${blockedURI} ${sourceFile}`),
+    );
+  });
+  return watch;
+}
