@@ -23,7 +23,9 @@ async function main() {
   const { out, dev } = options();
   const mode = dev ? 'development' : 'production';
   const islands = await findIslands();
-  const [client, server] = await Promise.all([bundleClient(islands, mode), bundleServer(islands, mode)]);
+  // One after the other: a mistake in an island is then told once.
+  const client = await bundleClient(islands, mode);
+  const server = await bundleServer(islands, mode);
 
   rmSync(join(out, 'client'), { recursive: true, force: true });
   mkdirSync(join(out, 'client'), { recursive: true });

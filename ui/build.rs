@@ -3,6 +3,9 @@
 //! 1. `ROWHOUSE_UI_DIST` names a ready bundle: take that and run nothing.
 //! 2. Otherwise check Node, run `npm ci` if the lock has changed since the last time, then `node build.mjs`.
 //! 3. Write the table: names with `include_bytes!`.
+//!
+//! What it runs is on its standard output, which `cargo build -vv` shows. It gives no `cargo::warning`: cargo would
+//! repeat that with every build in which nothing is run.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -25,7 +28,7 @@ const SOURCES: [&str; 8] = [
 const OLDEST_NODE: u32 = 20;
 
 /// How many lines of a failed command's output are passed on.
-const LAST_LINES: usize = 20;
+const EXCERPT: usize = 20;
 
 fn main() -> ExitCode {
     match run() {
@@ -78,6 +81,7 @@ fn build(ui: &Path, dist: PathBuf) -> Result<PathBuf, String> {
     }
     check_node()?;
     install(ui)?;
+    println!("running `node build.mjs` in `{}`", ui.display());
     let output = Command::new("node")
         .arg("build.mjs")
         .arg("--out")
@@ -91,7 +95,7 @@ fn build(ui: &Path, dist: PathBuf) -> Result<PathBuf, String> {
         Err(format!(
             "the UI bundle does not build; `node build.mjs` in `{}` says:\n{}",
             ui.display(),
-            tail(&output)
+            excerpt(&output)
         ))
     }
 }
@@ -119,18 +123,20 @@ fn check_node() -> Result<(), String> {
 
 /// Installs the npm packages, unless the ones there were installed from this very lock.
 fn install(ui: &Path) -> Result<(), String> {
-    let lock = ui.join("package-lock.json");
-    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", lock.display());
+    let read = |name: &str| {
+        fs::read_to_string(ui.join(name)).map_err(|error| format!("cannot read `{name}`: {error}"))
+    };
     // Builds into other target directories share `node_modules`: only one may install at a time.
-    let guard = File::open(&lock).map_err(unreadable)?;
-    guard.lock().map_err(unreadable)?;
+    let guard = File::open(ui.join("package-lock.json"))
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(|error| format!("cannot lock `package-lock.json`: {error}"))?;
 
-    let package = fs::read_to_string(ui.join("package.json")).map_err(unreadable)?;
-    let wanted = package + &fs::read_to_string(&lock).map_err(unreadable)?;
+    let wanted = read("package.json")? + &read("package-lock.json")?;
     let stamp = ui.join("node_modules").join(".rowhouse-installed");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
+    println!("running `npm ci` in `{}`", ui.display());
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     let output = Command::new(npm)
         .args([
@@ -149,23 +155,25 @@ fn install(ui: &Path) -> Result<(), String> {
         })?;
     if !output.status.success() {
         return Err(format!(
-            "`npm ci` failed in `{}`; its last lines:\n{}",
+            "`npm ci` failed in `{}`; it says:\n{}",
             ui.display(),
-            tail(&output)
+            excerpt(&output)
         ));
     }
     fs::write(&stamp, wanted)
-        .map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))
+        .map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))?;
+    drop(guard);
+    Ok(())
 }
 
-fn tail(output: &Output) -> String {
+/// The beginning of what a failed command had to say: npm and esbuild put the reason first, and npm its manual last.
+fn excerpt(output: &Output) -> String {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    let lines = text.lines().filter(|line| {
+        !line.trim().is_empty() && *line != "npm error" && !line.starts_with("npm warn")
+    });
+    lines.take(EXCERPT).collect::<Vec<_>>().join("\n")
 }
 
 /// Rust source of the bundle's parts, to be included.

@@ -57,6 +57,7 @@ function refuseSchemas(outputs) {
 
 /** The script for QuickJS, as bytes. Islands that only the browser renders are left out. */
 export async function bundleServer(islands, mode) {
+  const rendered = islands.filter((island) => island.server);
   const { outputFiles } = await build({
     ...common(mode),
     entryPoints: ['./runtime/server.ts'],
@@ -66,22 +67,17 @@ export async function bundleServer(islands, mode) {
     mainFields: ['module', 'main'],
     conditions: ['browser'],
     target: 'es2020',
-    plugins: [
-      serverModules(
-        islands.filter((island) => island.server),
-        mode,
-      ),
-    ],
+    plugins: [serverModules(rendered, legacyServer(mode))],
   });
   return outputFiles[0].contents;
 }
 
 /** Resolves the two names that `runtime/server.ts` imports and that no package offers. */
-function serverModules(islands, mode) {
+function serverModules(islands, reactServer) {
   return {
     name: 'server-modules',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^#react-server$/ }, () => ({ path: legacyServer(mode) }));
+      onResolve({ filter: /^#react-server$/ }, () => ({ path: reactServer }));
       onResolve({ filter: /^#islands$/ }, () => ({ path: 'islands', namespace: 'generated' }));
       onLoad({ filter: /.*/, namespace: 'generated' }, () => ({
         contents: islands
@@ -98,16 +94,14 @@ function serverModules(islands, mode) {
  * it among its public entries, hence the exact version in package.json and the check here.
  */
 function legacyServer(mode) {
-  const reactDom = dirname(createRequire(import.meta.url).resolve('react-dom/package.json'));
+  const require = createRequire(import.meta.url);
+  const reactDom = dirname(require.resolve('react-dom/package.json'));
   const file = join(reactDom, 'cjs', `react-dom-server-legacy.browser.${mode}.js`);
   if (!existsSync(file)) {
+    const { version } = require('react-dom/package.json');
     throw new BuildError(
-      `react-dom ${reactDomVersion()} has no \`cjs/${basename(file)}\`: pin react and react-dom to a version that has it`,
+      `react-dom ${version} has no \`cjs/${basename(file)}\`: pin react and react-dom to a version that has it`,
     );
   }
   return file;
-}
-
-function reactDomVersion() {
-  return createRequire(import.meta.url)('react-dom/package.json').version;
 }
