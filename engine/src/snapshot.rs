@@ -5,11 +5,17 @@
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
 
+pub mod fields;
+pub mod traffic;
+
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
+
+use self::fields::Fields;
+use self::traffic::Traffic;
 
 /// Everything that the program answers, at one moment.
 #[derive(Debug, Default)]
@@ -59,6 +65,8 @@ pub struct Mount {
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
     /// The page for 405, when a page is asked for with another method than GET and HEAD.
     pub method_not_allowed: Arc<Resource>,
+    /// The tenant's counters: empty when built, set once when the mount first goes on the shelf.
+    pub traffic: OnceLock<Arc<Traffic>>,
 }
 
 /// What one path answers.
@@ -75,10 +83,8 @@ pub enum Resource {
 pub struct Body {
     /// 200 for a page, 404 or 405 for an error page.
     pub status: StatusCode,
-    /// Everything but the fields of a [`Variant`]: content type, caching, security. Shared by all the bodies of one kind of a tenant.
-    pub headers: Arc<HeaderMap>,
-    /// Whether a range may be asked for (RFC 9110, section 14): assets only.
-    pub ranges: bool,
+    /// The header fields, in every form in which they go out. Shared by all the bodies of one kind of a tenant.
+    pub fields: Arc<Fields>,
     /// When the source last changed, for `Last-Modified`, where that is known.
     pub last_modified: Option<HeaderValue>,
     /// The codings to choose from, best first; the last one is always identity.
@@ -110,6 +116,9 @@ pub enum Coding {
 }
 
 impl Coding {
+    /// Every coding, in the order of the variants.
+    pub const ALL: [Self; 4] = [Self::Brotli, Self::Zstd, Self::Gzip, Self::Identity];
+
     /// The token in `Content-Encoding` and `Accept-Encoding`.
     #[must_use]
     pub const fn token(self) -> &'static str {

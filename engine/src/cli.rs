@@ -1,0 +1,157 @@
+//! The command line: text in, a [`Command`] out. It decides nothing.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::address::Origin;
+
+/// Serves many small sites from one program: a site is a folder.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rowhouse",
+    version,
+    about,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
+pub struct Cli {
+    /// What to do; without it, `serve`.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The flags of `serve`.
+    #[command(flatten)]
+    pub serve: ServeArguments,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve all tenants
+    Serve(Box<ServeArguments>),
+    /// Print every mistake and warning: 0 clean, 1 mistakes, 2 could not run
+    Check(CheckArguments),
+    /// Print who answers what: host, path, tenant, file
+    Routes(RoutesArguments),
+}
+
+/// Where content comes from and where it is served.
+#[derive(Debug, Clone, Args)]
+pub struct Content {
+    /// The folder of tenants
+    #[arg(
+        long,
+        env = "ROWHOUSE_TENANTS",
+        value_name = "DIR",
+        default_value = "tenants"
+    )]
+    pub tenants: PathBuf,
+    /// A folder of themes [default: `themes` where it is, else those within the program]
+    #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
+    pub themes: Option<PathBuf>,
+    /// Where visitors find the deployment: scheme, domain and port
+    #[arg(
+        long,
+        env = "ROWHOUSE_ORIGIN",
+        value_name = "URL",
+        default_value = "http://localhost:8080"
+    )]
+    pub origin: Origin,
+    /// A folder with another build of the islands, as `node ui/build.mjs --out DIR` makes it
+    #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
+    pub ui_dist: Option<PathBuf>,
+}
+
+/// `serve`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeArguments {
+    /// Content and origin.
+    #[command(flatten)]
+    pub content: Content,
+    /// The address for visitors
+    #[arg(
+        long,
+        env = "ROWHOUSE_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080"
+    )]
+    pub listen: SocketAddr,
+    /// The address for operators: health, metrics, tenants
+    #[arg(
+        long,
+        env = "ROWHOUSE_ADMIN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8081"
+    )]
+    pub admin: SocketAddr,
+    /// How long requests may take to end after SIGTERM, in seconds
+    #[arg(
+        long,
+        env = "ROWHOUSE_GRACE",
+        value_name = "SECONDS",
+        default_value_t = 30
+    )]
+    pub grace: u64,
+    /// One line a request, to stderr
+    #[arg(
+        long,
+        env = "ROWHOUSE_ACCESS_LOG",
+        value_name = "FORM",
+        default_value = "off"
+    )]
+    pub access_log: AccessLog,
+}
+
+/// How requests are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccessLog {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// Not at all
+    Off,
+}
+
+/// `check`.
+#[derive(Debug, Clone, Args)]
+pub struct CheckArguments {
+    /// Only these tenants
+    pub names: Vec<String>,
+    /// How to print
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub format: CheckFormat,
+    /// Content and origin.
+    #[command(flatten)]
+    pub content: Content,
+}
+
+/// How mistakes are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// As a compiler would
+    Text,
+    /// A list of objects
+    Json,
+}
+
+/// `routes`.
+#[derive(Debug, Clone, Args)]
+pub struct RoutesArguments {
+    /// How to print
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub format: RoutesFormat,
+    /// Content and origin.
+    #[command(flatten)]
+    pub content: Content,
+}
+
+/// How routes are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoutesFormat {
+    /// A table
+    Text,
+    /// A list of objects
+    Json,
+}

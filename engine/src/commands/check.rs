@@ -1,0 +1,83 @@
+//! `rowhouse check`: everything that is to say about the tenants' folders.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use annotate_snippets::Renderer;
+
+use super::{FAILED, estate, print, say, year};
+use crate::cli::{CheckArguments, CheckFormat};
+use crate::report::{Diagnostic, Report, Severity};
+
+/// Mistakes were found.
+const MISTAKES: u8 = 1;
+
+/// Checks all tenants, and prints what concerns those that are named.
+pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    let mut estate = estate(&arguments.content)?;
+    estate.reload(year())?;
+    let known: Vec<String> = estate
+        .status()
+        .tenants
+        .iter()
+        .map(|tenant| tenant.id.to_string())
+        .collect();
+    if let Some(stranger) = arguments.names.iter().find(|name| !known.contains(name)) {
+        let hint = crate::report::hint_for(stranger, known.iter().map(String::as_str));
+        say(&format!("error: there is no tenant `{stranger}`: {hint}"));
+        return Ok(ExitCode::from(FAILED));
+    }
+    let mut report = Report::default();
+    report.extend(
+        estate
+            .report()
+            .into_iter()
+            .filter(|diagnostic| concerns(diagnostic, arguments)),
+    );
+    match arguments.format {
+        CheckFormat::Text => as_text(&report, known.len()),
+        CheckFormat::Json => {
+            let list: Vec<&Diagnostic> = report.iter().collect();
+            print(&serde_json::to_string_pretty(&list)?);
+        }
+    }
+    Ok(if report.is_servable() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(MISTAKES)
+    })
+}
+
+/// Whether a thing belongs to one of the named tenants, or to all where none is named. A theme's mistakes concern everybody.
+fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
+    arguments.names.is_empty()
+        || arguments.names.iter().any(|name| {
+            let folder = arguments.content.tenants.join(name).display().to_string();
+            diagnostic.file == folder || diagnostic.file.starts_with(&format!("{folder}/"))
+        })
+        || !diagnostic
+            .file
+            .starts_with(&arguments.content.tenants.display().to_string())
+}
+
+fn as_text(report: &Report, tenants: usize) {
+    let renderer = if std::io::stdout().is_terminal() {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    for diagnostic in report.iter() {
+        print(&format!("{}\n", diagnostic.render(&renderer)));
+    }
+    let count = |severity, one: &str| {
+        let count = report.count(severity);
+        format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    };
+    say(&format!(
+        "{tenants} tenant{}: {}, {}, {}",
+        if tenants == 1 { "" } else { "s" },
+        count(Severity::Mistake, "mistake"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note"),
+    ));
+}

@@ -1,0 +1,75 @@
+//! What the command line asks for, one file a verb. Only these print.
+//!
+//! Exit codes: 0 well, 1 mistakes in the content, 2 could not run.
+
+mod check;
+mod routes;
+mod serve;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use rowhouse_ui::Bundle;
+
+use crate::cli::{Cli, Command, Content};
+use crate::compile::Islands;
+use crate::reload::{Estate, Places};
+
+/// Could not run.
+const FAILED: u8 = 2;
+
+/// Runs a command to its end.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let result = match cli.command {
+        None => serve::run(&cli.serve),
+        Some(Command::Serve(arguments)) => serve::run(&arguments),
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Routes(arguments)) => routes::run(&arguments),
+    };
+    result.unwrap_or_else(|error| {
+        say(&format!("error: {error:#}"));
+        ExitCode::from(FAILED)
+    })
+}
+
+/// The estate that the flags describe, with nothing read yet.
+fn estate(content: &Content) -> anyhow::Result<Estate> {
+    let bundle = match &content.ui_dist {
+        Some(directory) => Bundle::from_dir(directory),
+        None => Bundle::embedded(),
+    }
+    .context("cannot use the islands")?;
+    let beside = Path::new("themes");
+    let places = Places {
+        tenants: content.tenants.clone(),
+        themes: content
+            .themes
+            .clone()
+            .or_else(|| beside.is_dir().then(|| beside.to_owned())),
+        origin: content.origin.clone(),
+    };
+    Ok(Estate::new(places, Islands::new(bundle)))
+}
+
+/// The year of the copyright line: the studio's, in Chicago.
+fn year() -> i16 {
+    let now = jiff::Timestamp::now();
+    now.in_tz("America/Chicago").map_or_else(
+        |_| now.to_zoned(jiff::tz::TimeZone::UTC).year(),
+        |there| there.year(),
+    )
+}
+
+/// A line for people, to stderr.
+#[expect(clippy::print_stderr, reason = "commands print")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// Data, to stdout. A reader that went away is not a failure.
+fn print(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}

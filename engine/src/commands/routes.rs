@@ -1,0 +1,87 @@
+//! `rowhouse routes`: who answers what.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{estate, print, year};
+use crate::cli::{RoutesArguments, RoutesFormat};
+use crate::compile::link::below;
+use crate::reload::Estate;
+
+/// One page at one address.
+#[derive(Debug, Serialize)]
+struct Route {
+    host: String,
+    path: String,
+    tenant: String,
+    file: String,
+    kind: &'static str,
+    /// Whether this is the URL that search engines keep.
+    canonical: bool,
+    indexed: bool,
+}
+
+/// Prints every page at every address of every tenant.
+pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
+    let mut estate = estate(&arguments.content)?;
+    estate.reload(year())?;
+    let routes = routes(&estate);
+    match arguments.format {
+        RoutesFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
+        RoutesFormat::Text => as_table(&routes),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn routes(estate: &Estate) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for (site, compiled) in estate.sites() {
+        for placed in &compiled.mounts {
+            for page in site.pages.values() {
+                for path in page.paths() {
+                    routes.push(Route {
+                        host: placed.address.host.clone(),
+                        path: below(&placed.address.prefix, path),
+                        tenant: site.id.to_string(),
+                        file: site.name_of(&page.file),
+                        kind: "page",
+                        canonical: placed.address.canonical && path == page.path,
+                        indexed: !page.front.noindex,
+                    });
+                }
+            }
+        }
+    }
+    routes.sort_by(|one, other| (&one.host, &one.path).cmp(&(&other.host, &other.path)));
+    routes
+}
+
+fn as_table(routes: &[Route]) {
+    let width = |column: fn(&Route) -> &str| {
+        routes
+            .iter()
+            .map(|route| column(route).len())
+            .max()
+            .unwrap_or(0)
+    };
+    let (host, path, tenant) = (
+        width(|route| &route.host),
+        width(|route| &route.path),
+        width(|route| &route.tenant),
+    );
+    for route in routes {
+        print(&format!(
+            "{:host$}  {:path$}  {:tenant$}  {}{}",
+            route.host,
+            route.path,
+            route.tenant,
+            route.file,
+            if route.canonical {
+                ""
+            } else {
+                "  (names the canonical URL)"
+            },
+        ));
+    }
+}

@@ -1,0 +1,226 @@
+//! `rowhouse serve`: bind, compile, answer, reload on SIGHUP, drain on SIGTERM.
+//!
+//! The addresses are bound before anything is compiled, so that a port in use is told at once.
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{error, info, warn};
+
+use super::{FAILED, estate, year};
+use crate::cli::ServeArguments;
+use crate::reload::Estate;
+use crate::report::{Diagnostic, Severity};
+use crate::serve::admin::{self, Admin};
+use crate::serve::listen::bind;
+use crate::serve::settings::ServeSettings;
+use crate::serve::shelf::Shelf;
+use crate::serve::status::{State, StatusBoard};
+
+/// Serves until a signal ends it.
+pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    start_log();
+    let begin = Instant::now();
+    let visitors = bind(arguments.listen)?;
+    let operators =
+        bind(arguments.admin).context("the address for operators is set by `--admin`")?;
+    let mut estate = estate(&arguments.content)?;
+    let snapshot = estate.reload(year())?;
+    let shelf = Arc::new(Shelf::new(snapshot));
+    let board = Arc::new(StatusBoard::default());
+    tell(&estate, &board);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    runtime.block_on(async {
+        let house = House {
+            visitors,
+            operators,
+            shelf,
+            board,
+            estate,
+            begin,
+        };
+        house.serve(arguments).await
+    })
+}
+
+/// What is running.
+struct House {
+    visitors: TcpListener,
+    operators: TcpListener,
+    shelf: Arc<Shelf>,
+    board: Arc<StatusBoard>,
+    estate: Estate,
+    begin: Instant,
+}
+
+impl House {
+    async fn serve(self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+        let mut stop = Stop::new()?;
+        let mut again = Stop::new()?;
+        let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        let settings = ServeSettings {
+            grace: Duration::from_secs(arguments.grace),
+            ..ServeSettings::default()
+        };
+        info!(
+            origin = %arguments.content.origin,
+            listen = %self.visitors.local_addr()?,
+            admin = %self.operators.local_addr()?,
+            tenants = self.board.current().tenants.len(),
+            took_ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "serving"
+        );
+        let admin = admin::run(
+            self.operators,
+            Admin {
+                shelf: Arc::clone(&self.shelf),
+                board: Arc::clone(&self.board),
+            },
+        );
+        let shelf = Arc::clone(&self.shelf);
+        let shutdown = async {
+            let name = stop.wait().await;
+            info!(signal = name, grace_s = arguments.grace, "draining");
+            self.board.replace(crate::serve::status::Status {
+                ready: false,
+                ..crate::serve::status::Status::clone(&self.board.current())
+            });
+        };
+        let serving =
+            crate::serve::run(vec![self.visitors], self.shelf.clone(), settings, shutdown);
+        tokio::select! {
+            drained = serving => {
+                let drained = drained?;
+                info!(cut = drained.cut, "drained");
+                Ok(ExitCode::SUCCESS)
+            }
+            result = admin => {
+                result.context("the admin listener ended")?;
+                Ok(ExitCode::from(FAILED))
+            }
+            () = reload_on(hang_up, self.estate, shelf, Arc::clone(&self.board)) => Ok(ExitCode::from(FAILED)),
+            () = async { again.wait().await; again.wait().await; } => {
+                warn!("a second signal: ending at once");
+                Ok(ExitCode::from(FAILED))
+            }
+        }
+    }
+}
+
+/// Reads the folders again on every SIGHUP, on a thread of its own so that no request waits.
+async fn reload_on(
+    mut hang_up: Signal,
+    mut estate: Estate,
+    shelf: Arc<Shelf>,
+    board: Arc<StatusBoard>,
+) {
+    while hang_up.recv().await.is_some() {
+        let (shelf, board) = (Arc::clone(&shelf), Arc::clone(&board));
+        let reloaded = tokio::task::spawn_blocking(move || {
+            let begin = Instant::now();
+            match estate.reload(year()) {
+                Ok(snapshot) => {
+                    shelf.replace(snapshot);
+                    tell(&estate, &board);
+                    info!(
+                        took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+                        "reloaded"
+                    );
+                }
+                Err(problem) => error!(%problem, "kept the last state"),
+            }
+            estate
+        });
+        match reloaded.await {
+            Ok(back) => estate = back,
+            Err(problem) => {
+                error!(%problem, "reloading ended; what is served stays");
+                std::future::pending::<()>().await;
+                return;
+            }
+        }
+    }
+}
+
+/// Puts the tenants' state on the board, and what is new of it in the log.
+fn tell(estate: &Estate, board: &StatusBoard) {
+    let status = estate.status();
+    let before = board.current();
+    for tenant in &status.tenants {
+        let known = before
+            .tenants
+            .iter()
+            .any(|old| old.id == tenant.id && old.mistakes == tenant.mistakes);
+        if tenant.state != State::Live && !known {
+            warn!(
+                tenant = %tenant.id,
+                state = tenant.state.name(),
+                mistakes = tenant.mistakes.len(),
+                first = tenant.mistakes.first().map_or("", String::as_str),
+                "the tenant's folder has mistakes; `rowhouse check` shows them all"
+            );
+        }
+    }
+    let of_themes = |diagnostic: &&Diagnostic| {
+        diagnostic.severity == Severity::Mistake
+            && !status.tenants.iter().any(|tenant| {
+                tenant
+                    .mistakes
+                    .iter()
+                    .any(|mistake| mistake.starts_with(&diagnostic.file))
+            })
+    };
+    if let Some(mistake) = estate.report().iter().find(of_themes) {
+        warn!(
+            file = mistake.file,
+            code = mistake.code.as_str(),
+            "{}",
+            mistake.message
+        );
+    }
+    board.replace(status);
+}
+
+/// SIGTERM and SIGINT.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+        })
+    }
+
+    async fn wait(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// Readable on a terminal, JSON elsewhere; `RUST_LOG` chooses what.
+fn start_log() {
+    use std::io::IsTerminal as _;
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        builder.with_target(false).init();
+    } else {
+        builder.json().flatten_event(true).init();
+    }
+}

@@ -1,0 +1,188 @@
+//! What stands in a page's `<head>`, from typed values, in one fixed order.
+//!
+//! Everything is written here and nowhere else: a template only says `{{ head }}`.
+
+use serde_json::Value as Json;
+
+use super::markdown::escape;
+
+/// The values of a page's head.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    /// The whole title: `<page> | <company>`.
+    pub title: String,
+    /// The description, where there is one.
+    pub description: Option<String>,
+    /// The canonical URL, absolute. Error pages have none.
+    pub canonical: Option<String>,
+    /// Whether search engines should leave the page out.
+    pub noindex: bool,
+    /// `website` or `article` (Open Graph protocol, object types).
+    pub kind: &'static str,
+    /// The site's name for shared links.
+    pub site_name: String,
+    /// The social image, absolute.
+    pub image: Option<String>,
+    /// What the image shows.
+    pub image_alt: String,
+    /// Colours of the browser's frame by day and by night.
+    pub theme_colors: Option<(String, String)>,
+    /// The icon's address.
+    pub icon: Option<String>,
+    /// An Atom feed: title and address.
+    pub feed: Option<(String, String)>,
+    /// Fonts to fetch at once.
+    pub fonts: Vec<String>,
+    /// The stylesheet: address and integrity.
+    pub stylesheet: Option<(String, String)>,
+    /// The tenant's colours, as inline CSS whose hash is in the policy.
+    pub brand_style: Option<String>,
+    /// The graph of structured data (JSON-LD 1.1).
+    pub structured_data: Option<Json>,
+}
+
+/// Stands in the head until it is known which islands the page uses.
+pub(super) const SCRIPTS_MARK: &str = "<!--scripts-->";
+
+impl Head {
+    /// The HTML.
+    #[must_use]
+    pub(super) fn html(&self) -> String {
+        let mut out = Tags::default();
+        out.raw("<meta charset=\"utf-8\">");
+        out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+        out.raw(&format!("<title>{}</title>", escape(&self.title)));
+        if let Some(description) = &self.description {
+            out.meta("name", "description", description);
+        }
+        if let Some(canonical) = &self.canonical {
+            out.link("canonical", canonical, "");
+        }
+        out.meta(
+            "name",
+            "robots",
+            if self.noindex {
+                "noindex"
+            } else {
+                "index, follow"
+            },
+        );
+        self.sharing(&mut out);
+        out.meta("name", "color-scheme", "light dark");
+        if let Some((day, night)) = &self.theme_colors {
+            for (scheme, color) in [("light", day), ("dark", night)] {
+                out.raw(&format!(
+                    "<meta name=\"theme-color\" content=\"{}\" media=\"(prefers-color-scheme: {scheme})\">",
+                    escape(color)
+                ));
+            }
+        }
+        if let Some(icon) = &self.icon {
+            out.link("icon", icon, " type=\"image/svg+xml\"");
+        }
+        if let Some((title, href)) = &self.feed {
+            let more = format!(" type=\"application/atom+xml\" title=\"{}\"", escape(title));
+            out.link("alternate", href, &more);
+        }
+        for font in &self.fonts {
+            out.link(
+                "preload",
+                font,
+                " as=\"font\" type=\"font/woff2\" crossorigin",
+            );
+        }
+        if let Some((href, integrity)) = &self.stylesheet {
+            out.link("stylesheet", href, &format!(" integrity=\"{integrity}\""));
+        }
+        if let Some(style) = &self.brand_style {
+            out.raw(&format!("<style>{style}</style>"));
+        }
+        if let Some(graph) = &self.structured_data {
+            out.raw(&format!(
+                "<script type=\"application/ld+json\">{}</script>",
+                json_for_script(graph)
+            ));
+        }
+        out.0.push_str(SCRIPTS_MARK);
+        out.0
+    }
+
+    /// Open Graph and the Twitter card.
+    fn sharing(&self, out: &mut Tags) {
+        let short = self.title.split(" | ").next().unwrap_or(&self.title);
+        out.meta("property", "og:title", short);
+        if let Some(description) = &self.description {
+            out.meta("property", "og:description", description);
+        }
+        out.meta("property", "og:type", self.kind);
+        if let Some(image) = &self.image {
+            out.meta("property", "og:image", image);
+            out.meta("property", "og:image:alt", &self.image_alt);
+        }
+        if let Some(canonical) = &self.canonical {
+            out.meta("property", "og:url", canonical);
+        }
+        out.meta("property", "og:site_name", &self.site_name);
+        out.meta("name", "twitter:card", "summary_large_image");
+        out.meta("name", "twitter:title", short);
+        if let Some(description) = &self.description {
+            out.meta("name", "twitter:description", description);
+        }
+        if let Some(image) = &self.image {
+            out.meta("name", "twitter:image", image);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Tags(String);
+
+impl Tags {
+    fn raw(&mut self, tag: &str) {
+        self.0.push_str(tag);
+        self.0.push('\n');
+    }
+
+    fn meta(&mut self, key: &str, name: &str, content: &str) {
+        self.raw(&format!(
+            "<meta {key}=\"{name}\" content=\"{}\">",
+            escape(content)
+        ));
+    }
+
+    fn link(&mut self, relation: &str, href: &str, more: &str) {
+        self.raw(&format!(
+            "<link rel=\"{relation}\" href=\"{}\"{more}>",
+            escape(href)
+        ));
+    }
+}
+
+/// JSON that cannot end the script element it stands in (WHATWG HTML, restrictions for contents of script elements).
+fn json_for_script(value: &Json) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_encoded() {
+        let head = Head {
+            title: "A & \"B\" <C> | D".to_owned(),
+            description: Some("</title><script>".to_owned()),
+            kind: "website",
+            structured_data: Some(serde_json::json!({"name": "</script><!--\u{2028}"})),
+            ..Head::default()
+        };
+        let html = head.html();
+        assert!(html.contains("<title>A &amp; &quot;B&quot; &lt;C&gt; | D</title>"));
+        assert!(!html.contains("</title><script>"));
+        assert!(html.contains("\\u003c/script>\\u003c!--\\u2028"));
+    }
+}

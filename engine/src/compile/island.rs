@@ -1,0 +1,294 @@
+//! React components rendered to HTML in this process, by QuickJS running the same sources that the browser gets.
+//!
+//! Each thread that compiles has an engine of its own, made when the first island needs it.
+//! An engine that threw, ran out of time or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rowhouse_ui::Bundle;
+use rquickjs::context::EvalOptions;
+use rquickjs::{CatchResultExt, Context, Function, Runtime};
+use serde_json::Value as Json;
+use thiserror::Error;
+
+use super::asset::integrity;
+use super::markdown::escape;
+use crate::report::{Code, hint_for};
+use crate::schema;
+use crate::yaml::Node;
+
+/// The longest that one island may take. The slowest of the theme's takes 2 ms.
+const DEADLINE: Duration = Duration::from_millis(250);
+/// The most that an engine may hold, in bytes. The bundle needs 1.5 MB.
+const MEMORY: usize = 32 << 20;
+/// The most stack that JavaScript may use, well below a thread's own.
+const STACK: usize = 512 << 10;
+
+/// The islands' bundle with what the pages' script tags say about its files.
+#[derive(Debug)]
+pub struct Islands {
+    /// The bundle.
+    pub bundle: Bundle,
+    integrity: BTreeMap<String, String>,
+}
+
+impl Islands {
+    /// Hashes the bundle's files.
+    #[must_use]
+    pub fn new(bundle: Bundle) -> Self {
+        let integrity = bundle
+            .files()
+            .map(|(name, bytes)| (name.to_owned(), integrity(bytes)))
+            .collect();
+        Self { bundle, integrity }
+    }
+
+    /// The `integrity` attribute of one of its files.
+    #[must_use]
+    pub fn integrity(&self, file: &str) -> &str {
+        self.integrity.get(file).map_or("", String::as_str)
+    }
+}
+
+/// How an island comes to life in the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Client {
+    /// At once.
+    Load,
+    /// When the browser has nothing else to do.
+    Idle,
+    /// When it comes into view.
+    Visible,
+    /// When a media query matches.
+    Media(String),
+    /// Never: static markup.
+    None,
+}
+
+impl Client {
+    /// The names that templates write.
+    pub const NAMES: [&str; 5] = ["load", "idle", "visible", "media", "none"];
+
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Idle => "idle",
+            Self::Visible => "visible",
+            Self::Media(_) => "media",
+            Self::None => "none",
+        }
+    }
+}
+
+/// One use of an island.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// The component.
+    pub name: &'a str,
+    /// Its properties.
+    pub props: &'a Json,
+    /// When it comes to life.
+    pub client: Client,
+    /// What its generated ids begin with, unique on the page.
+    pub prefix: &'a str,
+}
+
+/// Why an island could not be rendered.
+#[derive(Debug, Error)]
+pub(super) enum IslandError {
+    /// There is none of that name.
+    #[error("there is no island `{name}`: {hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The nearest, or all.
+        hint: String,
+    },
+    /// The properties do not fit.
+    #[error("island `{name}`: {problems}")]
+    Props {
+        /// The name.
+        name: String,
+        /// Everything that does not fit.
+        problems: String,
+    },
+    /// The component threw, or was stopped.
+    #[error("island `{name}` failed: {reason}")]
+    Failed {
+        /// The name.
+        name: String,
+        /// The reason, with the JavaScript stack.
+        reason: String,
+    },
+}
+
+impl IslandError {
+    /// The kind of mistake that it is.
+    #[must_use]
+    pub(super) const fn code(&self) -> Code {
+        match self {
+            Self::Unknown { .. } | Self::Props { .. } => Code::IslandProps,
+            Self::Failed { .. } => Code::IslandFailed,
+        }
+    }
+}
+
+/// Renders one island to the markup that a page holds.
+///
+/// # Errors
+/// When there is no such island, its properties do not fit, or it fails.
+pub(super) fn render(bundle: &Bundle, call: &Call<'_>) -> Result<String, IslandError> {
+    let islands = &bundle.manifest().islands;
+    let island = islands.get(call.name).ok_or_else(|| IslandError::Unknown {
+        name: call.name.to_owned(),
+        hint: hint_for(call.name, islands.keys().map(String::as_str)),
+    })?;
+    check_props(call, &island.props)?;
+    let props = call.props.to_string();
+    let html = if island.server {
+        in_engine(bundle, |engine| engine.render(call, &props)).map_err(|reason| {
+            IslandError::Failed {
+                name: call.name.to_owned(),
+                reason,
+            }
+        })?
+    } else {
+        String::new()
+    };
+    if call.client == Client::None {
+        return Ok(html);
+    }
+    let media = match &call.client {
+        Client::Media(query) => format!(" media=\"{}\"", escape(query)),
+        _ => String::new(),
+    };
+    let render = if island.server {
+        ""
+    } else {
+        " render=\"browser\""
+    };
+    Ok(format!(
+        "<row-island name=\"{}\" client=\"{}\"{media}{render} src=\"{}{}\" prefix=\"{}\" props=\"{}\">{html}</row-island>",
+        call.name,
+        call.client.name(),
+        super::asset::ASSETS,
+        island.file,
+        call.prefix,
+        escape(&props),
+    ))
+}
+
+fn check_props(call: &Call<'_>, props_schema: &Json) -> Result<(), IslandError> {
+    let (problems, _) = schema::check(&Node::from_json(call.props), props_schema, |_, _| Ok(()));
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<String> = problems
+        .into_iter()
+        .map(|problem| match problem.hint {
+            Some(hint) => format!("{} ({hint})", problem.message),
+            None => problem.message,
+        })
+        .collect();
+    Err(IslandError::Props {
+        name: call.name.to_owned(),
+        problems: problems.join("; ").replace("the file", "its properties"),
+    })
+}
+
+thread_local! {
+    static ENGINE: RefCell<Option<(String, Engine)>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` in this thread's engine, and drops the engine when it fails.
+fn in_engine(
+    bundle: &Bundle,
+    work: impl FnOnce(&Engine) -> Result<String, String>,
+) -> Result<String, String> {
+    ENGINE.with(|cell| {
+        let mut slot = cell.borrow_mut();
+        let fresh = slot.as_ref().is_none_or(|(id, _)| id != bundle.id());
+        if fresh {
+            *slot = Some((
+                bundle.id().to_owned(),
+                Engine::start(bundle.server_script())?,
+            ));
+        }
+        let result = match slot.as_ref() {
+            Some((_, engine)) => work(engine),
+            None => Err("no engine".to_owned()),
+        };
+        if result.is_err() {
+            *slot = None;
+        }
+        result
+    })
+}
+
+struct Engine {
+    runtime: Runtime,
+    context: Context,
+}
+
+impl Engine {
+    fn start(script: &str) -> Result<Self, String> {
+        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        runtime.set_memory_limit(MEMORY);
+        runtime.set_max_stack_size(STACK);
+        let context = Context::full(&runtime).map_err(|error| error.to_string())?;
+        let engine = Self { runtime, context };
+        // Components that log must not fail for it; nobody reads these lines while a tenant is compiled.
+        engine.within_limits(|| {
+            engine.context.with(|context| {
+                let console = "globalThis.console ??= Object.fromEntries(['debug','error','info','log','warn'].map((name) => [name, () => {}]));";
+                context
+                    .eval::<(), _>(console)
+                    .and_then(|()| {
+                        let mut options = EvalOptions::default();
+                        options.filename = Some("server.js".to_owned());
+                        options.strict = false;
+                        context.eval_with_options::<(), _>(script, options)
+                    })
+                    .catch(&context)
+                    .map_err(|error| error.to_string())
+            })
+        })?;
+        Ok(engine)
+    }
+
+    fn render(&self, call: &Call<'_>, props: &str) -> Result<String, String> {
+        let function = if call.client == Client::None {
+            "renderStatic"
+        } else {
+            "render"
+        };
+        self.within_limits(|| {
+            self.context.with(|context| {
+                context
+                    .globals()
+                    .get::<_, Function<'_>>(function)
+                    .and_then(|function| {
+                        function.call::<_, String>((call.name, props, call.prefix))
+                    })
+                    .catch(&context)
+                    .map_err(|error| error.to_string().trim().to_owned())
+            })
+        })
+    }
+
+    fn within_limits<T>(&self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        let begin = Instant::now();
+        self.runtime
+            .set_interrupt_handler(Some(Box::new(move || begin.elapsed() > DEADLINE)));
+        let result = work();
+        self.runtime.set_interrupt_handler(None);
+        match result {
+            Err(_) if begin.elapsed() > DEADLINE => {
+                Err(format!("it took more than {} ms", DEADLINE.as_millis()))
+            }
+            other => other,
+        }
+    }
+}

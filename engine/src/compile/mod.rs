@@ -1,0 +1,302 @@
+//! Renders a valid tenant with its theme and the islands, once for each of its addresses.
+//!
+//! 1. The tenant's files get their hashed names.
+//! 2. Every page is rendered for every address: links, head, structured data, islands, codings.
+//! 3. What the authors named is checked against what there is, with the ids that the rendered pages have.
+//! 4. Each address becomes a [`Mount`] that the owner puts into a snapshot.
+//!
+//! **Invariant:** does no I/O and knows no socket. The same folders, in the same year, give the same bytes on any machine.
+
+pub mod asset;
+mod contrast;
+mod encode;
+mod head;
+mod island;
+pub mod link;
+mod markdown;
+mod page;
+mod policy;
+mod reference;
+mod structured;
+pub mod template;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
+use rayon::prelude::*;
+
+use crate::address::Address;
+use crate::report::{Diagnostic, Report};
+use crate::snapshot::{Body, Mount, Resource, ResourceTable};
+use crate::tenant::Site;
+
+use asset::{ASSETS, Asset, is_compressible, media_type};
+use encode::Effort;
+use link::{Resolver, Street};
+use page::{Renderer, Special};
+use policy::Kind;
+use reference::{Checker, Fragments};
+use template::Templates;
+
+pub use island::Islands;
+pub use reference::NeighbourLink;
+
+/// What a tenant is compiled with.
+#[derive(Debug, Clone)]
+pub struct Inputs {
+    /// What all tenants share.
+    pub street: Arc<Street>,
+    /// The tenant's theme.
+    pub templates: Arc<Templates>,
+    /// The islands.
+    pub islands: Arc<Islands>,
+}
+
+/// A compiled tenant.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// One for each address.
+    pub mounts: Vec<PlacedMount>,
+    /// Links that only the owner of all tenants can check.
+    pub neighbour_links: Vec<NeighbourLink>,
+    /// The paths of its pages, and the ids within them.
+    pub fragments: Arc<Fragments>,
+    /// How many pages it has.
+    pub pages: usize,
+}
+
+/// A mount and the host it belongs to.
+#[derive(Debug, Clone)]
+pub struct PlacedMount {
+    /// Where.
+    pub address: Address,
+    /// What.
+    pub mount: Arc<Mount>,
+}
+
+/// Compiles a tenant. The result is there when the report holds no mistake.
+#[must_use]
+pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
+    let mut report = Report::default();
+    let assets: Arc<BTreeMap<String, Asset>> = Arc::new(
+        site.assets
+            .iter()
+            .map(|(path, bytes)| (path.clone(), Asset::new(path, bytes.clone())))
+            .collect(),
+    );
+    let mut mounts = Vec::with_capacity(addresses.len());
+    let mut fragments = Fragments::new();
+    for address in addresses {
+        let renderer = Renderer::new(site, addresses, address, &assets, inputs);
+        let (mount, found, problems) = mount(&renderer, &assets);
+        // Templates fail in the same way at every address: once is enough.
+        if address.canonical {
+            report.extend(problems);
+            fragments = found;
+        }
+        mounts.push(PlacedMount {
+            address: address.clone(),
+            mount: Arc::new(mount),
+        });
+    }
+    let mut checker = Checker {
+        site,
+        assets: &assets,
+        templates: &inputs.templates,
+        fragments: &fragments,
+        report,
+        neighbours: Vec::new(),
+    };
+    checker.check();
+    let (report, neighbour_links) = (checker.report.sorted(), checker.neighbours);
+    let compiled = report.is_servable().then(|| Compiled {
+        pages: site.pages.len(),
+        mounts,
+        neighbour_links,
+        fragments: Arc::new(fragments),
+    });
+    (compiled, report)
+}
+
+/// Renders everything for one address.
+fn mount(renderer: &Renderer<'_>, assets: &BTreeMap<String, Asset>) -> (Mount, Fragments, Report) {
+    let mut failures = Failures::default();
+    let mut resources = ResourceTable::new();
+    let mut fragments = Fragments::new();
+    let pages: Vec<_> = renderer
+        .site
+        .pages
+        .values()
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|page| (page, renderer.page(page)))
+        .collect();
+    for (page, rendered) in pages {
+        match rendered {
+            Ok(html) => {
+                let ids = ids_of(&html);
+                let body = Arc::new(renderer.body(html, StatusCode::OK, page.front.noindex));
+                for path in page.paths() {
+                    fragments.insert(path.to_owned(), ids.clone());
+                    resources.insert(path.into(), Arc::clone(&body));
+                }
+            }
+            Err(diagnostic) => {
+                fragments.insert(page.path.clone(), BTreeSet::new());
+                failures.add(diagnostic, renderer.site.name_of(&page.file));
+            }
+        }
+    }
+    for asset in assets.values() {
+        let path = format!("{ASSETS}{}", asset.hashed_name);
+        resources.insert(
+            path.into(),
+            Arc::new(file(asset, renderer.secure(), Effort::Page)),
+        );
+    }
+    let mut special = |special: Special<'_>| {
+        let status = special.status();
+        let html = renderer.special(&special).unwrap_or_else(|diagnostic| {
+            failures.add(diagnostic, format!("the page for status {status}"));
+            String::new()
+        });
+        Arc::new(renderer.body(html, status, true))
+    };
+    let mut not_found: Vec<(Box<str>, Arc<Resource>)> = Vec::new();
+    for page in renderer.site.pages.values().rev() {
+        let words = page
+            .front
+            .collection
+            .as_ref()
+            .and_then(|collection| collection.not_found.as_ref());
+        if let Some(words) = words {
+            not_found.push((page.path.as_str().into(), special(Special::Entry(words))));
+        }
+    }
+    not_found.push(("".into(), special(Special::NotFound)));
+    let mount = Mount {
+        tenant: renderer.site.id.shared(),
+        prefix: renderer.resolver.address.prefix.as_str().into(),
+        resources,
+        not_found,
+        method_not_allowed: special(Special::MethodNotAllowed),
+        traffic: OnceLock::new(),
+    };
+    (mount, fragments, failures.report())
+}
+
+/// Templates that failed. One mistake in a theme often fails on every page: it is said once, with the first page.
+#[derive(Default)]
+struct Failures(BTreeMap<Diagnostic, Vec<String>>);
+
+impl Failures {
+    fn add(&mut self, diagnostic: Diagnostic, page: String) {
+        self.0.entry(diagnostic).or_default().push(page);
+    }
+
+    fn report(self) -> Report {
+        let mut report = Report::default();
+        report.extend(self.0.into_iter().map(|(diagnostic, pages)| {
+            let first = pages.first().map_or("", String::as_str);
+            let others = match pages.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            Diagnostic {
+                message: format!("{} (rendering `{first}`{others})", diagnostic.message),
+                ..diagnostic
+            }
+        }));
+        report
+    }
+}
+
+/// Every `id` in a page.
+fn ids_of(html: &str) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    let collect = lol_html::element!("[id]", |element| {
+        ids.extend(element.get_attribute("id"));
+        Ok(())
+    });
+    let settings = lol_html::RewriteStrSettings::new().append_element_content_handler(collect);
+    // Only the attributes are wanted; markup that cannot be read has none that a link could name.
+    let _ = lol_html::rewrite_str(html, settings);
+    ids
+}
+
+/// A file as a resource.
+fn file(asset: &Asset, secure: bool, effort: Effort) -> Resource {
+    let media_type = media_type(&asset.hashed_name);
+    Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&Kind::Immutable, media_type, secure),
+        last_modified: None,
+        variants: encode::variants(asset.bytes.clone(), is_compressible(media_type), effort),
+    })
+}
+
+/// The files that every host serves: the theme's and the islands'.
+#[must_use]
+pub fn shared(themes: &[Arc<Templates>], islands: &Islands, secure: bool) -> ResourceTable {
+    let theme_files = themes
+        .iter()
+        .flat_map(|templates| {
+            templates
+                .assets
+                .files
+                .values()
+                .chain(&templates.assets.stylesheet)
+        })
+        .cloned();
+    let scripts = islands
+        .bundle
+        .files()
+        .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)));
+    theme_files
+        .chain(scripts)
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|asset| {
+            let path = format!("{ASSETS}{}", asset.hashed_name);
+            (
+                path.into_boxed_str(),
+                Arc::new(file(&asset, secure, Effort::Shared)),
+            )
+        })
+        .collect()
+}
+
+/// What a host that nobody has answers: no tenant's page and no name of any.
+#[must_use]
+pub fn unknown_host(secure: bool) -> Arc<Resource> {
+    let media_type = "text/plain; charset=utf-8";
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::MISDIRECTED_REQUEST,
+        fields: policy::fields(&Kind::Plain, media_type, secure),
+        last_modified: None,
+        variants: encode::variants(
+            Bytes::from_static(b"No site answers under this name.\n"),
+            false,
+            Effort::Page,
+        ),
+    }))
+}
+
+/// A permanent move to another origin, keeping the path.
+#[must_use]
+pub fn moved_to(origin: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(origin).ok()
+}
+
+/// The resolver of a tenant at one of its addresses.
+#[must_use]
+pub fn resolver(site: &Site, address: &Address, street: &Arc<Street>) -> Resolver {
+    Resolver {
+        street: Arc::clone(street),
+        tenant: site.id.clone(),
+        address: address.clone(),
+    }
+}

@@ -1,0 +1,527 @@
+//! One page at one address: its head, its view, its layout, its bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use super::Inputs;
+use super::asset::{ASSETS, Asset, policy_hash, property};
+use super::encode::{self, Effort};
+use super::head::{Head, SCRIPTS_MARK};
+use super::island::Client;
+use super::link::Resolver;
+use super::markdown::{self, Rendered, Surroundings};
+use super::policy::{self, Kind};
+use super::structured::{self, Facts};
+use super::template::{Scope, asset_href};
+use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
+use crate::address::Address;
+use crate::report::Diagnostic;
+use crate::snapshot::fields::Fields;
+use crate::snapshot::{Body, Resource};
+use crate::tenant::manifest::NamedLink;
+use crate::tenant::page::{NotFound, PageSchema};
+use crate::tenant::section::Section;
+use crate::tenant::{Page, Site};
+
+/// Renders the pages of a tenant for one address.
+pub(super) struct Renderer<'a> {
+    /// The tenant.
+    pub site: &'a Site,
+    /// Makes links right.
+    pub resolver: Resolver,
+    canonical: &'a Address,
+    assets: &'a Arc<BTreeMap<String, Asset>>,
+    inputs: &'a Inputs,
+    brand_style: Option<String>,
+    indexed: Arc<Fields>,
+    hidden: Arc<Fields>,
+}
+
+/// Pages that no file stands for.
+pub(super) enum Special<'a> {
+    /// No page at this path.
+    NotFound,
+    /// No entry of this name in a collection.
+    Entry(&'a NotFound),
+    /// A page was asked for with a method that it does not take.
+    MethodNotAllowed,
+}
+
+impl Special<'_> {
+    /// The status that it comes with (RFC 9110, section 15.5).
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound | Self::Entry(_) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+}
+
+impl<'a> Renderer<'a> {
+    /// Prepares what all pages of the tenant share at an address.
+    pub(super) fn new(
+        site: &'a Site,
+        addresses: &'a [Address],
+        address: &'a Address,
+        assets: &'a Arc<BTreeMap<String, Asset>>,
+        inputs: &'a Inputs,
+    ) -> Self {
+        let brand_style = brand_style(site, inputs);
+        let style_hash = brand_style.as_deref().map(policy_hash);
+        let fields = |noindex| {
+            let kind = Kind::Page {
+                style_hash: style_hash.clone(),
+                noindex,
+            };
+            policy::fields(
+                &kind,
+                "text/html; charset=utf-8",
+                inputs.street.origin.is_secure(),
+            )
+        };
+        Self {
+            site,
+            resolver: super::resolver(site, address, &inputs.street),
+            canonical: addresses.first().unwrap_or(address),
+            assets,
+            inputs,
+            indexed: fields(false),
+            hidden: fields(true),
+            brand_style,
+        }
+    }
+
+    /// Whether visitors come over TLS.
+    pub(super) fn secure(&self) -> bool {
+        self.inputs.street.origin.is_secure()
+    }
+
+    /// The bytes of a page with their headers.
+    pub(super) fn body(&self, html: String, status: StatusCode, noindex: bool) -> Resource {
+        Resource::Body(Body {
+            status,
+            fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
+            last_modified: None,
+            variants: encode::variants(Bytes::from(html), true, Effort::Page),
+        })
+    }
+
+    /// A page of the tenant.
+    pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
+        let rendered = markdown::render(&page.body, &self.surroundings());
+        let trail = self.trail(page);
+        let canonical = self.resolver.url_at(self.canonical, &page.path);
+        let scope = self.scope();
+        let head = self.head(page, &trail, &canonical, &scope);
+        let layout = view::layout_of(self.site, page);
+        let page_view = self.view(page, rendered, &trail, canonical, layout);
+        self.finish(page_view, &head, scope)
+    }
+
+    /// A page that no file stands for.
+    pub(super) fn special(&self, special: &Special<'_>) -> Result<String, Diagnostic> {
+        let status = special.status();
+        let home = LinkView {
+            label: "Return to Home".to_owned(),
+            href: Some(self.resolver.href("/")),
+            current: false,
+            new_tab: false,
+        };
+        let (layout, title, text, back) = match special {
+            Special::NotFound => (
+                "not-found",
+                "Page not found",
+                Some("The page you're looking for doesn't exist or has been moved."),
+                home,
+            ),
+            Special::Entry(words) => (
+                "not-found",
+                words.title.as_str(),
+                words.text.as_deref(),
+                self.link(&words.back),
+            ),
+            Special::MethodNotAllowed => ("error", "Unexpected Application Error!", None, home),
+        };
+        let scope = self.scope();
+        let head = Head {
+            title: self.title(title),
+            noindex: true,
+            structured_data: None,
+            ..self.common_head(&scope)
+        };
+        let page = PageView {
+            path: "",
+            title,
+            heading: title,
+            description: text,
+            layout,
+            back: Some(back),
+            status: Some(StatusView {
+                code: status.as_u16(),
+                reason: status.canonical_reason().unwrap_or_default(),
+                detail: None,
+            }),
+            ..PageView::default()
+        };
+        self.finish(page, &head, scope)
+    }
+
+    /// Renders the layout, and puts the scripts into the head once the islands are known.
+    fn finish(&self, page: PageView<'_>, head: &Head, scope: Scope) -> Result<String, Diagnostic> {
+        let view = View {
+            head: head.html(),
+            site: view::site(self.site, &self.resolver, page.path),
+            company: view::company(self.site, &self.resolver, page.path),
+            page,
+        };
+        let layout = view.page.layout;
+        let (html, scope) = self.inputs.templates.render(layout, &view, scope)?;
+        Ok(html.replacen(SCRIPTS_MARK, &self.scripts(&scope), 1))
+    }
+
+    fn view<'p>(
+        &'p self,
+        page: &'p Page,
+        rendered: Rendered,
+        trail: &[Step],
+        canonical: String,
+        layout: &'p str,
+    ) -> PageView<'p> {
+        let front = &page.front;
+        let collection = view::collection_of(self.site, page);
+        let siblings = collection
+            .map(|parent| view::entries(self.site, &parent.path))
+            .unwrap_or_default();
+        let position = siblings
+            .iter()
+            .position(|sibling| sibling.path == page.path);
+        let neighbour = |index: Option<usize>| {
+            index
+                .and_then(|index| siblings.get(index))
+                .map(|page| self.link_to(page))
+        };
+        let entries = match &front.collection {
+            Some(_) => view::entries(self.site, &page.path),
+            None => Vec::new(),
+        };
+        PageView {
+            path: &page.path,
+            title: &front.title,
+            heading: front.heading.as_deref().unwrap_or(&front.title),
+            description: self.description(page),
+            canonical: Some(canonical),
+            layout,
+            date: front.date.map(|date| date.day().to_string()),
+            date_text: front.date.map(|date| date.long()),
+            updated: front.updated.map(|date| date.day().to_string()),
+            updated_text: front.updated.map(|date| date.long()),
+            effective: front.effective,
+            excerpt: front.excerpt.as_deref(),
+            tags: &front.tags,
+            body: rendered.html,
+            contents: rendered.headings,
+            breadcrumbs: self.breadcrumbs(trail),
+            back: front.back.as_ref().map(|back| self.link(back)),
+            sections: view::sections(self.site, page, &self.resolver),
+            entries: entries
+                .into_iter()
+                .map(|page| view::entry(page, &self.resolver))
+                .collect(),
+            collection: collection.map(|page| self.link_to(page)),
+            newer: neighbour(position.and_then(|index| index.checked_sub(1))),
+            older: neighbour(position.map(|index| index + 1)),
+            status: None,
+        }
+    }
+
+    fn head(&self, page: &Page, trail: &[Step], canonical: &str, scope: &Scope) -> Head {
+        let common = self.common_head(scope);
+        let image = page
+            .front
+            .image
+            .as_ref()
+            .and_then(|image| self.absolute_asset(image.as_str()))
+            .or_else(|| common.image.clone());
+        let is_article = view::schema_of(self.site, page) == Some(PageSchema::Article);
+        Head {
+            title: self.title(&page.front.title),
+            description: self.description(page).map(ToOwned::to_owned),
+            canonical: Some(canonical.to_owned()),
+            noindex: page.front.noindex,
+            kind: if is_article { "article" } else { "website" },
+            structured_data: Some(self.structured_data(page, trail, canonical, image.as_deref())),
+            feed: None,
+            image,
+            ..common
+        }
+    }
+
+    fn structured_data(
+        &self,
+        page: &Page,
+        trail: &[Step],
+        canonical: &str,
+        image: Option<&str>,
+    ) -> serde_json::Value {
+        let street = &self.inputs.street;
+        let home_url = format!("{}/", street.origin);
+        let breadcrumbs: Vec<(String, String)> = trail
+            .iter()
+            .map(|step| (step.name.clone(), step.url.clone()))
+            .collect();
+        let landing = page.path == "/" || view::schema_of(self.site, page) == Some(PageSchema::App);
+        let questions: Vec<(String, String)> = page
+            .front
+            .sections
+            .iter()
+            .filter_map(|section| match section {
+                Section::Questions { items, .. } => Some(items),
+                _ => None,
+            })
+            .flatten()
+            .map(|item| {
+                let answer = markdown::render_inline(item.answer.as_str(), &self.surroundings());
+                (item.question.clone(), answer)
+            })
+            .collect();
+        structured::graph(&Facts {
+            url: canonical,
+            title: &page.front.title,
+            description: self.description(page),
+            language: &self.site.manifest.language,
+            schema: view::schema_of(self.site, page),
+            published: page.front.date.map(|date| date.day().to_string()),
+            modified: page.front.updated.map(|date| date.day().to_string()),
+            tags: &page.front.tags,
+            image,
+            breadcrumbs: &breadcrumbs,
+            is_home: self.site.manifest.root && page.path == "/",
+            home_url: &home_url,
+            company: &street.company,
+            app: self
+                .site
+                .manifest
+                .app
+                .as_ref()
+                .filter(|_| landing)
+                .map(|app| (app, app.name.as_deref().unwrap_or(&self.site.manifest.name))),
+            questions: &questions,
+        })
+    }
+
+    /// What every page of the tenant has in its head.
+    fn common_head(&self, scope: &Scope) -> Head {
+        let theme = &self.inputs.templates;
+        let company = &self.inputs.street.company;
+        let manifest = &self.site.manifest;
+        let role = |name: &String| {
+            let role = theme.theme.manifest.roles.get(name)?;
+            let own = |colours: &BTreeMap<String, _>, default: &crate::tenant::values::Colour| {
+                colours.get(name).unwrap_or(default).as_str().to_owned()
+            };
+            Some((
+                own(&manifest.brand.day, &role.day),
+                own(&manifest.brand.night, &role.night),
+            ))
+        };
+        let house = manifest.brand.house.as_ref().map(|house| house.as_str());
+        Head {
+            site_name: company.name.clone(),
+            image: manifest
+                .image
+                .as_ref()
+                .and_then(|image| self.absolute_asset(image.as_str())),
+            image_alt: match &manifest.tagline {
+                Some(tagline) => format!("{}: {tagline}", manifest.name),
+                None => manifest.name.clone(),
+            },
+            kind: "website",
+            theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
+            icon: asset_href(scope, "icon.svg").or_else(|| {
+                house.and_then(|house| {
+                    asset_href(scope, &format!("{house}.svg"))
+                        .or_else(|| asset_href(scope, &format!("houses/{house}.svg")))
+                })
+            }),
+            fonts: theme
+                .theme
+                .manifest
+                .preload
+                .iter()
+                .filter_map(|path| asset_href(scope, path))
+                .collect(),
+            stylesheet: theme.assets.stylesheet.as_ref().map(|sheet| {
+                (
+                    format!("{ASSETS}{}", sheet.hashed_name),
+                    sheet.integrity.clone(),
+                )
+            }),
+            brand_style: self.brand_style.clone(),
+            ..Head::default()
+        }
+    }
+
+    /// The loader, and what `load` islands need, known only when the page is rendered.
+    fn scripts(&self, scope: &Scope) -> String {
+        let islands = &self.inputs.islands;
+        let manifest = islands.bundle.manifest();
+        let live: Vec<_> = scope
+            .used
+            .iter()
+            .filter(|(_, client)| *client != Client::None)
+            .collect();
+        if live.is_empty() {
+            return String::new();
+        }
+        let mut files: Vec<&str> = Vec::new();
+        for (name, _) in live.iter().filter(|(_, client)| *client == Client::Load) {
+            if let Some(island) = manifest.islands.get(name) {
+                let runtime =
+                    std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
+                for file in runtime
+                    .chain(std::iter::once(&island.file))
+                    .chain(&island.imports)
+                {
+                    if !files.contains(&file.as_str()) {
+                        files.push(file);
+                    }
+                }
+            }
+        }
+        let mut html = String::new();
+        for file in files {
+            html.push_str(&format!(
+                "<link rel=\"modulepreload\" href=\"{ASSETS}{file}\" integrity=\"{}\">\n",
+                islands.integrity(file)
+            ));
+        }
+        let loader = &manifest.loader;
+        html.push_str(&format!(
+            "<script type=\"module\" src=\"{ASSETS}{loader}\" integrity=\"{}\"></script>\n",
+            islands.integrity(loader)
+        ));
+        html
+    }
+
+    fn absolute_asset(&self, path: &str) -> Option<String> {
+        let asset = self.assets.get(path)?;
+        Some(
+            self.resolver
+                .url_at(self.canonical, &format!("{ASSETS}{}", asset.hashed_name)),
+        )
+    }
+
+    fn title(&self, page: &str) -> String {
+        format!("{page} | {}", self.inputs.street.company.name)
+    }
+
+    fn description<'p>(&'p self, page: &'p Page) -> Option<&'p str> {
+        let own = page
+            .front
+            .description
+            .as_deref()
+            .or(page.front.excerpt.as_deref());
+        own.or(self.site.manifest.description.as_deref())
+    }
+
+    fn link(&self, link: &NamedLink) -> LinkView {
+        LinkView {
+            label: link.label.clone(),
+            href: Some(self.resolver.href(link.link.as_str())),
+            current: false,
+            new_tab: link.new_tab,
+        }
+    }
+
+    fn link_to(&self, page: &Page) -> PageLink {
+        PageLink {
+            title: page
+                .front
+                .heading
+                .as_deref()
+                .unwrap_or(&page.front.title)
+                .to_owned(),
+            href: self.resolver.href(&page.path),
+        }
+    }
+
+    /// The way to a page from the domain's home page.
+    fn trail(&self, page: &Page) -> Vec<Step> {
+        let home = Step {
+            name: "Home".to_owned(),
+            url: format!("{}/", self.inputs.street.origin),
+            href: self.resolver.company_href("/"),
+        };
+        let own = view::trail(self.site, page)
+            .into_iter()
+            .map(|(name, path)| Step {
+                name: name.to_owned(),
+                url: self.resolver.url_at(self.canonical, path),
+                href: self.resolver.href(path),
+            });
+        // The root tenant's landing page is the home page itself.
+        let skipped = usize::from(self.site.manifest.root);
+        std::iter::once(home).chain(own.skip(skipped)).collect()
+    }
+
+    fn breadcrumbs(&self, trail: &[Step]) -> Vec<LinkView> {
+        let last = trail.len() - 1;
+        trail
+            .iter()
+            .enumerate()
+            .map(|(index, step)| LinkView {
+                label: step.name.clone(),
+                href: (index < last).then(|| step.href.clone()),
+                current: index == last,
+                new_tab: false,
+            })
+            .collect()
+    }
+
+    fn scope(&self) -> Scope {
+        Scope {
+            resolver: self.resolver.clone(),
+            tenant_assets: Arc::clone(self.assets),
+            templates: Arc::clone(&self.inputs.templates),
+            islands: Arc::clone(&self.inputs.islands),
+            used: Vec::new(),
+            failed: None,
+        }
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            resolver: &self.resolver,
+            assets: self.assets,
+        }
+    }
+}
+
+/// A step on the way to a page.
+struct Step {
+    name: String,
+    url: String,
+    href: String,
+}
+
+/// The tenant's own colours over the theme's.
+fn brand_style(site: &Site, inputs: &Inputs) -> Option<String> {
+    let brand = &site.manifest.brand;
+    let properties: String = inputs
+        .templates
+        .theme
+        .manifest
+        .roles
+        .iter()
+        .filter(|(name, _)| brand.day.contains_key(*name) || brand.night.contains_key(*name))
+        .map(|(name, role)| {
+            let day = brand.day.get(name).unwrap_or(&role.day);
+            let night = brand.night.get(name).unwrap_or(&role.night);
+            property(name, day, night)
+        })
+        .collect();
+    (!properties.is_empty()).then(|| format!(":root{{{properties}}}"))
+}

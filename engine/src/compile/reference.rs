@@ -1,0 +1,283 @@
+//! Does everything that an author named exist: pages, fragments, pictures, drawings, layouts, roles?
+//!
+//! What can be decided within the tenant is decided here, with the place where it is written.
+//! Links to neighbours are handed out, because only the owner of all tenants knows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::asset::Asset;
+use super::contrast;
+use super::link::{Target, target};
+use super::markdown;
+use super::template::Templates;
+use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, nearest};
+use crate::tenant::{MANIFEST, Page, Site};
+
+/// A link to another tenant's page, with what is to be said when that page is not there.
+#[derive(Debug, Clone)]
+pub struct NeighbourLink {
+    /// The other tenant.
+    pub tenant: String,
+    /// The page's path within it.
+    pub path: String,
+    /// The warning, complete but for its words.
+    pub diagnostic: Diagnostic,
+}
+
+/// The paths of a site, and the fragments of each page.
+pub(super) type Fragments = BTreeMap<String, BTreeSet<String>>;
+
+/// Checks the references of a site.
+pub(super) struct Checker<'a> {
+    /// The site.
+    pub site: &'a Site,
+    /// Its files.
+    pub assets: &'a BTreeMap<String, Asset>,
+    /// Its theme.
+    pub templates: &'a Templates,
+    /// What the pages hold once they are rendered.
+    pub fragments: &'a Fragments,
+    /// What was found.
+    pub report: Report,
+    /// What only the owner can decide.
+    pub neighbours: Vec<NeighbourLink>,
+}
+
+/// Where a reference is written.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    file: &'a str,
+    place: Place,
+    /// The page that a bare fragment belongs to.
+    page: Option<&'a str>,
+}
+
+impl Checker<'_> {
+    /// Checks the manifest and every page.
+    pub(super) fn check(&mut self) {
+        let site = self.site;
+        self.formatted(&site.formatted, MANIFEST, None);
+        self.roles();
+        for page in site.pages.values() {
+            self.layouts(page);
+            self.formatted(&page.formatted, &page.file, Some(&page.path));
+            for reference in markdown::references(&page.body) {
+                let place = Place {
+                    line: page.body_line + reference.line - 1,
+                    ..self.in_line(page, &reference)
+                };
+                let spot = Spot {
+                    file: &page.file,
+                    place,
+                    page: Some(&page.path),
+                };
+                self.in_markdown(&reference, spot);
+            }
+        }
+    }
+
+    fn in_line(&self, page: &Page, reference: &markdown::Reference) -> Place {
+        let line = page
+            .body
+            .lines()
+            .nth(reference.line - 1)
+            .unwrap_or_default();
+        let column = line
+            .find(&reference.destination)
+            .map_or(0, |byte| line[..byte].chars().count());
+        Place {
+            line: reference.line,
+            column: column + 1,
+            length: reference.destination.chars().count().max(1),
+        }
+    }
+
+    fn formatted(&mut self, texts: &[crate::schema::Formatted], file: &str, page: Option<&str>) {
+        for text in texts {
+            let spot = Spot {
+                file,
+                place: text.place,
+                page,
+            };
+            match text.format.as_str() {
+                "link" => self.link(&text.text, spot),
+                "asset" => self.asset(&text.text, spot),
+                "house" => self.drawing(
+                    &format!("houses/{}.svg", text.text),
+                    &format!("{}.svg", text.text),
+                    spot,
+                ),
+                "icon" => self.drawing(
+                    &format!("icons/{}.svg", text.text),
+                    &format!("icons/{}.svg", text.text),
+                    spot,
+                ),
+                "markdown" => {
+                    for reference in markdown::references(&text.text) {
+                        self.in_markdown(&reference, spot);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
+        if !reference.picture {
+            if let Err((message, hint)) =
+                crate::tenant::values::check_format("link", &reference.destination)
+            {
+                let diagnostic = self.mistake(Code::BadValue, message, spot);
+                self.report.push(Diagnostic { hint, ..diagnostic });
+                return;
+            }
+            return self.link(&reference.destination, spot);
+        }
+        self.asset(&reference.destination, spot);
+    }
+
+    fn link(&mut self, link: &str, spot: Spot<'_>) {
+        match target(link) {
+            Target::Outside => {}
+            Target::Own(path, fragment) => self.own_link(link, &path, fragment.as_deref(), spot),
+            Target::Neighbour(tenant, path, fragment) if tenant == self.site.id.as_str() => {
+                self.own_link(link, &path, fragment.as_deref(), spot);
+            }
+            Target::Neighbour(tenant, path, _) => {
+                let diagnostic = self.mistake(Code::BrokenNeighbourLink, String::new(), spot);
+                self.neighbours.push(NeighbourLink {
+                    tenant,
+                    path,
+                    diagnostic: Diagnostic {
+                        severity: Severity::Warning,
+                        ..diagnostic
+                    },
+                });
+            }
+        }
+    }
+
+    fn own_link(&mut self, link: &str, path: &str, fragment: Option<&str>, spot: Spot<'_>) {
+        let page = if path.is_empty() {
+            spot.page.unwrap_or("/")
+        } else {
+            path
+        };
+        let known = self
+            .site
+            .manifest
+            .known_missing
+            .iter()
+            .find(|known| known.link.as_str() == link);
+        match (self.fragments.get(page), fragment) {
+            (None, _) if known.is_some() && spot.file == MANIFEST => {}
+            (None, _) if known.is_some() => {
+                let reason = known.map_or("", |known| known.reason.as_str());
+                let diagnostic = self.mistake(
+                    Code::KnownMissing,
+                    format!("`{link}` leads to no page, which is known: {reason}"),
+                    spot,
+                );
+                self.report.push(Diagnostic {
+                    severity: Severity::Note,
+                    ..diagnostic
+                });
+            }
+            (None, _) => {
+                let mistake =
+                    self.mistake(Code::BrokenLink, format!("`{link}` leads to no page"), spot);
+                let hint = match nearest(page, self.fragments.keys().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("add `pages{page}.md`, or correct the link"),
+                };
+                self.report.push(mistake.hint(hint));
+            }
+            (Some(ids), Some(fragment)) if !fragment.is_empty() && !ids.contains(fragment) => {
+                let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
+                let mistake = self.mistake(Code::BrokenFragment, message, spot);
+                let hint = hint_for(fragment, ids.iter().map(String::as_str));
+                self.report.push(mistake.hint(hint));
+            }
+            (Some(_), _) => {}
+        }
+    }
+
+    fn asset(&mut self, path: &str, spot: Spot<'_>) {
+        if !self.assets.contains_key(path) && !self.templates.assets.files.contains_key(path) {
+            self.missing(path, path, "the tenant's `assets` have no", spot);
+        }
+    }
+
+    fn drawing(&mut self, themed: &str, own: &str, spot: Spot<'_>) {
+        if !self.assets.contains_key(own) && !self.templates.assets.files.contains_key(themed) {
+            self.missing(
+                own,
+                themed,
+                "neither the tenant's `assets` nor the theme has",
+                spot,
+            );
+        }
+    }
+
+    fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: Spot<'_>) {
+        let known: Vec<&str> = self
+            .assets
+            .keys()
+            .chain(self.templates.assets.files.keys())
+            .map(String::as_str)
+            .collect();
+        let mistake = self.mistake(Code::MissingAsset, format!("{words} `{shown}`"), spot);
+        let hint = match nearest(themed, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("add `assets/{shown}`"),
+        };
+        self.report.push(mistake.hint(hint));
+    }
+
+    fn layouts(&mut self, page: &Page) {
+        let layouts: Vec<&str> = self.templates.layouts().collect();
+        let own = page.front.layout.as_deref();
+        let entries = page
+            .front
+            .collection
+            .as_ref()
+            .and_then(|collection| collection.layout.as_deref());
+        for layout in own.into_iter().chain(entries) {
+            if !layouts.contains(&layout) {
+                self.report.push(
+                    Diagnostic::mistake(
+                        Code::UnknownLayout,
+                        self.site.name_of(&page.file),
+                        format!("the theme has no layout `{layout}`"),
+                    )
+                    .hint(hint_for(layout, layouts.iter().copied())),
+                );
+            }
+        }
+    }
+
+    fn roles(&mut self) {
+        let roles = &self.templates.theme.manifest.roles;
+        let brand = &self.site.manifest.brand;
+        for role in brand.day.keys().chain(brand.night.keys()) {
+            if !roles.contains_key(role) {
+                self.report.push(
+                    Diagnostic::mistake(
+                        Code::UnknownKey,
+                        self.site.name_of(MANIFEST),
+                        format!("the theme has no role `{role}`"),
+                    )
+                    .hint(hint_for(role, roles.keys().map(String::as_str))),
+                );
+            }
+        }
+        let site = self.site;
+        self.report
+            .extend(contrast::check(site, &self.templates.theme));
+    }
+
+    fn mistake(&self, code: Code, message: String, spot: Spot<'_>) -> Diagnostic {
+        let diagnostic = Diagnostic::mistake(code, self.site.name_of(spot.file), message);
+        self.site.locate(diagnostic, spot.file, spot.place)
+    }
+}

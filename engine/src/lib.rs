@@ -1,0 +1,73 @@
+//! Rowhouse serves many small sites from one program: a site is a folder.
+//!
+//! ```text
+//! folder -> source -> tenant -> compile -> snapshot -> serve -> bytes
+//!           (read)    (check)   (render)   (frozen)    (look up)
+//! ```
+//!
+//! # Layers
+//!
+//! Arrows point down only; modules of one layer do not see each other, and a test holds that.
+//!
+//! | layer | modules | job |
+//! |---|---|---|
+//! | 6 | [`commands`] | what the command line asks for |
+//! | 5 | [`reload`] | the one owner: folders in, snapshots out |
+//! | 4 | [`compile`], [`serve`] | render; answer |
+//! | 3 | [`address`], [`theme`] | who answers where; a theme as data |
+//! | 2 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
+//! | 1 | [`source`], [`schema`] | folders in memory; values against a schema |
+//! | 0 | [`name`], [`report`], [`yaml`] | identifiers; mistakes; values with places |
+//!
+//! # Invariants
+//!
+//! - [`source`] is the only one that opens content files, and knows nothing of what is in them.
+//! - [`tenant`] knows no disk, no theme, no other tenant and no HTTP. It cannot hold an invalid site; nothing after it checks again.
+//! - [`compile`] does no I/O and knows no socket. The same folders, in the same year, give the same bytes on any machine.
+//! - [`snapshot`] knows no YAML, Markdown, Tera or React. It is never changed after it is built.
+//! - [`serve`] sees only a snapshot. For a request it takes no lock, opens no file and builds no body.
+//! - [`compile`] and [`serve`] do not know each other.
+//! - [`reload`] is the only owner. A tenant's failure removes neither another tenant nor its own last good state.
+//! - Only [`commands`] prints; only `main` ends the process.
+//!
+//! # Walkthrough: a request
+//!
+//! 1. `serve` reads the request's head from the connection and takes the current [`snapshot::Snapshot`].
+//! 2. The host names an entry of its host table: a tenant's own host, the domain, a redirect, or nothing (a neutral 421).
+//! 3. On the domain, the longest prefix of whole segments names a mount (`/apps/bluedoor`); the rest goes to the root tenant.
+//! 4. The rest of the path names a resource of the mount. If there is none, the mount has its 404 page.
+//! 5. `Accept-Encoding` chooses one of the codings that are ready; `If-None-Match` may make it a 304. The bytes go out as they lie in memory.
+//!
+//! # Walkthrough: a saved file
+//!
+//! 1. [`reload`] reads the folders again. Only a folder whose bytes changed is looked at.
+//! 2. [`tenant`] turns it into a site, or into mistakes with file, line and column. With mistakes, the last good site stays and the report says why.
+//! 3. [`compile`] renders the site for each of its addresses: Tera layouts, Markdown, islands, head, codings.
+//! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
+//!
+//! # Walkthrough: a new folder
+//!
+//! 1. The folder's name is the tenant's id, if it is a host label.
+//! 2. [`address`] gives out hosts and prefixes over all tenants: the id's, then what the manifest claims. What another tenant has is a mistake that names the owner.
+//! 3. From there it is a saved file.
+
+pub mod name;
+pub mod report;
+pub mod yaml;
+
+pub mod schema;
+pub mod source;
+
+pub mod snapshot;
+pub mod tenant;
+
+pub mod address;
+pub mod theme;
+
+pub mod compile;
+pub mod serve;
+
+pub mod reload;
+
+pub mod cli;
+pub mod commands;

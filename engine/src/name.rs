@@ -1,0 +1,131 @@
+//! The identifiers that everything else is keyed by, as types.
+//!
+//! Each has a private field and one fallible constructor, so that past the edge nobody checks again.
+//!
+//! **Invariant:** knows nothing of folders, pages or requests.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// A tenant's id: its folder's name, which is also its host label and its path prefix.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenantId(Arc<str>);
+
+/// Why a folder's name cannot be a tenant's id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TenantIdError {
+    /// Not a host label (RFC 1123, section 2.1): letters a-z, digits and inner hyphens, at most 63.
+    #[error("`{0}` is no host label: use a-z, 0-9 and inner hyphens, at most 63 characters")]
+    NotAHostLabel(String),
+    /// Taken by rowhouse itself.
+    #[error("`{0}` is taken by rowhouse itself: choose another name")]
+    Reserved(String),
+}
+
+impl TenantId {
+    /// Names that would clash with rowhouse's own: the `www.` redirect, the shared files under `/assets`, and `company:` links.
+    const RESERVED: [&str; 3] = ["assets", "company", "www"];
+
+    /// Takes a folder's name.
+    ///
+    /// # Errors
+    /// When the name is no host label, or reserved.
+    pub fn new(name: &str) -> Result<Self, TenantIdError> {
+        if Self::RESERVED.contains(&name) {
+            return Err(TenantIdError::Reserved(name.to_owned()));
+        }
+        if is_host_label(name) {
+            Ok(Self(name.into()))
+        } else {
+            Err(TenantIdError::NotAHostLabel(name.to_owned()))
+        }
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id as shared text, for a snapshot to keep.
+    #[must_use]
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl fmt::Display for TenantId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Whether `text` is one label of a host name, in lower case (RFC 1123, section 2.1).
+#[must_use]
+pub fn is_host_label(text: &str) -> bool {
+    (1..=63).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Whether `text` is a host name in lower case: labels with dots between, no port, no trailing dot.
+#[must_use]
+pub fn is_host_name(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_host_label)
+}
+
+/// Whether `text` is a path that rowhouse serves: `/`, or segments of unreserved characters
+/// (RFC 3986, section 2.3) without a trailing slash and without dot segments.
+#[must_use]
+pub fn is_route_path(text: &str) -> bool {
+    text == "/"
+        || text.strip_prefix('/').is_some_and(|rest| {
+            rest.split('/').all(|segment| {
+                !segment.is_empty()
+                    && segment != "."
+                    && segment != ".."
+                    && segment.bytes().all(is_unreserved)
+            })
+        })
+}
+
+const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_id_is_a_host_label() {
+        for good in ["bluedoor", "a", "x-1", "0"] {
+            assert!(TenantId::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a-", "Blue", "a.b", "a_b", "é", &"x".repeat(64)] {
+            assert!(
+                matches!(TenantId::new(bad), Err(TenantIdError::NotAHostLabel(_))),
+                "{bad}"
+            );
+        }
+        assert!(matches!(
+            TenantId::new("www"),
+            Err(TenantIdError::Reserved(_))
+        ));
+    }
+
+    #[test]
+    fn a_route_path_has_whole_segments() {
+        for good in ["/", "/a", "/a/b-c", "/.well-known/x.txt"] {
+            assert!(is_route_path(good), "{good}");
+        }
+        for bad in ["", "a", "/a/", "//", "/a//b", "/..", "/a b", "/%41", "/a?b"] {
+            assert!(!is_route_path(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! The one owner: folders in, a new snapshot out, and the last good state of every tenant kept.
+//!
+//! 1. Each changed folder is read and checked. A folder with mistakes changes nothing but its report.
+//! 2. Addresses are given out anew over all tenants.
+//! 3. Tenants whose content, addresses, theme or company profile changed are compiled; the others keep their mounts.
+//! 4. The mounts become a snapshot.
+//!
+//! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rayon::prelude::*;
+use thiserror::Error;
+
+use crate::address::{self, Address, Origin};
+use crate::compile::link::Street;
+use crate::compile::template::Templates;
+use crate::compile::{self, Compiled, Inputs, Islands};
+use crate::name::TenantId;
+use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
+use crate::serve::status::{State, Status, TenantStatus};
+use crate::snapshot::{HostEntry, HostRoutes, ResourceTable, Snapshot};
+use crate::source::{self, Folder, Limits, SourceError};
+use crate::tenant::manifest::Company;
+use crate::tenant::{self, Site};
+use crate::theme;
+
+/// Where everything is.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The folder of tenants.
+    pub tenants: PathBuf,
+    /// A folder of themes; without one, those within the program.
+    pub themes: Option<PathBuf>,
+    /// Where the deployment lives.
+    pub origin: Origin,
+}
+
+/// Why there is nothing to serve.
+#[derive(Debug, Error)]
+pub enum ReloadError {
+    /// The tenants' or themes' folder cannot be listed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// A tenant as its owner sees it.
+#[derive(Debug)]
+struct Tenant {
+    fingerprint: Option<[u8; 32]>,
+    /// The last content without a mistake.
+    site: Option<Arc<Site>>,
+    /// What is wrong with the folder's content.
+    content: Report,
+    /// What is wrong with the result.
+    result: Report,
+    compiled: Option<Arc<Compiled>>,
+    /// What `compiled` was made from.
+    made_from: Option<MadeFrom>,
+    state: State,
+    since: SystemTime,
+}
+
+impl Tenant {
+    fn new() -> Self {
+        Self {
+            fingerprint: None,
+            site: None,
+            content: Report::default(),
+            result: Report::default(),
+            compiled: None,
+            made_from: None,
+            state: State::Absent,
+            since: SystemTime::now(),
+        }
+    }
+
+    fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.content
+            .iter()
+            .chain(self.result.iter())
+            .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        let addresses = self
+            .made_from
+            .iter()
+            .flat_map(|made_from| &made_from.addresses);
+        addresses
+            .map(|address| format!("{}{}", address.host, address.prefix))
+            .collect()
+    }
+
+    /// Settles how the tenant is doing, and since when.
+    fn settle(&mut self) {
+        let state = match (&self.compiled, self.mistakes().next()) {
+            (None, _) => State::Absent,
+            (Some(_), None) => State::Live,
+            (Some(_), Some(_)) => State::Degraded,
+        };
+        if state != self.state {
+            self.state = state;
+            self.since = SystemTime::now();
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct MadeFrom {
+    site: Arc<Site>,
+    addresses: Vec<Address>,
+    inputs: Inputs,
+}
+
+impl MadeFrom {
+    fn is(&self, site: &Arc<Site>, addresses: &[Address], inputs: &Inputs) -> bool {
+        Arc::ptr_eq(&self.site, site)
+            && self.addresses == addresses
+            && Arc::ptr_eq(&self.inputs.street, &inputs.street)
+            && Arc::ptr_eq(&self.inputs.templates, &inputs.templates)
+            && Arc::ptr_eq(&self.inputs.islands, &inputs.islands)
+    }
+}
+
+/// A theme as its owner keeps it.
+#[derive(Debug)]
+struct LoadedTheme {
+    fingerprint: [u8; 32],
+    templates: Option<Arc<Templates>>,
+    report: Report,
+}
+
+/// The owner of all tenants.
+#[derive(Debug)]
+pub struct Estate {
+    places: Places,
+    islands: Arc<Islands>,
+    tenants: BTreeMap<TenantId, Tenant>,
+    themes: BTreeMap<String, LoadedTheme>,
+    street: Option<Arc<Street>>,
+    shared: Arc<ResourceTable>,
+    shared_by: Vec<Arc<Templates>>,
+    notes: Report,
+}
+
+impl Estate {
+    /// An estate without tenants.
+    #[must_use]
+    pub fn new(places: Places, islands: Islands) -> Self {
+        Self {
+            places,
+            islands: Arc::new(islands),
+            tenants: BTreeMap::new(),
+            themes: BTreeMap::new(),
+            street: None,
+            shared: Arc::default(),
+            shared_by: Vec::new(),
+            notes: Report::default(),
+        }
+    }
+
+    /// Reads everything that changed since the last time. `year` is the year in Chicago.
+    ///
+    /// # Errors
+    /// When the folder of tenants or themes cannot be listed; the last state stays.
+    pub fn reload(&mut self, year: i16) -> Result<Snapshot, ReloadError> {
+        let folders = source::list(&self.places.tenants)?;
+        self.load_themes()?;
+        self.read_tenants(&folders);
+        let sites: Vec<Arc<Site>> = self
+            .tenants
+            .values()
+            .filter_map(|tenant| tenant.site.clone())
+            .collect();
+        let assignment = address::assign(&self.places.origin, sites.iter().map(AsRef::as_ref));
+        let street = self.street(assignment.root.clone(), year);
+        self.compile(&assignment, &street);
+        self.share();
+        self.tenants.values_mut().for_each(Tenant::settle);
+        Ok(self.snapshot(assignment.root.as_ref()))
+    }
+
+    /// Everything that there is to say, by file and line.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let mut report = self.notes.clone();
+        for theme in self.themes.values() {
+            report.extend(theme.report.clone());
+        }
+        for tenant in self.tenants.values() {
+            report.extend(tenant.content.clone());
+            report.extend(tenant.result.clone());
+        }
+        report.extend(self.neighbour_links());
+        report.sorted()
+    }
+
+    /// How every tenant is doing, for the admin listener.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let tenants = self
+            .tenants
+            .iter()
+            .map(|(id, tenant)| TenantStatus {
+                id: id.shared(),
+                state: tenant.state,
+                since: tenant.since,
+                pages: tenant
+                    .compiled
+                    .as_ref()
+                    .map_or(0, |compiled| compiled.pages),
+                hosts: tenant.hosts(),
+                mistakes: tenant.mistakes().map(one_line).collect(),
+            })
+            .collect();
+        Status {
+            ready: true,
+            tenants,
+        }
+    }
+
+    /// The tenants' content as it is served.
+    pub fn sites(&self) -> impl Iterator<Item = (&Site, &Compiled)> {
+        self.tenants.values().filter_map(|tenant| {
+            let made_from = tenant.made_from.as_ref()?;
+            Some((made_from.site.as_ref(), tenant.compiled.as_deref()?))
+        })
+    }
+
+    fn load_themes(&mut self) -> Result<(), ReloadError> {
+        let folders = match &self.places.themes {
+            None => theme::embedded(),
+            Some(directory) => source::list(directory)?
+                .into_iter()
+                .map(|(name, path)| {
+                    let label = path.display().to_string();
+                    let (folder, problems) = source::read(&path, &label, Limits::default());
+                    self.notes.extend(problems);
+                    (name, folder)
+                })
+                .collect(),
+        };
+        let fingerprint = all_fingerprints(&folders);
+        self.themes.retain(|name, _| folders.contains_key(name));
+        for name in folders.keys() {
+            if self
+                .themes
+                .get(name)
+                .is_some_and(|loaded| loaded.fingerprint == fingerprint)
+            {
+                continue;
+            }
+            let (theme, mut report) = theme::load(name, &folders);
+            let templates = theme.and_then(|theme| {
+                let (templates, problems) = Templates::load(&theme);
+                report.extend(problems);
+                templates
+            });
+            let last_good = self.themes.remove(name).and_then(|loaded| loaded.templates);
+            let loaded = LoadedTheme {
+                fingerprint,
+                templates: templates.map(Arc::new).or(last_good),
+                report,
+            };
+            self.themes.insert(name.clone(), loaded);
+        }
+        Ok(())
+    }
+
+    fn read_tenants(&mut self, folders: &BTreeMap<String, PathBuf>) {
+        self.notes = Report::default();
+        let mut present = BTreeSet::new();
+        let mut wanted = Vec::new();
+        for (name, path) in folders {
+            let label = path.display().to_string();
+            match TenantId::new(name) {
+                Ok(id) => {
+                    present.insert(id.clone());
+                    wanted.push((id, path, label));
+                }
+                Err(error) => self.notes.push(Diagnostic {
+                    severity: Severity::Note,
+                    ..Diagnostic::mistake(Code::BadFolderName, label, error.to_string())
+                }),
+            }
+        }
+        self.tenants.retain(|id, _| present.contains(id));
+        let read: Vec<(TenantId, Folder, Report)> = wanted
+            .into_par_iter()
+            .map(|(id, path, label)| {
+                let (folder, report) = source::read(path, &label, Limits::default());
+                (id, folder, report)
+            })
+            .collect();
+        for (id, folder, mut report) in read {
+            let fingerprint = folder.fingerprint();
+            let tenant = self.tenants.entry(id.clone()).or_insert_with(Tenant::new);
+            if tenant.fingerprint == Some(fingerprint) && report == Report::default() {
+                continue;
+            }
+            let (site, problems) = tenant::read(&id, &folder);
+            report.extend(problems);
+            if let (Some(site), true) = (site, report.is_servable()) {
+                tenant.site = Some(Arc::new(site));
+            }
+            tenant.content = report;
+            tenant.fingerprint = Some(fingerprint);
+        }
+    }
+
+    /// What all tenants share; the same `Arc` as before when nothing of it changed.
+    fn street(&mut self, root: Option<TenantId>, year: i16) -> Arc<Street> {
+        let company = root.as_ref().and_then(|root| {
+            self.tenants
+                .get(root)?
+                .site
+                .as_ref()?
+                .manifest
+                .company
+                .clone()
+        });
+        let street = Street {
+            origin: self.places.origin.clone(),
+            company: company.unwrap_or_else(|| anonymous(&self.places.origin)),
+            root,
+            year,
+        };
+        if let Some(before) = &self.street
+            && **before == street
+        {
+            return Arc::clone(before);
+        }
+        let street = Arc::new(street);
+        self.street = Some(Arc::clone(&street));
+        street
+    }
+
+    fn compile(&mut self, assignment: &address::Assignment, street: &Arc<Street>) {
+        let (themes, islands) = (&self.themes, &self.islands);
+        self.tenants.par_iter_mut().for_each(|(id, tenant)| {
+            let Some(site) = tenant.site.clone() else {
+                return;
+            };
+            let addresses = assignment.addresses.get(id).cloned().unwrap_or_default();
+            let conflicts = assignment.conflicts.get(id).cloned().unwrap_or_default();
+            let templates = themes
+                .get(&site.manifest.theme)
+                .and_then(|theme| theme.templates.clone());
+            let Some(templates) = templates else {
+                tenant.result = Report::default();
+                tenant
+                    .result
+                    .push(unknown_theme(&site, themes.keys().map(String::as_str)));
+                return;
+            };
+            let inputs = Inputs {
+                street: Arc::clone(street),
+                templates,
+                islands: Arc::clone(islands),
+            };
+            if tenant
+                .made_from
+                .as_ref()
+                .is_some_and(|made_from| made_from.is(&site, &addresses, &inputs))
+            {
+                return;
+            }
+            let (compiled, mut report) = compile::compile(&site, &addresses, &inputs);
+            if let Some(compiled) = compiled {
+                tenant.compiled = Some(Arc::new(compiled));
+                tenant.made_from = Some(MadeFrom {
+                    site,
+                    addresses,
+                    inputs,
+                });
+            }
+            report.extend(conflicts);
+            tenant.result = report;
+        });
+    }
+
+    /// Compresses the shared files again when a theme changed.
+    fn share(&mut self) {
+        let themes: Vec<Arc<Templates>> = self
+            .themes
+            .values()
+            .filter_map(|theme| theme.templates.clone())
+            .collect();
+        let same = themes.len() == self.shared_by.len()
+            && themes
+                .iter()
+                .zip(&self.shared_by)
+                .all(|(one, other)| Arc::ptr_eq(one, other));
+        if !same || self.shared.is_empty() {
+            self.shared = Arc::new(compile::shared(
+                &themes,
+                &self.islands,
+                self.places.origin.is_secure(),
+            ));
+            self.shared_by = themes;
+        }
+    }
+
+    fn snapshot(&self, root: Option<&TenantId>) -> Snapshot {
+        let origin = &self.places.origin;
+        let mut routes: BTreeMap<&str, HostRoutes> = BTreeMap::new();
+        routes.entry(origin.domain()).or_default();
+        for compiled in self
+            .tenants
+            .values()
+            .filter_map(|tenant| tenant.compiled.as_ref())
+        {
+            for placed in &compiled.mounts {
+                let host = routes.entry(&placed.address.host).or_default();
+                let prefix = placed.address.prefix.as_str();
+                if prefix.is_empty() {
+                    host.root = Some(Arc::clone(&placed.mount));
+                } else {
+                    host.longest_prefix = host.longest_prefix.max(prefix.matches('/').count());
+                    host.prefixes
+                        .insert(prefix.into(), Arc::clone(&placed.mount));
+                }
+            }
+        }
+        let mut hosts: std::collections::HashMap<Box<str>, HostEntry> = routes
+            .into_iter()
+            .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
+            .collect();
+        let labels = std::iter::once("www").chain(root.map(TenantId::as_str));
+        if let Some(home) = compile::moved_to(&origin.to_string()) {
+            for label in labels {
+                let host = format!("{label}.{}", origin.domain());
+                hosts
+                    .entry(host.into())
+                    .or_insert_with(|| HostEntry::MovedTo(home.clone()));
+            }
+        }
+        Snapshot {
+            hosts,
+            shared: Arc::clone(&self.shared),
+            unknown_host: Some(compile::unknown_host(origin.is_secure())),
+        }
+    }
+
+    /// Links between tenants, held against what each of them has now.
+    fn neighbour_links(&self) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for compiled in self
+            .tenants
+            .values()
+            .filter_map(|tenant| tenant.compiled.as_ref())
+        {
+            for link in &compiled.neighbour_links {
+                let tenant = self
+                    .tenants
+                    .iter()
+                    .find(|(id, _)| id.as_str() == link.tenant);
+                let neighbour = tenant.map(|(_, tenant)| tenant.compiled.as_ref());
+                let (code, message, hint) = match neighbour {
+                    None => (
+                        Code::UnknownTenant,
+                        format!("there is no tenant `{}`", link.tenant),
+                        hint_for(&link.tenant, self.tenants.keys().map(TenantId::as_str)),
+                    ),
+                    Some(Some(neighbour)) if !neighbour.fragments.contains_key(&link.path) => (
+                        Code::BrokenNeighbourLink,
+                        format!("the tenant `{}` has no page `{}`", link.tenant, link.path),
+                        hint_for(&link.path, neighbour.fragments.keys().map(String::as_str)),
+                    ),
+                    // A neighbour that is not served now has its own mistakes in the report.
+                    Some(_) => continue,
+                };
+                found.push(Diagnostic {
+                    code,
+                    message,
+                    hint: Some(hint),
+                    ..link.diagnostic.clone()
+                });
+            }
+        }
+        found
+    }
+}
+
+/// A mistake in one line, as logs and lists show it.
+fn one_line(diagnostic: &Diagnostic) -> String {
+    match diagnostic.place {
+        Some(place) => format!(
+            "{}:{}:{}: {} [{}]",
+            diagnostic.file, place.line, place.column, diagnostic.message, diagnostic.code
+        ),
+        None => format!(
+            "{}: {} [{}]",
+            diagnostic.file, diagnostic.message, diagnostic.code
+        ),
+    }
+}
+
+fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
+    let theme = &site.manifest.theme;
+    Diagnostic::mistake(
+        Code::UnknownTheme,
+        site.name_of(tenant::MANIFEST),
+        format!("there is no theme `{theme}` that can be used"),
+    )
+    .hint(hint_for(theme, themes))
+}
+
+fn all_fingerprints(folders: &BTreeMap<String, Folder>) -> [u8; 32] {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    for (name, folder) in folders {
+        hash.update(name);
+        hash.update(folder.fingerprint());
+    }
+    hash.finalize().into()
+}
+
+/// The company where no tenant tells of one: the domain itself.
+fn anonymous(origin: &Origin) -> Company {
+    serde_json::from_value(serde_json::json!({
+        "name": origin.domain(),
+        "legal_name": origin.domain(),
+        "description": "",
+        "email": format!("postmaster@{}", origin.domain()),
+    }))
+    .unwrap_or_else(|error| unreachable!("the profile is whole: {error}"))
+}

@@ -1,0 +1,316 @@
+//! What is wrong with a folder, as data: every mistake with its place, its reason and a hint.
+//!
+//! Author mistakes are not errors of the program: whoever reads content returns what it could make of it and a [`Report`].
+//! The same report is drawn as text by `check`, written as JSON, and counted by the admin listener.
+//!
+//! **Invariant:** knows no tenant, page or theme; it only knows places in files.
+
+use std::fmt;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use serde::Serialize;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The tenant cannot be served as it is.
+    Mistake,
+    /// It is served, but somebody should look.
+    Warning,
+    /// Known and accepted; only said.
+    Note,
+}
+
+macro_rules! codes {
+    ($($name:ident => $code:literal, $explanation:literal;)*) => {
+        /// A stable name for a kind of mistake: what scripts and searches hold on to.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $explanation] $name,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The code as written in reports.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code,)* }
+            }
+
+            /// What the code means and what to do about it.
+            #[must_use]
+            pub const fn explanation(self) -> &'static str {
+                match self { $(Self::$name => $explanation,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    AddressTaken => "address-taken", "Two tenants claim one host or path prefix. The root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
+    BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over.";
+    BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
+    BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`.";
+    BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
+    BadYaml => "bad-yaml", "The file is not YAML: the parser's own words say why.";
+    BrokenFragment => "broken-fragment", "A link names a place in a page that has no element with that id.";
+    BrokenLink => "broken-link", "A link leads to no page of its tenant. Where that is known and wanted, `known_missing` in the manifest says so.";
+    BrokenNeighbourLink => "broken-neighbour-link", "A link leads to a page that another tenant does not have now. Neighbours come and go, so this is a warning.";
+    DuplicateKey => "duplicate-key", "YAML wants each key once. The second one would silently win or lose.";
+    EmptyFile => "empty-file", "A manifest or page without a single byte is more likely a copy cut short than a wish.";
+    ForeignSymlink => "foreign-symlink", "A link inside a tenant's folder may not lead out of it: a tenant is only its folder.";
+    IslandFailed => "island-failed", "A component threw, or ran out of time or memory, while it was rendered on the server.";
+    IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
+    KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
+    LowContrast => "low-contrast", "Two colours of the brand that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
+    MissingAsset => "missing-asset", "A picture, icon or drawing that neither the tenant's `assets` nor its theme has.";
+    MissingKey => "missing-key", "A key that has no default is not there.";
+    MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
+    NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
+    NotUtf8 => "not-utf8", "Text files are UTF-8.";
+    PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
+    TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";
+    TooLarge => "too-large", "A file or folder is over a limit that keeps one tenant from hurting the others.";
+    TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
+    UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";
+    UnknownLayout => "unknown-layout", "The theme has no layout of that name.";
+    UnknownTenant => "unknown-tenant", "A link names a tenant that is not there.";
+    UnknownTheme => "unknown-theme", "No theme of that name, or its files cannot be used.";
+    Unreadable => "unreadable", "The operating system would not give the file.";
+    WrongType => "wrong-type", "A value is not of the type that its key wants, for example a list where a text is expected.";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A place in a text file. Lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+    /// How many characters the caret underlines, at least 1.
+    pub length: usize,
+}
+
+/// One thing to say about one place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Diagnostic {
+    /// The file as the user would type it: `tenants/bluedoor/tenant.yaml`.
+    pub file: String,
+    /// Where in the file, when a place can be told.
+    #[serde(flatten)]
+    pub place: Option<Place>,
+    /// How bad.
+    pub severity: Severity,
+    /// Which kind.
+    pub code: Code,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The offending line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl Diagnostic {
+    /// A mistake in a file.
+    #[must_use]
+    pub fn mistake(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            place: None,
+            severity: Severity::Mistake,
+            code,
+            message: message.into(),
+            hint: None,
+            text: None,
+        }
+    }
+
+    /// A warning about a file.
+    #[must_use]
+    pub fn warning(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::mistake(code, file, message)
+        }
+    }
+
+    /// With the place, and the line that stands there in `text` (the whole file).
+    #[must_use]
+    pub fn at(mut self, place: Place, text: &str) -> Self {
+        self.text = text
+            .lines()
+            .nth(place.line.saturating_sub(1))
+            .map(ToOwned::to_owned);
+        self.place = Some(place);
+        self
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// As a compiler would print it, with or without colour.
+    #[must_use]
+    pub fn render(&self, renderer: &Renderer) -> String {
+        let level = match self.severity {
+            Severity::Mistake => Level::ERROR.with_name("mistake"),
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let title = level
+            .primary_title(self.message.as_str())
+            .id(self.code.as_str());
+        let mut group = match (&self.place, &self.text) {
+            (Some(place), Some(text)) => {
+                let (shown, span) = excerpt(text, *place);
+                let group = Group::with_title(title);
+                let is_cut = shown.len() < text.len();
+                let snippet = Snippet::source(shown)
+                    .line_start(place.line)
+                    .annotation(AnnotationKind::Primary.span(span));
+                if is_cut {
+                    // The snippet would count its columns from the cut.
+                    let origin = Origin::path(self.file.as_str())
+                        .line(place.line)
+                        .char_column(place.column);
+                    group.element(origin).element(snippet)
+                } else {
+                    group.element(snippet.path(self.file.as_str()))
+                }
+            }
+            _ => Group::with_title(title).element(Origin::path(self.file.as_str())),
+        };
+        if let Some(hint) = &self.hint {
+            group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+        }
+        renderer.render(&[group]).to_string()
+    }
+}
+
+/// The part of a line around a place that fits a terminal, and the bytes of it to underline.
+fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
+    const WIDTH: usize = 100;
+    const BEFORE: usize = 30;
+    let start = place.column.saturating_sub(1);
+    let characters = line.chars().count();
+    let cut = if characters > WIDTH {
+        start.saturating_sub(BEFORE)
+    } else {
+        0
+    };
+    let shown: String = line.chars().skip(cut).take(WIDTH).collect();
+    let offset = |characters: usize| {
+        shown
+            .char_indices()
+            .nth(characters)
+            .map_or(shown.len(), |(byte, _)| byte)
+    };
+    let (from, to) = (start - cut, start - cut + place.length.max(1));
+    let span = offset(from)..offset(to);
+    (shown, span)
+}
+
+/// Everything that is to say about one or more folders.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report(Vec<Diagnostic>);
+
+impl Report {
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Adds all of another.
+    pub fn extend(&mut self, other: impl IntoIterator<Item = Diagnostic>) {
+        self.0.extend(other);
+    }
+
+    /// Whether nothing forbids serving.
+    #[must_use]
+    pub fn is_servable(&self) -> bool {
+        self.count(Severity::Mistake) == 0
+    }
+
+    /// How many of one severity.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        self.0
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == severity)
+            .count()
+    }
+
+    /// By file, line and column, each thing once.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        self.0.sort();
+        self.0.dedup();
+        self
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+}
+
+impl IntoIterator for Report {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// The name among `candidates` that `typed` was most likely meant to be.
+#[must_use]
+pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(typed, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3 + 1)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// `a`, `b` and `c`, each in backticks.
+#[must_use]
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// The hint for a name that is not among the valid ones: the nearest, or all of them.
+#[must_use]
+pub fn hint_for<'a>(typed: &str, valid: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match nearest(typed, valid.clone()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("valid here: {}", list(valid)),
+    }
+}

@@ -1,0 +1,346 @@
+//! Preconditions and ranges (RFC 9110, sections 13 and 14).
+//!
+//! For a body that would be answered with 200, in the order of section 13.2.2:
+//! 1. `If-Match`, compared strongly: false is 412. Else `If-Unmodified-Since`: false is 412.
+//! 2. `If-None-Match`, compared weakly: a match is 304. Else `If-Modified-Since`: not modified is 304.
+//! 3. `Range`, for a body that allows it, if `If-Range` is absent or true: 206, or 416 where no byte is left. A field that is malformed, in another unit, or asks for several ranges is passed over, and the whole body goes out: all of that is allowed, and nobody asks a site for several.
+//!
+//! **Invariant:** pure; knows the validators of one variant and the fields of the request, nothing of routes and bodies.
+
+use std::ops::Range;
+use std::time::SystemTime;
+
+use http::header::HeaderValue;
+
+/// The fields of a request that make it conditional, as they came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Conditions<'r> {
+    /// `If-Match`, the last one where there are several.
+    pub(super) if_match: Option<&'r HeaderValue>,
+    /// `If-None-Match`.
+    pub(super) if_none_match: Option<&'r HeaderValue>,
+    /// `If-Modified-Since`.
+    pub(super) if_modified_since: Option<&'r HeaderValue>,
+    /// `If-Unmodified-Since`.
+    pub(super) if_unmodified_since: Option<&'r HeaderValue>,
+    /// `If-Range`.
+    pub(super) if_range: Option<&'r HeaderValue>,
+    /// `Range`; to be left out for every method but GET.
+    pub(super) range: Option<&'r HeaderValue>,
+}
+
+/// What the chosen variant is compared with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Validators<'v> {
+    /// A strong entity tag, with quotes.
+    pub(super) etag: &'v HeaderValue,
+    /// `Last-Modified`.
+    pub(super) last_modified: Option<&'v HeaderValue>,
+    /// The length of the body; `None` where no range may be asked for.
+    pub(super) range_of: Option<usize>,
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// 200 with all of the body.
+    Whole,
+    /// 206 with these bytes of it.
+    Part(Range<usize>),
+    /// 304.
+    NotModified,
+    /// 412.
+    Failed,
+    /// 416.
+    Unsatisfiable,
+}
+
+/// Decides by the steps above.
+#[must_use]
+pub(super) fn evaluate(conditions: &Conditions<'_>, validators: Validators<'_>) -> Outcome {
+    let Validators {
+        etag,
+        last_modified,
+        range_of,
+    } = validators;
+
+    // 1.
+    if let Some(field) = conditions.if_match {
+        if !lists(field, etag, Comparison::Strong) {
+            return Outcome::Failed;
+        }
+    } else if let Some(since) = conditions.if_unmodified_since
+        && modified_since(last_modified, since) == Some(true)
+    {
+        return Outcome::Failed;
+    }
+
+    // 2.
+    if let Some(field) = conditions.if_none_match {
+        if lists(field, etag, Comparison::Weak) {
+            return Outcome::NotModified;
+        }
+    } else if let Some(since) = conditions.if_modified_since
+        && modified_since(last_modified, since) == Some(false)
+    {
+        return Outcome::NotModified;
+    }
+
+    // 3.
+    if let (Some(range), Some(length)) = (conditions.range, range_of)
+        && conditions
+            .if_range
+            .is_none_or(|validator| validator == etag || Some(validator) == last_modified)
+    {
+        return part(range.as_bytes(), length);
+    }
+    Outcome::Whole
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Strong,
+    Weak,
+}
+
+/// Whether the list of entity tags has `etag`, or is `*`.
+///
+/// A tag may hold a comma, so the list is read from quote to quote.
+fn lists(field: &HeaderValue, etag: &HeaderValue, comparison: Comparison) -> bool {
+    let etag = etag.as_bytes();
+    let mut rest = field.as_bytes().trim_ascii();
+    if rest == b"*" {
+        return true;
+    }
+    while let Some(start) = memchr::memchr(b'"', rest) {
+        let weak = rest[..start].ends_with(b"W/");
+        let Some(length) = memchr::memchr(b'"', &rest[start + 1..]) else {
+            return false;
+        };
+        let end = start + length + 2;
+        if &rest[start..end] == etag && !(weak && comparison == Comparison::Strong) {
+            return true;
+        }
+        rest = &rest[end..];
+    }
+    false
+}
+
+/// Whether the body changed after the date in the field; `None` where either is unknown, and the field does not count.
+fn modified_since(last_modified: Option<&HeaderValue>, since: &HeaderValue) -> Option<bool> {
+    let last_modified = last_modified?;
+    if last_modified == since {
+        return Some(false);
+    }
+    let date = |value: &HeaderValue| -> Option<SystemTime> {
+        httpdate::parse_http_date(value.to_str().ok()?).ok()
+    };
+    Some(date(last_modified)? > date(since)?)
+}
+
+/// `bytes=first-last`, `bytes=first-` or `bytes=-suffix` of a body of `length` bytes.
+fn part(range: &[u8], length: usize) -> Outcome {
+    let Some((unit, set)) = range.split_at_checked(6) else {
+        return Outcome::Whole;
+    };
+    if !unit.eq_ignore_ascii_case(b"bytes=") {
+        return Outcome::Whole;
+    }
+    let set = set.trim_ascii();
+    let Some(dash) = memchr::memchr(b'-', set) else {
+        return Outcome::Whole;
+    };
+    let bytes = match (&set[..dash], &set[dash + 1..]) {
+        ([], suffix) => match number(suffix) {
+            Some(suffix) => length.saturating_sub(suffix)..length,
+            None => return Outcome::Whole,
+        },
+        (first, []) => match number(first) {
+            Some(first) => first..length,
+            None => return Outcome::Whole,
+        },
+        (first, last) => match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(length),
+            _ => return Outcome::Whole,
+        },
+    };
+    if bytes.start < bytes.end {
+        Outcome::Part(bytes)
+    } else {
+        Outcome::Unsatisfiable
+    }
+}
+
+/// A number of digits alone; one too large for any body counts as the largest.
+fn number(digits: &[u8]) -> Option<usize> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_usize, |number, digit| {
+        digit.is_ascii_digit().then(|| {
+            number
+                .saturating_mul(10)
+                .saturating_add(usize::from(digit - b'0'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DATE: &str = "Wed, 21 Oct 2026 07:28:00 GMT";
+    const EARLIER: &str = "Tue, 20 Oct 2026 07:28:00 GMT";
+    const LATER: &str = "Thu, 22 Oct 2026 07:28:00 GMT";
+
+    fn outcome(fields: &[(&str, &str)]) -> Outcome {
+        let fields: Vec<(&str, HeaderValue)> = fields
+            .iter()
+            .map(|(name, value)| (*name, value.parse().unwrap()))
+            .collect();
+        let get = |name: &str| {
+            fields
+                .iter()
+                .find(|(field, _)| *field == name)
+                .map(|(_, value)| value)
+        };
+        let conditions = Conditions {
+            if_match: get("if-match"),
+            if_none_match: get("if-none-match"),
+            if_modified_since: get("if-modified-since"),
+            if_unmodified_since: get("if-unmodified-since"),
+            if_range: get("if-range"),
+            range: get("range"),
+        };
+        let (etag, date) = (
+            HeaderValue::from_static("\"abc\""),
+            HeaderValue::from_static(DATE),
+        );
+        evaluate(
+            &conditions,
+            Validators {
+                etag: &etag,
+                last_modified: Some(&date),
+                range_of: Some(10),
+            },
+        )
+    }
+
+    #[test]
+    fn a_known_tag_is_not_sent_again() {
+        for field in [
+            "\"abc\"",
+            "W/\"abc\"",
+            "*",
+            " * ",
+            "\"x\", \"abc\"",
+            "\"x\",W/\"abc\" ,\"y\"",
+            "\"a,b\", \"abc\"",
+        ] {
+            assert_eq!(
+                outcome(&[("if-none-match", field)]),
+                Outcome::NotModified,
+                "{field}"
+            );
+        }
+        for field in ["\"x\"", "abc", "\"abc", "", "\"ab\"c\"", "\"x, \"abc\""] {
+            assert_eq!(
+                outcome(&[("if-none-match", field)]),
+                Outcome::Whole,
+                "{field}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_tag_counts_before_the_date() {
+        assert_eq!(
+            outcome(&[("if-none-match", "\"x\""), ("if-modified-since", LATER)]),
+            Outcome::Whole
+        );
+        assert_eq!(
+            outcome(&[("if-modified-since", DATE)]),
+            Outcome::NotModified
+        );
+        assert_eq!(
+            outcome(&[("if-modified-since", LATER)]),
+            Outcome::NotModified
+        );
+        assert_eq!(outcome(&[("if-modified-since", EARLIER)]), Outcome::Whole);
+        assert_eq!(
+            outcome(&[("if-modified-since", "yesterday")]),
+            Outcome::Whole
+        );
+    }
+
+    #[test]
+    fn a_failed_precondition_is_412() {
+        assert_eq!(outcome(&[("if-match", "\"x\"")]), Outcome::Failed);
+        assert_eq!(outcome(&[("if-match", "W/\"abc\"")]), Outcome::Failed);
+        assert_eq!(outcome(&[("if-match", "\"abc\"")]), Outcome::Whole);
+        assert_eq!(
+            outcome(&[("if-match", "*"), ("if-none-match", "\"abc\"")]),
+            Outcome::NotModified
+        );
+        assert_eq!(
+            outcome(&[("if-unmodified-since", EARLIER)]),
+            Outcome::Failed
+        );
+        assert_eq!(outcome(&[("if-unmodified-since", DATE)]), Outcome::Whole);
+    }
+
+    #[test]
+    fn one_range_is_served() {
+        for (field, expected) in [
+            ("bytes=0-3", Outcome::Part(0..4)),
+            ("bytes=3-", Outcome::Part(3..10)),
+            ("bytes=-3", Outcome::Part(7..10)),
+            ("bytes=-30", Outcome::Part(0..10)),
+            ("Bytes=9-99999999999999999999999999", Outcome::Part(9..10)),
+            ("bytes=10-", Outcome::Unsatisfiable),
+            ("bytes=10-12", Outcome::Unsatisfiable),
+            ("bytes=-0", Outcome::Unsatisfiable),
+            ("bytes=3-1", Outcome::Whole),
+            ("bytes=0-1,3-4", Outcome::Whole),
+            ("bytes=-", Outcome::Whole),
+            ("bytes=a-b", Outcome::Whole),
+            ("bytes=--3", Outcome::Whole),
+            ("lines=0-3", Outcome::Whole),
+            ("bytes", Outcome::Whole),
+        ] {
+            assert_eq!(outcome(&[("range", field)]), expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn if_range_needs_the_same_body() {
+        let range = ("range", "bytes=0-3");
+        assert_eq!(
+            outcome(&[range, ("if-range", "\"abc\"")]),
+            Outcome::Part(0..4)
+        );
+        assert_eq!(outcome(&[range, ("if-range", DATE)]), Outcome::Part(0..4));
+        for other in ["\"x\"", "W/\"abc\"", EARLIER, LATER] {
+            assert_eq!(
+                outcome(&[range, ("if-range", other)]),
+                Outcome::Whole,
+                "{other}"
+            );
+        }
+        assert_eq!(
+            outcome(&[range, ("if-none-match", "\"abc\"")]),
+            Outcome::NotModified
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_within_the_body(field in "bytes=[0-9]{0,3}-[0-9]{0,3}", length in 0_usize..200) {
+            if let Outcome::Part(range) = part(field.as_bytes(), length) {
+                prop_assert!(range.start < range.end && range.end <= length);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How many connections there are, and from where.
+//!
+//! A connection takes a seat when it is accepted and gives it back when it ends, wherever that happens.
+//!
+//! **Invariant:** opens and closes no connection itself; costs a request nothing.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OwnedSemaphorePermit;
+
+/// Counters of connections since the start.
+#[derive(Debug, Default)]
+pub struct Connections {
+    /// Accepted.
+    pub accepted: AtomicU64,
+    /// Closed at once, since their address has too many.
+    pub refused: AtomicU64,
+    /// Ended because the header fields of a request took too long.
+    pub slow_heads: AtomicU64,
+    /// Ended because the client did not read.
+    pub slow_readers: AtomicU64,
+    /// Ended because no request came for too long.
+    pub idle: AtomicU64,
+}
+
+/// Connections by address.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    open: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// The right to one connection, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    addresses: Arc<Addresses>,
+    /// `None` for a trusted proxy, whose connections are not counted.
+    address: Option<IpAddr>,
+    /// The number of connections of the worker that has this one.
+    load: Arc<AtomicUsize>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Seat {
+    /// `address` must have been entered before.
+    pub(super) fn new(
+        addresses: Arc<Addresses>,
+        address: Option<IpAddr>,
+        load: Arc<AtomicUsize>,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        load.fetch_add(1, Relaxed);
+        Self {
+            addresses,
+            address,
+            load,
+            _permit: permit,
+        }
+    }
+}
+
+impl Addresses {
+    /// Counts one more connection from `address`, unless it has `most` already.
+    pub(super) fn enter(&self, address: IpAddr, most: usize) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(address).or_default();
+        let free = *count < most;
+        if free {
+            *count += 1;
+        }
+        free
+    }
+
+    fn leave(&self, address: IpAddr) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&address);
+            }
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.load.fetch_sub(1, Relaxed);
+        if let Some(address) = self.address {
+            self.addresses.leave(address);
+        }
+    }
+}
+
+/// What counts as one address: one household usually has a whole /64 network of IPv6, so single addresses of it say nothing.
+pub(super) fn household(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_has_its_share() {
+        let addresses = Addresses::default();
+        let address = IpAddr::from([192, 0, 2, 1]);
+        assert!(addresses.enter(address, 2) && addresses.enter(address, 2));
+        assert!(!addresses.enter(address, 2));
+        assert!(addresses.enter(IpAddr::from([192, 0, 2, 2]), 2));
+        addresses.leave(address);
+        assert!(addresses.enter(address, 2));
+        addresses.leave(address);
+        addresses.leave(address);
+        assert_eq!(addresses.open.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_household() {
+        let of = |text: &str| household(text.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2:3::4"), of("2001:db8:1:2:ffff::"));
+        assert_ne!(of("2001:db8:1:2::"), of("2001:db8:1:3::"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Where requests come in.
+//!
+//! Sockets are opened early, before anything is compiled, so that a taken port is reported at once and connections wait in the system's queue instead of being refused.
+//! Port 0 takes a free one; ask the socket for its address.
+//!
+//! **Invariant:** accepts nothing.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use listenfd::ListenFd;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::ServeError;
+
+/// Connections that may wait for being accepted; the system may allow fewer.
+const QUEUE: i32 = 1024;
+
+/// Opens a socket for `address`.
+///
+/// # Errors
+/// When the address is taken or not this machine's.
+pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let open = || -> io::Result<TcpListener> {
+        let socket = Socket::new(
+            Domain::for_address(address),
+            Type::STREAM,
+            Some(Protocol::TCP),
+        )?;
+        // After a restart, connections of the last process may still be dying on this port.
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(QUEUE)?;
+        Ok(socket.into())
+    };
+    open().map_err(|source| ServeError::Bind { address, source })
+}
+
+/// The sockets that a supervisor has opened for this process (`LISTEN_FDS` of systemd), so that a restart refuses nobody. Empty where there are none.
+///
+/// # Errors
+/// When what was handed over is no listening TCP socket.
+pub fn inherited() -> Result<Vec<TcpListener>, ServeError> {
+    let mut handed = ListenFd::from_env();
+    (0..handed.len())
+        .filter_map(|index| handed.take_tcp_listener(index).transpose())
+        .collect::<io::Result<_>>()
+        .map_err(ServeError::Inherited)
+}

@@ -1,0 +1,245 @@
+//! Answers requests from the snapshot on the [`Shelf`](shelf::Shelf).
+//!
+//! ```text
+//! listen -> accept -> worker -> stream/vitals -> hyper -> respond -> hyper -> stream
+//!           (seats)   (thread)  (timeouts)                (pure)
+//! ```
+//! [`run`] accepts connections and hands each to the worker with the fewest. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
+//!
+//! **Invariant:** knows no YAML, Markdown, Tera, React or tenant folder; sees only a [`Snapshot`](crate::snapshot::Snapshot). A request takes no lock, opens no file and builds no body.
+
+pub mod admin;
+mod condition;
+mod connections;
+mod host;
+pub mod listen;
+mod metrics;
+mod negotiate;
+mod path;
+pub mod respond;
+#[cfg(test)]
+#[path = "../../tests/support/sample.rs"]
+mod sample;
+pub mod settings;
+pub mod shelf;
+pub mod status;
+mod stream;
+mod vitals;
+mod worker;
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tracing::{error, warn};
+
+use self::connections::{Addresses, Seat, household};
+use self::settings::ServeSettings;
+use self::shelf::Shelf;
+use self::worker::{Arrival, work};
+
+/// Why serving could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on `{address}`: choose another address with `--listen`")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The sockets of `LISTEN_FDS` are not what they should be.
+    #[error("`LISTEN_FDS` names a socket that is no listening TCP socket")]
+    Inherited(#[source] io::Error),
+    /// A socket cannot be waited on.
+    #[error("cannot wait for connections")]
+    Listen(#[source] io::Error),
+    /// A worker's thread or event loop could not be made.
+    #[error("cannot start a worker thread")]
+    Worker(#[source] io::Error),
+    /// A worker has ended by itself.
+    #[error("a worker thread has ended before it was told to")]
+    Lost,
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Connections that were still busy when the grace period was over.
+    pub cut: usize,
+}
+
+/// What the workers are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Serve,
+    Drain,
+}
+
+/// Serves what is on `shelf` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
+///
+/// Dropping the future ends everything at once, which is what a second signal should do.
+///
+/// # Errors
+/// When no worker can be started or a socket cannot be waited on. A failing connection is never an error.
+pub async fn run(
+    listeners: Vec<TcpListener>,
+    shelf: Arc<Shelf>,
+    settings: ServeSettings,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Drained, ServeError> {
+    let settings = Arc::new(settings);
+    let (order, orders) = watch::channel(Order::Serve);
+    let mut posts = Vec::new();
+    let mut ends = JoinSet::new();
+    for number in 0..settings.workers.get() {
+        let (post, end) = start_worker(number, &shelf, &settings, &orders)?;
+        posts.push(post);
+        ends.spawn(end);
+    }
+
+    let door = Arc::new(Door {
+        posts,
+        addresses: Arc::default(),
+        seats: Arc::new(Semaphore::new(settings.limits.connections)),
+        shelf,
+        settings,
+    });
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        listener.set_nonblocking(true).map_err(ServeError::Listen)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(ServeError::Listen)?;
+        accepting.spawn(accept(listener, Arc::clone(&door)));
+    }
+
+    tokio::select! {
+        () = shutdown => {}
+        Some(_) = ends.join_next() => return Err(ServeError::Lost),
+    }
+    accepting.shutdown().await;
+    drop(door);
+    // Nobody listens if all workers are gone, which the loop below reports.
+    let _ = order.send(Order::Drain);
+
+    let mut drained = Drained::default();
+    while let Some(end) = ends.join_next().await {
+        let Ok(Some(end)) = end else {
+            return Err(ServeError::Lost);
+        };
+        drained.cut += end.cut;
+    }
+    Ok(drained)
+}
+
+/// The way to one worker.
+#[derive(Debug)]
+struct Post {
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    /// Its open connections.
+    load: Arc<AtomicUsize>,
+}
+
+fn start_worker(
+    number: usize,
+    shelf: &Arc<Shelf>,
+    settings: &Arc<ServeSettings>,
+    orders: &watch::Receiver<Order>,
+) -> Result<(Post, impl Future<Output = Option<Drained>> + use<>), ServeError> {
+    let (arrivals, received) = mpsc::unbounded_channel();
+    let (ended, end) = oneshot::channel();
+    let (shelf, settings, orders) = (Arc::clone(shelf), Arc::clone(settings), orders.clone());
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || match work(shelf, settings, received, orders) {
+            // The receiver is gone when serving was ended at once.
+            Ok(drained) => drop(ended.send(drained)),
+            Err(error) => error!(%error, "a worker could not start its event loop"),
+        })
+        .map_err(ServeError::Worker)?;
+    Ok((
+        Post {
+            arrivals,
+            load: Arc::default(),
+        },
+        async { end.await.ok() },
+    ))
+}
+
+/// What accepting needs.
+#[derive(Debug)]
+struct Door {
+    posts: Vec<Post>,
+    addresses: Arc<Addresses>,
+    seats: Arc<Semaphore>,
+    shelf: Arc<Shelf>,
+    settings: Arc<ServeSettings>,
+}
+
+/// Accepts connections as long as it is polled.
+async fn accept(listener: tokio::net::TcpListener, door: Arc<Door>) {
+    loop {
+        let Ok(permit) = Arc::clone(&door.seats).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((socket, peer)) => door.admit(socket, peer, permit),
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                warn!(%error, "cannot accept connections, trying again in 100 ms");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Whether the connection broke while it waited, which says nothing about the next.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
+}
+
+impl Door {
+    /// Gives a connection to the worker with the fewest.
+    fn admit(&self, socket: tokio::net::TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+        let counters = &self.shelf.connections;
+        counters.accepted.fetch_add(1, Relaxed);
+        let trusted = self
+            .settings
+            .trusted_proxies
+            .contains(&peer.ip().to_canonical());
+        let address = (!trusted).then(|| household(peer.ip()));
+        if let Some(address) = address
+            && !self
+                .addresses
+                .enter(address, self.settings.limits.connections_per_address)
+        {
+            counters.refused.fetch_add(1, Relaxed);
+            return;
+        }
+        let Some(post) = self.posts.iter().min_by_key(|post| post.load.load(Relaxed)) else {
+            return;
+        };
+        let seat = Seat::new(
+            Arc::clone(&self.addresses),
+            address,
+            Arc::clone(&post.load),
+            permit,
+        );
+        // A response is written in one go; waiting to fill a packet would only delay it.
+        if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
+            // The worker is gone only when everything ends.
+            let _ = post.arrivals.send(Arrival { socket, seat });
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Holds the snapshot that is being served.
+//!
+//! One owner puts a new [`Snapshot`] on the shelf; every request takes the one that lies there and keeps it until it is answered.
+//! Neither ever waits for the other: the swap is one atomic pointer.
+//!
+//! The shelf also keeps the counters of every tenant it has seen, and hangs them on the mounts of a new snapshot, so that a request finds its counters without a look-up and a reload does not set them back to zero.
+//!
+//! **Invariant:** never builds or changes what is in a snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+
+use super::connections::Connections;
+use crate::snapshot::traffic::Traffic;
+use crate::snapshot::{HostEntry, Mount, Snapshot};
+
+/// The current snapshot, and the counters that outlive it.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    current: ArcSwap<Snapshot>,
+    tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
+    /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
+    pub shared: Traffic,
+    /// What names no known host, or is no valid request.
+    pub unknown: Traffic,
+    /// What happened to connections.
+    pub connections: Connections,
+}
+
+impl Shelf {
+    /// A shelf with its first snapshot.
+    #[must_use]
+    pub fn new(first: Snapshot) -> Self {
+        let shelf = Self::default();
+        shelf.replace(first);
+        shelf
+    }
+
+    /// The snapshot to answer from. Hold it for one request at most, or it stays in memory when it is replaced.
+    #[must_use]
+    pub fn current(&self) -> Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// Serves `next` from the next request on. Requests under way finish with what they have.
+    pub fn replace(&self, next: Snapshot) {
+        for mount in mounts(&next) {
+            mount.traffic.get_or_init(|| self.traffic(&mount.tenant));
+        }
+        self.current.store(Arc::new(next));
+    }
+
+    /// The counters of every tenant that was ever on the shelf, by id.
+    #[must_use]
+    pub fn tenants(&self) -> BTreeMap<Arc<str>, Arc<Traffic>> {
+        self.tenants
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn traffic(&self, tenant: &Arc<str>) -> Arc<Traffic> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(tenants.entry(Arc::clone(tenant)).or_default())
+    }
+}
+
+fn mounts(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Mount>> {
+    snapshot
+        .hosts
+        .values()
+        .filter_map(|host| match host {
+            HostEntry::Site(routes) => Some(routes),
+            HostEntry::MovedTo(_) => None,
+        })
+        .flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::sample;
+
+    #[test]
+    fn counters_outlive_a_reload() {
+        let shelf = Shelf::new(sample::snapshot());
+        let before = shelf.tenants();
+        before["bluedoor"].record(
+            http::StatusCode::OK,
+            crate::snapshot::Coding::Identity,
+            3,
+            std::time::Duration::ZERO,
+        );
+        shelf.replace(sample::snapshot());
+        assert_eq!(
+            shelf.tenants()["bluedoor"]
+                .counts()
+                .next()
+                .map(|count| count.bytes),
+            Some(3)
+        );
+        for mount in mounts(&shelf.current()) {
+            assert!(mount.traffic.get().is_some());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The socket of a connection, noting what happens on it.
+//!
+//! It also ends a connection gently: closing a socket while bytes of the client are unread makes the system throw away what is still on its way to the client, so a refusal would get lost. The writing side is closed first then, and what comes is read and dropped for a moment.
+//!
+//! **Invariant:** knows no HTTP; sees bytes come and go, not what they say.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::vitals::{Phase, Vitals};
+
+/// A socket with its vitals.
+#[derive(Debug)]
+pub(super) struct Stream {
+    socket: TcpStream,
+    vitals: Rc<Vitals>,
+}
+
+impl Stream {
+    pub(super) const fn new(socket: TcpStream, vitals: Rc<Vitals>) -> Self {
+        Self { socket, vitals }
+    }
+
+    fn note(&self, written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Ready(Ok(_)) => self.vitals.wrote(false),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.vitals.wrote(true),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let done = Pin::new(&mut this.socket).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            this.vitals.read();
+        }
+        done
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.socket).poll_write(cx, bytes);
+        this.note(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.socket).poll_write_vectored(cx, slices);
+        this.note(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Called when all bytes of the response are with the system.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.vitals.phase() == Phase::Responding {
+            self.vitals.enter(Phase::Idle);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.vitals.phase() != Phase::Closing {
+            ready!(Pin::new(&mut this.socket).poll_shutdown(cx))?;
+            this.vitals.enter(Phase::Closing);
+        }
+        let mut sink = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut sink);
+            match Pin::new(&mut this.socket).poll_read(cx, &mut buffer) {
+                // Content that nobody reads may still be on its way.
+                Poll::Pending if this.vitals.has_unread() => return Poll::Pending,
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => this.vitals.leave_unread(),
+                Poll::Ready(_) | Poll::Pending => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+}

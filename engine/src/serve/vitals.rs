@@ -1,0 +1,229 @@
+//! What one connection is doing, and since when.
+//!
+//! The socket and the service of a connection note each step here, by setting a cell; once in a while the worker looks at all of its connections and ends those that have not moved for too long.
+//! That makes every timeout free for a request: no clock is read and no timer is set for it.
+//!
+//! **Invariant:** knows no HTTP and no sockets; never leaves its worker's thread.
+
+use std::cell::{Cell, RefCell};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use super::settings::Limits;
+
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// New, or in the middle of a request's header fields.
+    Head,
+    /// Writing a response.
+    Responding,
+    /// Between requests.
+    Idle,
+    /// HTTP/2, where requests overlap.
+    Streams,
+    /// The response that ends the connection is out; what the client still sends is read and thrown away.
+    Closing,
+}
+
+/// Why a connection was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// The header fields took too long.
+    Head,
+    /// The client did not take the response.
+    Write,
+    /// No request came.
+    Idle,
+}
+
+/// The state of one connection.
+#[derive(Debug)]
+pub(super) struct Vitals {
+    phase: Cell<Phase>,
+    /// The socket takes no more bytes.
+    blocked: Cell<bool>,
+    /// Goes up with every step.
+    steps: Cell<u32>,
+    /// The step that was last seen, and when it was first seen.
+    seen: Cell<(u32, Instant)>,
+    overdue: Cell<Option<Overdue>>,
+    waker: RefCell<Option<Waker>>,
+    /// The request brought content that nobody reads.
+    unread: Cell<bool>,
+}
+
+/// How long a connection that is over may take to read its last response.
+const CLOSING: Duration = Duration::from_secs(2);
+
+impl Vitals {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            phase: Cell::new(Phase::Head),
+            blocked: Cell::new(false),
+            steps: Cell::new(0),
+            seen: Cell::new((0, now)),
+            overdue: Cell::new(None),
+            waker: RefCell::new(None),
+            unread: Cell::new(false),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.step();
+    }
+
+    /// Bytes came.
+    pub(super) fn read(&self) {
+        match self.phase.get() {
+            Phase::Idle => self.enter(Phase::Head),
+            Phase::Streams => self.step(),
+            Phase::Head | Phase::Responding | Phase::Closing => {}
+        }
+    }
+
+    /// Bytes went, or could not go.
+    pub(super) fn wrote(&self, blocked: bool) {
+        self.blocked.set(blocked);
+        if !blocked {
+            self.step();
+        }
+    }
+
+    pub(super) fn leave_unread(&self) {
+        self.unread.set(true);
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        self.unread.get()
+    }
+
+    /// Remembers whom to wake. The waker of a spawned task stays the same, so once is enough.
+    pub(super) fn attend(&self, waker: &Waker) {
+        self.waker.borrow_mut().get_or_insert_with(|| waker.clone());
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Why the connection has to end, if it has.
+    pub(super) fn overdue(&self) -> Option<Overdue> {
+        self.overdue.get()
+    }
+
+    /// Looks whether the connection has moved, and ends it if it has not for too long.
+    pub(super) fn check(&self, now: Instant, limits: &Limits) -> Option<Overdue> {
+        let steps = self.steps.get();
+        let (seen, since) = self.seen.get();
+        if steps != seen {
+            self.seen.set((steps, now));
+            return None;
+        }
+        let (limit, overdue) = match self.phase.get() {
+            Phase::Head => (limits.header_read, Overdue::Head),
+            Phase::Responding => (limits.write, Overdue::Write),
+            Phase::Streams if self.blocked.get() => (limits.write, Overdue::Write),
+            Phase::Idle | Phase::Streams => (limits.idle, Overdue::Idle),
+            Phase::Closing => (CLOSING, Overdue::Idle),
+        };
+        if now.duration_since(since) < limit {
+            return None;
+        }
+        self.overdue.set(Some(overdue));
+        self.wake();
+        Some(overdue)
+    }
+
+    fn step(&self) {
+        self.steps.set(self.steps.get().wrapping_add(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            header_read: Duration::from_secs(10),
+            write: Duration::from_secs(30),
+            idle: Duration::from_secs(60),
+            ..Limits::default()
+        }
+    }
+
+    #[test]
+    fn more_bytes_of_a_head_buy_no_more_time() {
+        let start = Instant::now();
+        let vitals = Vitals::new(start);
+        for second in 1..10 {
+            vitals.read();
+            assert_eq!(
+                vitals.check(start + Duration::from_secs(second), &limits()),
+                None
+            );
+        }
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(10), &limits()),
+            Some(Overdue::Head)
+        );
+        assert_eq!(vitals.overdue(), Some(Overdue::Head));
+    }
+
+    #[test]
+    fn a_reader_that_takes_something_is_not_cut() {
+        let start = Instant::now();
+        let vitals = Vitals::new(start);
+        vitals.enter(Phase::Responding);
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(1), &limits()),
+            None
+        );
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(30), &limits()),
+            None
+        );
+        vitals.wrote(false);
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(31), &limits()),
+            None
+        );
+        vitals.wrote(true);
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(61), &limits()),
+            Some(Overdue::Write)
+        );
+    }
+
+    #[test]
+    fn http_2_is_idle_when_nothing_moves() {
+        let start = Instant::now();
+        let vitals = Vitals::new(start);
+        vitals.enter(Phase::Streams);
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(1), &limits()),
+            None
+        );
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(60), &limits()),
+            None
+        );
+        vitals.read();
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(61), &limits()),
+            None
+        );
+        assert_eq!(
+            vitals.check(start + Duration::from_secs(121), &limits()),
+            Some(Overdue::Idle)
+        );
+    }
+}

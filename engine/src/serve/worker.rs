@@ -1,0 +1,342 @@
+//! A thread that answers requests.
+//!
+//! Each worker has an event loop of its own, and a connection stays with the worker that it came to: nothing that a request touches is shared with another thread, but for the snapshot, which is only read, and the counters.
+//! Against one loop for all threads that saves the locks and the wake-ups between them; `benches/against_nginx.rs` measures it.
+//!
+//! **Invariant:** accepts no connections and decides no answer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::{Future, Ready, poll_fn, ready};
+use std::io;
+use std::net::TcpStream as StdStream;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, Version};
+use http_body::Body as _;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::Service;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::MissedTickBehavior;
+use tracing::debug;
+
+use super::connections::Seat;
+use super::respond::{Asked, Party, refused, respond};
+use super::settings::{Limits, ServeSettings};
+use super::shelf::Shelf;
+use super::stream::Stream;
+use super::vitals::{Overdue, Phase, Vitals};
+use super::{Drained, Order};
+
+/// How often a worker looks at its connections.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// A connection on its way to a worker.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// Not blocking.
+    pub(super) socket: StdStream,
+    pub(super) seat: Seat,
+}
+
+/// What a worker's connections have in common.
+struct Worker {
+    shelf: Arc<Shelf>,
+    settings: Arc<ServeSettings>,
+    http1: http1::Builder,
+    http2: http2::Builder<Local>,
+    connections: RefCell<HashMap<u64, Rc<Vitals>>>,
+    next: Cell<u64>,
+    draining: Cell<bool>,
+    /// Told while draining, when a connection has ended.
+    emptied: Notify,
+}
+
+/// Runs a worker until it is told to stop.
+///
+/// # Errors
+/// When the system refuses the event loop.
+pub(super) fn work(
+    shelf: Arc<Shelf>,
+    settings: Arc<ServeSettings>,
+    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    orders: watch::Receiver<Order>,
+) -> io::Result<Drained> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    let worker = Rc::new(Worker::new(shelf, settings));
+    Ok(runtime.block_on(worker.run(arrivals, orders)))
+}
+
+impl Worker {
+    fn new(shelf: Arc<Shelf>, settings: Arc<ServeSettings>) -> Self {
+        let limits = &settings.limits;
+        let mut http1 = http1::Builder::new();
+        // The timeout is kept by `vitals`, which needs no timer for each request.
+        http1
+            .header_read_timeout(None)
+            .max_header_size(limits.header_bytes);
+        if limits.header_fields != Limits::default().header_fields {
+            // Hyper keeps its own default, which is ours, without an allocation.
+            http1.max_headers(limits.header_fields);
+        }
+        let mut http2 = http2::Builder::new(Local);
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.http2_streams)
+            .max_pending_accept_reset_streams(limits.http2_resets)
+            .max_local_error_reset_streams(limits.http2_resets)
+            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+            // Content is refused, so that nobody needs a window larger than the least that the protocol has.
+            .initial_stream_window_size(65_535)
+            .initial_connection_window_size(65_535);
+        Self {
+            shelf,
+            settings,
+            http1,
+            http2,
+            connections: RefCell::default(),
+            next: Cell::new(0),
+            draining: Cell::new(false),
+            emptied: Notify::new(),
+        }
+    }
+
+    async fn run(
+        self: Rc<Self>,
+        mut arrivals: mpsc::UnboundedReceiver<Arrival>,
+        mut orders: watch::Receiver<Order>,
+    ) -> Drained {
+        let mut round = tokio::time::interval(ROUND);
+        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut deadline = None;
+        loop {
+            let open = self.connections.borrow().len();
+            if let Some(deadline) = deadline
+                && (open == 0 || Instant::now() >= deadline)
+            {
+                return Drained { cut: open };
+            }
+            tokio::select! {
+                Some(arrival) = arrivals.recv() => self.admit(arrival),
+                order = orders.changed() => {
+                    if order.is_err() {
+                        return Drained { cut: open };
+                    }
+                    // The door is shut before the order is given: all who came are in the queue.
+                    while let Ok(arrival) = arrivals.try_recv() {
+                        self.admit(arrival);
+                    }
+                    deadline = Some(Instant::now() + self.settings.grace);
+                    self.drain();
+                }
+                _ = round.tick(), if open > 0 => self.check(Instant::now()),
+                () = self.emptied.notified(), if deadline.is_some() => {}
+            }
+        }
+    }
+
+    fn admit(self: &Rc<Self>, arrival: Arrival) {
+        let vitals = Rc::new(Vitals::new(Instant::now()));
+        let place = Place::take(Rc::clone(self), &vitals, arrival.seat);
+        tokio::task::spawn_local(async move {
+            let mut talk = pin!(place.worker.talk(arrival.socket, &vitals));
+            poll_fn(|cx| {
+                vitals.attend(cx.waker());
+                if vitals.overdue().is_some() {
+                    Poll::Ready(())
+                } else {
+                    talk.as_mut().poll(cx)
+                }
+            })
+            .await;
+        });
+    }
+
+    /// Speaks the client's protocol until the connection ends.
+    async fn talk(self: &Rc<Self>, socket: StdStream, vitals: &Rc<Vitals>) {
+        let Ok(socket) = TcpStream::from_std(socket) else {
+            return;
+        };
+        let Ok(http2) = opens_with_preface(&socket).await else {
+            return;
+        };
+        let visit = Visit {
+            worker: Rc::clone(self),
+            vitals: Rc::clone(vitals),
+        };
+        let stream = TokioIo::new(Stream::new(socket, Rc::clone(vitals)));
+        let ended = if http2 {
+            vitals.enter(Phase::Streams);
+            self.lead(self.http2.serve_connection(stream, visit)).await
+        } else {
+            self.lead(self.http1.serve_connection(stream, visit)).await
+        };
+        if let Err(error) = ended {
+            debug!(%error, "a connection ended early");
+        }
+    }
+
+    /// Polls a connection to its end, and asks it to end once the worker drains.
+    async fn lead<C: GracefulConnection>(&self, connection: C) -> Result<(), C::Error> {
+        let mut connection = pin!(connection);
+        let mut told = false;
+        poll_fn(|cx| {
+            // First what has come already, so that a request that was sent before the end is still answered.
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                return Poll::Ready(ended);
+            }
+            if self.draining.get() && !told {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+                return connection.as_mut().poll(cx);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn drain(&self) {
+        self.draining.set(true);
+        for vitals in self.connections.borrow().values() {
+            vitals.wake();
+        }
+    }
+
+    fn check(&self, now: Instant) {
+        let counters = &self.shelf.connections;
+        for vitals in self.connections.borrow().values() {
+            match vitals.check(now, &self.settings.limits) {
+                Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
+                Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
+                Some(Overdue::Idle) => counters.idle.fetch_add(1, Relaxed),
+                None => continue,
+            };
+        }
+    }
+}
+
+/// A connection's place in its worker's list, until it ends.
+struct Place {
+    worker: Rc<Worker>,
+    number: u64,
+    _seat: Seat,
+}
+
+impl Place {
+    fn take(worker: Rc<Worker>, vitals: &Rc<Vitals>, seat: Seat) -> Self {
+        let number = worker.next.get();
+        worker.next.set(number + 1);
+        worker
+            .connections
+            .borrow_mut()
+            .insert(number, Rc::clone(vitals));
+        Self {
+            worker,
+            number,
+            _seat: seat,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.worker.connections.borrow_mut().remove(&self.number);
+        if self.worker.draining.get() {
+            self.worker.emptied.notify_one();
+        }
+    }
+}
+
+/// Whether the client speaks HTTP/2 from the start (RFC 9113, section 3.3). Nothing is taken off the socket.
+async fn opens_with_preface(socket: &TcpStream) -> io::Result<bool> {
+    const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut start = [0; PREFACE.len()];
+    loop {
+        let length = socket.peek(&mut start).await?;
+        if length == 0 || length == PREFACE.len() || !PREFACE.starts_with(&start[..length]) {
+            return Ok(start == *PREFACE);
+        }
+        // The rest is on its way, or the timeout for header fields ends the wait.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// What answers the requests of one connection.
+struct Visit {
+    worker: Rc<Worker>,
+    vitals: Rc<Vitals>,
+}
+
+impl Service<Request<Incoming>> for Visit {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let started = Instant::now();
+        let content = !request.body().is_end_stream();
+        if request.version() < Version::HTTP_2 {
+            self.vitals.enter(Phase::Responding);
+            if content {
+                self.vitals.leave_unread();
+            }
+        }
+        let asked = Asked {
+            method: request.method(),
+            uri: request.uri(),
+            version: request.version(),
+            headers: request.headers(),
+            content,
+        };
+        let shelf = &self.worker.shelf;
+        let snapshot = shelf.current();
+        let target = asked
+            .uri
+            .path_and_query()
+            .map_or(0, |target| target.as_str().len());
+        let answer = if target > self.worker.settings.limits.uri_bytes {
+            refused(StatusCode::URI_TOO_LONG)
+        } else {
+            respond(&snapshot, &asked)
+        };
+        let traffic = match answer.party {
+            Party::Tenant(mount) => mount
+                .traffic
+                .get()
+                .map_or(&shelf.unknown, |traffic| traffic),
+            Party::Host => &shelf.shared,
+            Party::Nobody => &shelf.unknown,
+        };
+        let response = answer.response;
+        let length = u64::try_from(response.body().len()).unwrap_or(u64::MAX);
+        traffic.record(response.status(), answer.coding, length, started.elapsed());
+        ready(Ok(response.map(Full::new)))
+    }
+}
+
+/// Runs the streams of HTTP/2 connections on the worker's own thread.
+#[derive(Debug, Clone, Copy)]
+struct Local;
+
+impl<F: Future + 'static> hyper::rt::Executor<F> for Local {
+    fn execute(&self, stream: F) {
+        tokio::task::spawn_local(async move {
+            stream.await;
+        });
+    }
+}

@@ -1,0 +1,117 @@
+//! The header fields of the bodies of one kind, ready to be copied into a response.
+//!
+//! Putting a header map together costs a request more than finding its page, so every form that it can take is made once, here, and shared by all the bodies of a kind (the pages of a tenant, say, or all the fonts).
+//! A response copies one of them and sets the entity tag.
+//!
+//! **Invariant:** knows no request; the maps never change.
+
+use http::HeaderMap;
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LOCATION, ETAG, EXPIRES, HeaderValue,
+    VARY,
+};
+
+use super::Coding;
+
+/// The fields of one kind of body, by coding.
+#[derive(Debug)]
+pub struct Fields {
+    whole: [HeaderMap; Coding::ALL.len()],
+    not_modified: HeaderMap,
+    ranges: bool,
+}
+
+impl Fields {
+    /// Takes what all the bodies of the kind say: content type, caching, security. What follows from a single body and its coding (`ETag`, `Content-Encoding`, `Content-Length`, `Last-Modified`) and `Date` must not be among them.
+    ///
+    /// `varies`: bodies of this kind come in more than one coding (`Vary: Accept-Encoding`).
+    /// `ranges`: a part of the body may be asked for (`Accept-Ranges: bytes`); for assets, not for pages.
+    #[must_use]
+    pub fn new(given: HeaderMap, varies: bool, ranges: bool) -> Self {
+        let mut given = given;
+        if varies {
+            given.append(VARY, HeaderValue::from_static("accept-encoding"));
+        }
+        // Present from the start, so that setting it does not make the copy grow.
+        given.insert(ETAG, HeaderValue::from_static("\"\""));
+
+        // RFC 9110, section 15.4.5: what the client needs to update what it has, and no more.
+        let mut not_modified = HeaderMap::new();
+        for name in [CACHE_CONTROL, CONTENT_LOCATION, ETAG, EXPIRES, VARY] {
+            for value in given.get_all(&name) {
+                not_modified.append(&name, value.clone());
+            }
+        }
+
+        if ranges {
+            given.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        }
+        let whole = Coding::ALL.map(|coding| {
+            let mut fields = given.clone();
+            if coding != Coding::Identity {
+                fields.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
+            }
+            fields
+        });
+        Self {
+            whole,
+            not_modified,
+            ranges,
+        }
+    }
+
+    /// A copy of the fields that go with a body in `coding`, with its entity tag.
+    #[must_use]
+    pub fn whole(&self, coding: Coding, etag: &HeaderValue) -> HeaderMap {
+        tagged(&self.whole[coding as usize], etag)
+    }
+
+    /// A copy of the fields of status 304.
+    #[must_use]
+    pub fn not_modified(&self, etag: &HeaderValue) -> HeaderMap {
+        tagged(&self.not_modified, etag)
+    }
+
+    /// Whether a part of the body may be asked for (RFC 9110, section 14).
+    #[must_use]
+    pub const fn ranges(&self) -> bool {
+        self.ranges
+    }
+}
+
+fn tagged(fields: &HeaderMap, etag: &HeaderValue) -> HeaderMap {
+    let mut fields = fields.clone();
+    fields.insert(ETAG, etag.clone());
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::CONTENT_TYPE;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_has_all_that_goes_with_the_coding() {
+        let mut given = HeaderMap::new();
+        given.insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
+        given.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        let fields = Fields::new(given, true, true);
+        let etag = HeaderValue::from_static("\"x\"");
+
+        let whole = fields.whole(Coding::Zstd, &etag);
+        assert_eq!(whole[CONTENT_ENCODING], "zstd");
+        assert_eq!(whole[ETAG], "\"x\"");
+        assert_eq!(whole[VARY], "accept-encoding");
+        assert_eq!(whole[ACCEPT_RANGES], "bytes");
+        assert!(
+            !fields
+                .whole(Coding::Identity, &etag)
+                .contains_key(CONTENT_ENCODING)
+        );
+
+        let not_modified = fields.not_modified(&etag);
+        assert_eq!(not_modified.len(), 3);
+        assert_eq!(not_modified[ETAG], "\"x\"");
+    }
+}

@@ -1,0 +1,226 @@
+//! `tenant.yaml`: what a tenant is, apart from its pages.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::values::{Asset, Colour, Email, HostName, House, Link, RoutePath, WebUrl};
+
+/// A tenant's manifest. Only `name` is needed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The site's name as visitors read it.
+    pub name: String,
+    /// One line that says what it is.
+    #[serde(default)]
+    pub tagline: Option<String>,
+    /// The description of every page that has none of its own, 50 to 160 characters.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Whether this tenant owns the domain's root. Only one can.
+    #[serde(default)]
+    pub root: bool,
+    /// The theme's folder.
+    #[serde(default = "base")]
+    pub theme: String,
+    /// The language of the pages (BCP 47).
+    #[serde(default = "english")]
+    pub language: String,
+    /// What sets it apart from its siblings: a drawing and a few colours.
+    #[serde(default)]
+    pub brand: Brand,
+    /// More path prefixes on the studio's domain.
+    #[serde(default)]
+    pub aliases: Vec<RoutePath>,
+    /// Domains of its own.
+    #[serde(default)]
+    pub hosts: Vec<HostName>,
+    /// Which of its places search engines should keep.
+    #[serde(default)]
+    pub canonical: CanonicalPlace,
+    /// The social image of every page that has none of its own.
+    #[serde(default)]
+    pub image: Option<Asset>,
+    /// The app that this site is for.
+    #[serde(default)]
+    pub app: Option<App>,
+    /// Links that are known to lead nowhere, and why.
+    #[serde(default)]
+    pub known_missing: Vec<KnownMissing>,
+    /// The company behind all tenants; the root tenant says it.
+    #[serde(default)]
+    pub company: Option<Company>,
+}
+
+fn base() -> String {
+    "base".to_owned()
+}
+
+fn english() -> String {
+    "en".to_owned()
+}
+
+/// The drawing and the colours of a tenant.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Brand {
+    /// The drawing that stands for it: its house.
+    #[serde(default)]
+    pub house: Option<House>,
+    /// Roles of the theme and their colours by day, for example `accent: "#1f4fa3"`.
+    #[serde(default)]
+    pub day: BTreeMap<String, Colour>,
+    /// The same by night.
+    #[serde(default)]
+    pub night: BTreeMap<String, Colour>,
+}
+
+/// Which place of a tenant is the one that search engines keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CanonicalPlace {
+    /// The prefix under the studio's domain.
+    #[default]
+    Domain,
+    /// The tenant's own host.
+    Host,
+}
+
+/// An app, as structured data says it (<https://schema.org/SoftwareApplication>).
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// The app's name, by default the tenant's.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// `applicationCategory`, for example `FinanceApplication`.
+    pub category: String,
+    /// Where it runs.
+    #[serde(default)]
+    pub platforms: Vec<Platform>,
+    /// What it costs to get.
+    #[serde(default)]
+    pub price: f64,
+    /// The currency of the price (ISO 4217).
+    #[serde(default = "dollars")]
+    pub currency: String,
+}
+
+fn dollars() -> String {
+    "USD".to_owned()
+}
+
+/// A platform that an app runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    /// iPhone and iPad.
+    Ios,
+    /// Android.
+    Android,
+    /// Any browser.
+    Web,
+}
+
+impl Platform {
+    /// As `operatingSystem` wants it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ios => "iOS",
+            Self::Android => "Android",
+            Self::Web => "Web",
+        }
+    }
+}
+
+/// A link that leads nowhere on purpose.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownMissing {
+    /// The link as pages write it.
+    pub link: Link,
+    /// Why that is right.
+    pub reason: String,
+}
+
+/// The company profile: every fact of it stands here and nowhere else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Company {
+    /// The name in every title.
+    pub name: String,
+    /// The name in contracts.
+    pub legal_name: String,
+    /// What the company does, for structured data.
+    pub description: String,
+    /// The few lines in the footer.
+    #[serde(default)]
+    pub blurb: Option<String>,
+    /// Where mail goes.
+    pub email: Email,
+    /// The phone number as people write it.
+    #[serde(default)]
+    pub phone: Option<String>,
+    /// When somebody answers the phone.
+    #[serde(default)]
+    pub phone_hours: Option<String>,
+    /// Where a call is booked.
+    #[serde(default)]
+    pub scheduling: Option<WebUrl>,
+    /// The page in the professional network.
+    #[serde(default)]
+    pub network: Option<WebUrl>,
+    /// The towns it works from.
+    #[serde(default)]
+    pub locations: Vec<String>,
+    /// The links of the header.
+    #[serde(default)]
+    pub navigation: Vec<NamedLink>,
+    /// The columns of the footer.
+    #[serde(default)]
+    pub columns: Vec<Column>,
+    /// The legal links of the footer.
+    #[serde(default)]
+    pub legal: Vec<NamedLink>,
+    /// The houses of the street, in order.
+    #[serde(default)]
+    pub row: Vec<RowHouse>,
+}
+
+/// A link with its words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedLink {
+    /// The words.
+    pub label: String,
+    /// Where it leads.
+    pub link: Link,
+    /// Whether it opens beside the page.
+    #[serde(default)]
+    pub new_tab: bool,
+}
+
+/// A column of links.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its heading.
+    pub title: String,
+    /// Its links.
+    pub links: Vec<NamedLink>,
+}
+
+/// One house of the street.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RowHouse {
+    /// The tenant that lives there.
+    pub tenant: String,
+    /// Its name.
+    pub name: String,
+    /// Its drawing.
+    pub house: House,
+}

@@ -1,0 +1,298 @@
+//! Turns a folder into a site that is valid by construction, or into everything that is wrong with it.
+//!
+//! 1. `tenant.yaml` is read into a tree, held against the schema of [`Manifest`], and typed.
+//! 2. Each Markdown file under `pages` is cut at its rulers; its front matter goes the same way as [`FrontMatter`].
+//! 3. What concerns several files is checked: paths that are wanted twice.
+//!
+//! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Nothing after it checks these things again.
+
+pub mod manifest;
+pub mod page;
+pub mod section;
+pub mod values;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::name::{TenantId, is_route_path};
+use crate::report::{Code, Diagnostic, Report, Severity};
+use crate::schema::{self, Formatted};
+use crate::source::Folder;
+use crate::yaml;
+
+pub use manifest::Manifest;
+pub use page::{FrontMatter, Page};
+
+/// The manifest's file name.
+pub const MANIFEST: &str = "tenant.yaml";
+
+/// A tenant's content, checked.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Its id.
+    pub id: TenantId,
+    /// How reports name its folder.
+    pub label: String,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Every link and asset of the manifest, with its place.
+    pub formatted: Vec<Formatted>,
+    /// Its pages by path.
+    pub pages: BTreeMap<String, Page>,
+    /// The files under `assets`, by their path within it.
+    pub assets: BTreeMap<String, Bytes>,
+    /// The texts of the manifest and the pages by file, for reports.
+    pub texts: BTreeMap<String, String>,
+}
+
+impl Site {
+    /// Adds the folder, the place and the line to a thing that is wrong in one of the site's files.
+    #[must_use]
+    pub fn locate(
+        &self,
+        diagnostic: Diagnostic,
+        file: &str,
+        place: crate::report::Place,
+    ) -> Diagnostic {
+        match self.texts.get(file) {
+            Some(text) => diagnostic.at(place, text),
+            None => diagnostic,
+        }
+    }
+
+    /// How reports name one of its files.
+    #[must_use]
+    pub fn name_of(&self, file: &str) -> String {
+        format!("{}/{file}", self.label)
+    }
+}
+
+/// Reads a folder. The site is there when the report holds no mistake.
+#[must_use]
+pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
+    let mut reader = SiteReader {
+        folder,
+        report: Report::default(),
+        texts: BTreeMap::new(),
+    };
+    let manifest = reader.manifest();
+    let pages = reader.pages();
+    let report = reader.report.sorted();
+    let site = match manifest {
+        Some((manifest, formatted)) if report.is_servable() => Some(Site {
+            id: id.clone(),
+            label: folder.label.clone(),
+            manifest,
+            formatted,
+            pages: pages
+                .into_iter()
+                .map(|page| (page.path.clone(), page))
+                .collect(),
+            assets: folder
+                .files
+                .iter()
+                .filter_map(|(path, bytes)| {
+                    Some((path.strip_prefix("assets/")?.to_owned(), bytes.clone()))
+                })
+                .collect(),
+            texts: reader.texts,
+        }),
+        _ => None,
+    };
+    (site, report)
+}
+
+/// The JSON Schema of a manifest or of front matter.
+#[must_use]
+pub fn schema_of<T: JsonSchema>() -> Json {
+    schemars::schema_for!(T).to_value()
+}
+
+static MANIFEST_SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<Manifest>);
+static FRONT_MATTER_SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<FrontMatter>);
+
+struct SiteReader<'a> {
+    folder: &'a Folder,
+    report: Report,
+    texts: BTreeMap<String, String>,
+}
+
+impl SiteReader<'_> {
+    fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>)> {
+        let Some(bytes) = self.folder.files.get(MANIFEST) else {
+            self.report.push(
+                Diagnostic::mistake(
+                    Code::MissingManifest,
+                    self.folder.label.clone(),
+                    format!("the folder has no `{MANIFEST}`"),
+                )
+                .hint("a manifest with one line is enough: `name: My site`"),
+            );
+            return None;
+        };
+        let text = self.text(MANIFEST, bytes)?;
+        self.typed(MANIFEST, &text, &text, 1, &MANIFEST_SCHEMA)
+    }
+
+    fn pages(&mut self) -> Vec<Page> {
+        let files: Vec<(&String, &Bytes)> = self
+            .folder
+            .files
+            .iter()
+            .filter(|(path, _)| path.starts_with("pages/") && path.ends_with(".md"))
+            .collect();
+        if files.is_empty() && self.folder.files.contains_key(MANIFEST) {
+            self.report.push(
+                Diagnostic::mistake(
+                    Code::NoPages,
+                    self.folder.label.clone(),
+                    "the tenant has no pages",
+                )
+                .hint("the smallest is `pages/index.md` with a title"),
+            );
+        }
+        let mut pages: Vec<Page> = Vec::new();
+        let mut owners: BTreeMap<String, String> = BTreeMap::new();
+        for (file, bytes) in files {
+            let Some(page) = self.page(file, bytes) else {
+                continue;
+            };
+            for path in page.paths() {
+                match owners.get(path) {
+                    Some(owner) => self.path_twice(&page, path, owner),
+                    None => {
+                        owners.insert(path.to_owned(), file.clone());
+                    }
+                }
+            }
+            pages.push(page);
+        }
+        pages
+    }
+
+    fn page(&mut self, file: &str, bytes: &Bytes) -> Option<Page> {
+        let path = page::path_of(file)?;
+        if !is_route_path(&path) {
+            self.report.push(
+                Diagnostic::mistake(
+                    Code::BadPath,
+                    self.folder.name_of(file),
+                    format!("the file's name makes the path `{path}`, which is none"),
+                )
+                .hint("use letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
+            );
+        }
+        let text = self.text(file, bytes)?;
+        let Some(parts) = page::split(&text) else {
+            self.report.push(
+                Diagnostic::mistake(
+                    Code::BadFrontMatter,
+                    self.folder.name_of(file),
+                    "the page does not begin with front matter between two lines `---`",
+                )
+                .at(START, &text)
+                .hint("begin with `---`, `title: ...`, `---`"),
+            );
+            return None;
+        };
+        let (front, formatted) = self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA)?;
+        Some(Page {
+            path,
+            file: file.to_owned(),
+            front,
+            formatted,
+            body: parts.body.to_owned(),
+            body_line: parts.body_line,
+        })
+    }
+
+    fn path_twice(&mut self, page: &Page, path: &str, owner: &str) {
+        let diagnostic = Diagnostic::mistake(
+            Code::PathTwice,
+            self.folder.name_of(&page.file),
+            format!("the path `{path}` is taken by `{owner}`"),
+        )
+        .hint("rename one of the files, or take the path out of `aliases`");
+        let alias = page
+            .formatted
+            .iter()
+            .find(|text| text.format == "route" && text.text == path);
+        let diagnostic = match (alias, self.texts.get(&page.file)) {
+            (Some(alias), Some(text)) => diagnostic.at(alias.place, text),
+            _ => diagnostic,
+        };
+        self.report.push(diagnostic);
+    }
+
+    fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {
+        match self.folder.text(file, bytes) {
+            Ok(text) => {
+                self.texts.insert(file.to_owned(), text.to_owned());
+                Some(text.to_owned())
+            }
+            Err(diagnostic) => {
+                self.report.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    /// Reads `yaml`, which begins at `first_line` of the file `text`, into a type by its schema.
+    fn typed<T: DeserializeOwned>(
+        &mut self,
+        file: &str,
+        text: &str,
+        yaml: &str,
+        first_line: usize,
+        schema: &'static Json,
+    ) -> Option<(T, Vec<Formatted>)> {
+        let name = self.folder.name_of(file);
+        let node = match yaml::parse(yaml, first_line) {
+            Ok(node) => node,
+            Err(error) => {
+                let diagnostic = Diagnostic::mistake(error.code, name, error.message);
+                self.report.push(match error.place {
+                    Some(place) => diagnostic.at(place, text),
+                    None => diagnostic,
+                });
+                return None;
+            }
+        };
+        let (problems, formatted) = schema::check(&node, schema, values::check_format);
+        let clean = problems.is_empty();
+        for problem in problems {
+            self.report.push(Diagnostic {
+                hint: problem.hint,
+                severity: Severity::Mistake,
+                ..Diagnostic::mistake(problem.code, name.clone(), problem.message)
+                    .at(problem.place, text)
+            });
+        }
+        if !clean {
+            return None;
+        }
+        match serde_json::from_value(node.to_json()) {
+            Ok(value) => Some((value, formatted)),
+            Err(error) => {
+                self.report.push(Diagnostic::mistake(
+                    Code::WrongType,
+                    name,
+                    error.to_string(),
+                ));
+                None
+            }
+        }
+    }
+}
+
+/// The first character of a file.
+const START: crate::report::Place = crate::report::Place {
+    line: 1,
+    column: 1,
+    length: 3,
+};

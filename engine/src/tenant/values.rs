@@ -1,0 +1,288 @@
+//! The small typed values that manifests and pages are made of.
+//!
+//! Each names its `format` in the JSON Schema, and [`check_format`] is the one place that says what the format wants.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::name::{is_host_name, is_route_path};
+
+macro_rules! formatted_text {
+    ($(#[$documentation:meta])* $name:ident, $format:literal, $description:literal) => {
+        $(#[$documentation])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text as written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string", "format": $format, "description": $description})
+            }
+        }
+    };
+}
+
+formatted_text!(
+    /// Where a link leads: `/terms`, `#features`, `studio:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
+    Link, "link", "a path from this tenant's root, another tenant's page (`studio:/contact`), a fact of the company (`company:email`), or a URL"
+);
+formatted_text!(
+    /// Text in Markdown.
+    Markdown, "markdown", "text in Markdown"
+);
+formatted_text!(
+    /// A file in the tenant's `assets` or in the theme's folder.
+    Asset, "asset", "a file in the tenant's `assets`, or of the theme"
+);
+formatted_text!(
+    /// A drawing: `houses/<name>.svg` of the theme, or the tenant's own `assets/<name>.svg`.
+    House, "house", "the name of a drawing: the theme's `houses/<name>.svg` or the tenant's `assets/<name>.svg`"
+);
+formatted_text!(
+    /// An icon of the theme: `icons/<name>.svg`.
+    Icon, "icon", "the name of an icon of the theme"
+);
+formatted_text!(
+    /// A colour as `#rrggbb`.
+    Colour, "colour", "a colour as `#rrggbb`"
+);
+formatted_text!(
+    /// A host name in lower case, without a port.
+    HostName, "hostname", "a host name, for example `bluedoor.example`"
+);
+formatted_text!(
+    /// A path: `/apps/bluedoor`.
+    RoutePath, "route", "a path such as `/apps/bluedoor`"
+);
+formatted_text!(
+    /// An absolute web address.
+    WebUrl, "web-url", "an absolute `https://` address"
+);
+formatted_text!(
+    /// An e-mail address.
+    Email, "email", "an e-mail address"
+);
+
+/// A day of the calendar, written as `2025-07-21` (RFC 3339, full-date).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Date(jiff::civil::Date);
+
+impl Date {
+    /// As people in the studio's country read it: `May 1, 2023`.
+    #[must_use]
+    pub fn long(self) -> String {
+        self.0.strftime("%B %-d, %Y").to_string()
+    }
+
+    /// The day itself.
+    #[must_use]
+    pub const fn day(self) -> jiff::civil::Date {
+        self.0
+    }
+}
+
+impl JsonSchema for Date {
+    fn schema_name() -> Cow<'static, str> {
+        "Date".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date", "description": "a day as `2025-07-21`"})
+    }
+}
+
+/// The facts of the company that a `company:` link can name.
+pub const COMPANY_LINKS: [&str; 4] = ["email", "home", "network", "scheduling"];
+
+/// Says whether a text fits its format, or why not, with a hint.
+///
+/// # Errors
+/// What is wrong with the text, and what to write instead.
+pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
+    let fail = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
+    match format {
+        "date" => match text.parse::<jiff::civil::Date>() {
+            Ok(_) if text.len() == 10 => Ok(()),
+            _ => fail(
+                format!("`{text}` is no date"),
+                "write year, month and day: 2025-07-21",
+            ),
+        },
+        "colour" => {
+            let digits = text.strip_prefix('#').unwrap_or("");
+            if digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                Ok(())
+            } else {
+                fail(
+                    format!("`{text}` is no colour"),
+                    "write it as \"#1f4fa3\", in quotes",
+                )
+            }
+        }
+        "hostname" if !is_host_name(text) || !text.contains('.') => fail(
+            format!("`{text}` is no host name"),
+            "lower case, without scheme, port or path: bluedoor.example",
+        ),
+        "route" if !is_route_path(text) || text == "/" => fail(
+            format!("`{text}` is no path"),
+            "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
+        ),
+        "web-url" => match url::Url::parse(text) {
+            Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
+            Ok(address) => fail(
+                format!(
+                    "`{text}` is no web address: its scheme is `{}`",
+                    address.scheme()
+                ),
+                "begin with `https://`",
+            ),
+            Err(error) => fail(
+                format!("`{text}` is no URL: {error}"),
+                "begin with `https://`",
+            ),
+        },
+        "email" if !is_email(text) => fail(
+            format!("`{text}` is no e-mail address"),
+            "write name@domain",
+        ),
+        "link" => check_link(text),
+        _ => Ok(()),
+    }
+}
+
+fn is_email(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(name, domain)| {
+        !name.is_empty()
+            && !name.contains(char::is_whitespace)
+            && is_host_name(&domain.to_ascii_lowercase())
+    })
+}
+
+fn check_link(text: &str) -> Result<(), (String, Option<String>)> {
+    let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
+    if text.starts_with("//") {
+        return bad(
+            format!("`{text}` has no scheme"),
+            "write `https:` before it",
+        );
+    }
+    if text.starts_with('/') || (text.starts_with('#') && text.len() > 1) {
+        return Ok(());
+    }
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return bad(
+            format!("`{text}` leads nowhere that can be told"),
+            "begin with `/` for a page of this tenant, or with `https://`",
+        );
+    };
+    match scheme {
+        "https" | "http" => match url::Url::parse(text) {
+            Ok(_) => Ok(()),
+            Err(error) => bad(
+                format!("`{text}` is no URL: {error}"),
+                "write it as https://host/path",
+            ),
+        },
+        "mailto" if is_email(rest.split('?').next().unwrap_or("")) => Ok(()),
+        "tel"
+            if rest
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || b"+-.()".contains(&byte)) =>
+        {
+            Ok(())
+        }
+        "mailto" | "tel" => bad(
+            format!("`{text}` has no address"),
+            "write it without spaces",
+        ),
+        "company" if COMPANY_LINKS.contains(&rest) => Ok(()),
+        "company" => Err((
+            format!("the company has no `{rest}`"),
+            Some(crate::report::hint_for(rest, COMPANY_LINKS)),
+        )),
+        tenant if crate::name::is_host_label(tenant) && rest.starts_with('/') => Ok(()),
+        _ => bad(
+            format!("`{text}` is no link that a page may hold"),
+            "use a path, `tenant:/path`, `https://`, `mailto:` or `tel:`",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_paths_neighbours_facts_or_urls() {
+        for good in [
+            "/",
+            "/terms#fees",
+            "#top",
+            "studio:/contact",
+            "company:email",
+            "https://a.example/x?y",
+            "mailto:a@b.example",
+            "tel:+1-312-555-0142",
+        ] {
+            assert_eq!(check_format("link", good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "terms",
+            "//cdn.example/x",
+            "#",
+            "company:fax",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "https://",
+            "mailto:nobody",
+            "Studio:/x",
+            "studio:contact",
+        ] {
+            assert!(check_format("link", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_a_day_that_exists() {
+        assert!(check_format("date", "2024-02-29").is_ok());
+        for bad in [
+            "2025-02-29",
+            "2025-7-1",
+            "21.07.2025",
+            "2025-07-21T00:00:00",
+            "",
+        ] {
+            assert!(check_format("date", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_date_reads_as_in_the_studios_country() {
+        let date: Date = serde_json::from_str("\"2023-05-01\"").expect("valid");
+        assert_eq!(date.long(), "May 1, 2023");
+    }
+}

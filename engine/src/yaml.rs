@@ -1,0 +1,314 @@
+//! YAML into a tree in which every key and value knows its place.
+//!
+//! Serde's own way stops at the first mistake; authors want all of them. So a file is read into a [`Node`] first, with duplicate keys kept, and [`crate::schema`] then says everything that is wrong with it.
+//! This module is the only one that knows the YAML library.
+//!
+//! **Invariant:** knows no key and no type of any file.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
+
+use crate::report::{Code, Place};
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// What it is.
+    pub value: Value,
+    /// Where it begins.
+    pub place: Place,
+}
+
+/// The kinds of YAML values (YAML 1.2, core schema).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `null`, `~` or nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number.
+    Number(serde_json::Number),
+    /// Text.
+    Text(String),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, in its order, with duplicate keys.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A mapping's key and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// The key.
+    pub name: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// Why a text is no YAML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct YamlError {
+    /// `bad-yaml`, or `too-large` where a budget is exceeded.
+    pub code: Code,
+    /// The reason in the parser's words.
+    pub message: String,
+    /// Where, when the parser knows.
+    pub place: Option<Place>,
+}
+
+/// Reads a document. `first_line` is the line of the file at which `text` begins, from 1.
+///
+/// # Errors
+/// When the text is no YAML document.
+pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
+    let options = serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::PassThrough,
+        with_snippet: false,
+    };
+    let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options)
+        .map(node)
+        .map_err(|error| YamlError {
+            code: Code::BadYaml,
+            message: first_sentence(&error.without_snippet().to_string()),
+            place: error.location().map(place).map(|place| Place {
+                line: place.line + first_line - 1,
+                ..place
+            }),
+        })?;
+    shift(&mut node, first_line - 1);
+    Ok(node)
+}
+
+/// The parser's message without the position that it repeats; the report has its own.
+fn first_sentence(message: &str) -> String {
+    let line = message.lines().next().unwrap_or(message);
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    line.split_once(" at line ")
+        .map_or(line, |(before, _)| before)
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+fn node(spanned: Spanned<Value>) -> Node {
+    let mut place = place(spanned.referenced);
+    if let Value::Text(text) = &spanned.value {
+        place.length = place
+            .length
+            .max(text.lines().next().map_or(1, |line| line.chars().count()));
+    }
+    Node {
+        value: spanned.value,
+        place,
+    }
+}
+
+fn place(location: Location) -> Place {
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
+    Place {
+        line: number(location.line()),
+        column: number(location.column()),
+        length: 1,
+    }
+}
+
+fn shift(node: &mut Node, lines: usize) {
+    node.place.line += lines;
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(|item| shift(item, lines)),
+        Value::Map(pairs) => {
+            for (key, value) in pairs {
+                key.place.line += lines;
+                shift(value, lines);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(serde_json::Number::from_f64(value)
+            .map_or_else(|| Value::Text(value.to_string()), Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = sequence.next_element::<Spanned<Value>>()? {
+            items.push(node(item));
+        }
+        Ok(Value::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(key) = map.next_key::<Spanned<String>>()? {
+            let key = Key {
+                place: Place {
+                    length: key.value.chars().count().max(1),
+                    ..place(key.referenced)
+                },
+                name: key.value,
+            };
+            pairs.push((key, node(map.next_value::<Spanned<Value>>()?)));
+        }
+        Ok(Value::Map(pairs))
+    }
+}
+
+impl Node {
+    /// The value without places. Of duplicate keys, the last one stays.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(number) => number.clone().into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(pairs) => pairs
+                .iter()
+                .map(|(key, value)| (key.name.clone(), value.to_json()))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+        }
+    }
+
+    /// A tree from a value that comes from no file; every place is the first.
+    #[must_use]
+    pub fn from_json(value: &serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        const NOWHERE: Place = Place {
+            line: 1,
+            column: 1,
+            length: 1,
+        };
+        let value = match value {
+            Json::Null => Value::Null,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(number) => Value::Number(number.clone()),
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Array(items) => Value::List(items.iter().map(Self::from_json).collect()),
+            Json::Object(pairs) => Value::Map(
+                pairs
+                    .iter()
+                    .map(|(name, value)| {
+                        let key = Key {
+                            name: name.clone(),
+                            place: NOWHERE,
+                        };
+                        (key, Self::from_json(value))
+                    })
+                    .collect(),
+            ),
+        };
+        Self {
+            value,
+            place: NOWHERE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(node: &Node) -> &[(Key, Node)] {
+        match &node.value {
+            Value::Map(pairs) => pairs,
+            other => panic!("no mapping: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn places_count_from_the_files_first_line() {
+        let node = parse("title: Ok\nitems:\n  - a\n  - b: 1\n", 2).expect("valid");
+        let (key, value) = &pairs(&node)[0];
+        assert_eq!(
+            (key.place.line, key.place.column, key.place.length),
+            (2, 1, 5)
+        );
+        assert_eq!((value.place.line, value.place.column), (2, 8));
+        let Value::List(items) = &pairs(&node)[1].1.value else {
+            panic!("no list")
+        };
+        assert_eq!((items[0].place.line, items[0].place.column), (4, 5));
+    }
+
+    #[test]
+    fn duplicate_keys_are_kept() {
+        let node = parse("a: 1\na: 2\n", 1).expect("valid");
+        assert_eq!(pairs(&node).len(), 2);
+        assert_eq!(pairs(&node)[1].0.place.line, 2);
+    }
+
+    #[test]
+    fn a_date_and_a_zip_stay_what_they_look_like() {
+        let node = parse("date: 2025-07-21\nzip: 60608\nyes: yes\n", 1).expect("valid");
+        assert_eq!(pairs(&node)[0].1.value, Value::Text("2025-07-21".into()));
+        assert_eq!(pairs(&node)[1].1.value, Value::Number(60608.into()));
+        assert_eq!(pairs(&node)[2].1.value, Value::Text("yes".into()));
+    }
+
+    #[test]
+    fn a_syntax_error_has_a_place_in_the_file() {
+        let error = parse("a: [1, 2\nb: 3\n", 10).expect_err("invalid");
+        assert!(
+            error.place.is_some_and(|place| place.line >= 10),
+            "{error:?}"
+        );
+    }
+
+    #[test]
+    fn a_bomb_of_aliases_is_refused() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let before = format!("*a{}, ", level - 1).repeat(10);
+            text.push_str(&format!("a{level}: &a{level} [{before}]\n"));
+        }
+        assert!(parse(&text, 1).is_err());
+    }
+}

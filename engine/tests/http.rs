@@ -1,0 +1,628 @@
+//! What clients see, over real sockets: a small snapshot is served on a free port, and requests are written byte by byte.
+#![allow(missing_docs)]
+
+#[path = "support/sample.rs"]
+mod sample;
+#[path = "support/wire.rs"]
+mod wire;
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use rowhouse::serve::settings::{Limits, ServeSettings};
+use wire::{Server, get, request};
+
+#[test]
+fn every_spelling_of_a_host_finds_its_tenant() {
+    let server = Server::start();
+    for host in [
+        "bluedoor.example",
+        "BLUEDOOR.Example",
+        "bluedoor.example:8080",
+        "bluedoor.example.",
+        "Bluedoor.example.:80",
+    ] {
+        let reply = server.ask(&get("/terms", host));
+        assert_eq!(reply.status, 200, "{host}");
+        assert_eq!(
+            reply.body,
+            sample::text("bluedoor", "", "/terms").as_bytes(),
+            "{host}"
+        );
+    }
+}
+
+#[test]
+fn the_absolute_form_names_the_host() {
+    let server = Server::start();
+    let reply =
+        server.ask("GET http://Bluedoor.example:80/terms HTTP/1.1\r\nhost: studio.example\r\n\r\n");
+    assert_eq!(
+        (reply.status, &*reply.body),
+        (200, sample::text("bluedoor", "", "/terms").as_bytes())
+    );
+    let reply =
+        server.ask("GET http://nobody.example/terms HTTP/1.1\r\nhost: bluedoor.example\r\n\r\n");
+    assert_eq!(reply.status, 421);
+    assert_eq!(
+        server
+            .ask("GET http://bluedoor.example/terms HTTP/1.1\r\n\r\n")
+            .status,
+        400
+    );
+}
+
+#[test]
+fn a_request_without_a_clear_host_is_refused() {
+    let server = Server::start();
+    for head in [
+        "",
+        "host: a b\r\n",
+        "host: studio.example\r\nhost: studio.example\r\n",
+        "host: u@studio.example\r\n",
+    ] {
+        assert_eq!(
+            server.ask(&format!("GET / HTTP/1.1\r\n{head}\r\n")).status,
+            400,
+            "{head}"
+        );
+    }
+    assert_eq!(server.ask("GET / HTTP/1.0\r\n\r\n").status, 421);
+}
+
+#[test]
+fn an_unknown_host_gets_no_tenants_page() {
+    let server = Server::start();
+    for host in [
+        "nobody.example",
+        "",
+        "127.0.0.1",
+        "[::1]:80",
+        "example",
+        "bluedoor.example.evil.example",
+    ] {
+        let reply = server.ask(&get("/terms", host));
+        assert_eq!(reply.status, 421, "{host}");
+        assert!(
+            reply.text().starts_with("nobody lives here"),
+            "{}",
+            reply.text()
+        );
+    }
+    let counted = server
+        .shelf
+        .unknown
+        .counts()
+        .map(|count| count.requests)
+        .sum::<u64>();
+    assert_eq!(counted, 6);
+    assert_eq!(server.shelf.tenants().len(), 3);
+}
+
+#[test]
+fn prefixes_match_whole_segments_and_the_most_specific_wins() {
+    let server = Server::start();
+    for (path, expected) in [
+        ("/da", sample::text("da", "/da", "/")),
+        ("/datenschutz", sample::text("studio", "", "/datenschutz")),
+        ("/bluedoor", sample::text("bluedoor", "/bluedoor", "/")),
+        (
+            "/bluedoor/terms",
+            sample::text("bluedoor", "/bluedoor", "/terms"),
+        ),
+        (
+            "/apps/bluedoor/terms",
+            sample::text("bluedoor", "/apps/bluedoor", "/terms"),
+        ),
+        ("/about", sample::text("studio", "", "/about")),
+        ("/%61bout", sample::text("studio", "", "/about")),
+        ("/about?a=b", sample::text("studio", "", "/about")),
+    ] {
+        let reply = server.ask(&get(path, "studio.example"));
+        assert_eq!((reply.status, reply.text()), (200, expected), "{path}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said_by_the_part_of_the_site_that_was_asked() {
+    let server = Server::start();
+    for (path, expected) in [
+        ("/nothing", "no page of studio"),
+        ("/dat", "no page of studio"),
+        ("/blog/nothing", "no post of studio"),
+        ("/blogger", "no page of studio"),
+        ("/bluedoor/nothing", "no page of bluedoor"),
+        ("/bluedoor/blog/x", "no post of bluedoor"),
+        ("/bluedoor%2Fterms", "no page of studio"),
+        ("//", ""),
+        ("//bluedoor", "no page of studio"),
+        ("//evil.example/", "no page of studio"),
+        ("/apps", "no page of studio"),
+        ("/assets/nothing.css", "no page of studio"),
+    ] {
+        let reply = server.ask(&get(path, "studio.example"));
+        if expected.is_empty() {
+            assert_eq!(
+                (reply.status, reply.header("location")),
+                (308, Some("/")),
+                "{path}"
+            );
+        } else {
+            assert_eq!(
+                (reply.status, reply.text()),
+                (404, expected.to_owned()),
+                "{path}"
+            );
+        }
+        assert_eq!(reply.header("etag"), None);
+    }
+    assert_eq!(server.ask(&get("/x", "empty.example")).status, 404);
+}
+
+#[test]
+fn dubious_paths_are_refused() {
+    let server = Server::start();
+    for path in [
+        "/../about",
+        "/a/%2e%2e/about",
+        "/%00",
+        "/%",
+        "/%ff",
+        "/about%0a",
+    ] {
+        assert_eq!(
+            server.ask(&get(path, "studio.example")).status,
+            400,
+            "{path}"
+        );
+    }
+    assert_eq!(
+        server
+            .ask(&get(&format!("/{}", "a".repeat(5000)), "studio.example"))
+            .status,
+        414
+    );
+}
+
+#[test]
+fn a_trailing_slash_leads_to_the_path_without_it() {
+    let server = Server::start();
+    for (path, expected) in [
+        ("/about/", "/about"),
+        ("/about/?a=b&c=/", "/about?a=b&c=/"),
+        ("/bluedoor/", "/bluedoor"),
+        ("/bluedoor/terms/", "/bluedoor/terms"),
+        ("/%61bout/", "/%61bout"),
+    ] {
+        let reply = server.ask(&get(path, "studio.example"));
+        assert_eq!(
+            (reply.status, reply.header("location")),
+            (308, Some(expected)),
+            "{path}"
+        );
+    }
+    assert_eq!(server.ask(&get("/nothing/", "studio.example")).status, 404);
+}
+
+#[test]
+fn a_moved_host_keeps_path_and_query() {
+    let server = Server::start();
+    let reply = server.ask(&get("/a%20b/?c", "WWW.studio.example"));
+    assert_eq!(
+        (reply.status, reply.header("location")),
+        (308, Some("https://studio.example/a%20b/?c"))
+    );
+}
+
+#[test]
+fn head_is_get_without_the_body() {
+    let server = Server::start();
+    for (path, host) in [
+        ("/about", "studio.example"),
+        ("/nothing", "studio.example"),
+        ("/", "nobody.example"),
+        ("/%", "studio.example"),
+        ("/about/", "studio.example"),
+    ] {
+        for coding in ["", "gzip", "br"] {
+            let coding = format!("accept-encoding: {coding}\r\n");
+            let got = server.ask(&request("GET", path, host, &coding));
+            let head = server.ask(&request("HEAD", path, host, &coding));
+            assert!(head.body.is_empty());
+            assert_eq!(head.status, got.status);
+            assert_eq!(
+                head.header("content-length"),
+                Some(&*got.body.len().to_string()),
+                "{path}"
+            );
+            assert_eq!(head.headers_but_date(), got.headers_but_date(), "{path}");
+        }
+    }
+}
+
+#[test]
+fn the_best_coding_is_sent() {
+    let server = Server::start();
+    for (accepted, coding) in [
+        ("gzip, br", Some("br")),
+        ("gzip", Some("gzip")),
+        ("zstd, gzip;q=0.5", Some("zstd")),
+        ("identity;q=0", None),
+    ] {
+        let reply = server.ask(&request(
+            "GET",
+            "/about",
+            "studio.example",
+            &format!("accept-encoding: {accepted}\r\n"),
+        ));
+        assert_eq!(
+            (reply.status, reply.header("content-encoding")),
+            (200, coding)
+        );
+        assert_eq!(reply.header("vary"), Some("accept-encoding"));
+        assert!(reply.header("etag").is_some());
+    }
+}
+
+#[test]
+fn what_is_known_is_not_sent_again() {
+    let server = Server::start();
+    let first = server.ask(&request(
+        "GET",
+        "/about",
+        "studio.example",
+        "accept-encoding: br\r\n",
+    ));
+    let etag = first.header("etag").unwrap();
+    let again = server.ask(&request(
+        "GET",
+        "/about",
+        "studio.example",
+        &format!("accept-encoding: br\r\nif-none-match: W/{etag}\r\n"),
+    ));
+    assert_eq!(
+        (again.status, again.header("etag"), again.body.len()),
+        (304, Some(etag), 0)
+    );
+    assert_eq!(again.header("content-length"), None);
+    assert_eq!(again.header("cache-control"), Some("no-cache"));
+    let other = server.ask(&request(
+        "GET",
+        "/about",
+        "studio.example",
+        &format!("accept-encoding: gzip\r\nif-none-match: {etag}\r\n"),
+    ));
+    assert_eq!(other.status, 200);
+}
+
+#[test]
+fn parts_of_assets_can_be_asked_for() {
+    let server = Server::start();
+    let ask = |fields: &str| {
+        server.ask(&request(
+            "GET",
+            "/assets/font.woff2",
+            "bluedoor.example",
+            fields,
+        ))
+    };
+    let whole = ask("");
+    assert_eq!(
+        (whole.status, whole.header("accept-ranges"), &*whole.body),
+        (200, Some("bytes"), &b"0123456789"[..])
+    );
+    let part = ask("range: bytes=2-4\r\n");
+    assert_eq!(
+        (part.status, part.header("content-range"), &*part.body),
+        (206, Some("bytes 2-4/10"), &b"234"[..])
+    );
+    let suffix = ask("range: bytes=-3\r\nif-range: \"plain\"\r\n");
+    assert_eq!((suffix.status, &*suffix.body), (206, &b"789"[..]));
+    let none = ask("range: bytes=10-\r\n");
+    assert_eq!(
+        (none.status, none.header("content-range")),
+        (416, Some("bytes */10"))
+    );
+    assert_eq!(ask("range: bytes=0-1, 4-5\r\n").status, 200);
+    assert_eq!(ask("range: bytes=0-1\r\nif-range: \"old\"\r\n").status, 200);
+    let page = server.ask(&request(
+        "GET",
+        "/terms",
+        "bluedoor.example",
+        "range: bytes=0-1\r\n",
+    ));
+    assert_eq!((page.status, page.header("accept-ranges")), (200, None));
+}
+
+#[test]
+fn other_methods_are_told_which_there_are() {
+    let server = Server::start();
+    for method in ["POST", "PUT", "DELETE", "TRACE", "BREW"] {
+        let reply = server.ask(&request(method, "/bluedoor/x", "studio.example", ""));
+        assert_eq!(
+            (reply.status, reply.header("allow")),
+            (405, Some("GET, HEAD, OPTIONS")),
+            "{method}"
+        );
+        assert_eq!(reply.text(), "no such method of bluedoor");
+    }
+    for path in ["/about", "*"] {
+        let reply = server.ask(&request("OPTIONS", path, "studio.example", ""));
+        assert_eq!(
+            (reply.status, reply.header("allow")),
+            (204, Some("GET, HEAD, OPTIONS"))
+        );
+    }
+}
+
+#[test]
+fn content_is_refused_and_the_connection_closed() {
+    let server = Server::start();
+    for (method, fields, status) in [
+        ("GET", "content-length: 1000000\r\n", 413),
+        ("GET", "transfer-encoding: chunked\r\n", 413),
+        ("POST", "content-length: 1000000\r\n", 405),
+        (
+            "POST",
+            "content-length: 1000000\r\nexpect: 100-continue\r\n",
+            405,
+        ),
+    ] {
+        let mut socket = server.connect();
+        socket
+            .write_all(request(method, "/about", "studio.example", fields).as_bytes())
+            .unwrap();
+        // The server must not lose its answer because the client goes on sending.
+        let _ = socket.write_all(&[b'x'; 100_000]);
+        let mut all = Vec::new();
+        socket.read_to_end(&mut all).unwrap();
+        let text = String::from_utf8_lossy(&all);
+        assert!(text.starts_with(&format!("HTTP/1.1 {status}")), "{text}");
+        assert!(text.contains("connection: close"), "{text}");
+        assert_eq!(text.matches("HTTP/1.1").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn malformed_requests_are_refused() {
+    let server = Server::start();
+    for (head, what) in [
+        (
+            "host: studio.example\r\ncontent-length: 3\r\ncontent-length: 4\r\n",
+            "two lengths",
+        ),
+        (
+            "host: studio.example\r\ncontent-length: 3, 4\r\n",
+            "two lengths in one field",
+        ),
+        (
+            "host: studio.example\r\ncontent-length: +3\r\n",
+            "a signed length",
+        ),
+        (
+            "host: studio.example\r\ntransfer-encoding: chunked, gzip\r\n",
+            "chunked not last",
+        ),
+        ("host: studio.example\r\n folded: x\r\n", "a folded field"),
+        ("host: studio.example\r\nx: a\rb\r\n", "a bare CR"),
+        (
+            "host: studio.example\r\nx : a\r\n",
+            "a space before the colon",
+        ),
+        ("host: studio.example\r\nx: a\0b\r\n", "a NUL"),
+        ("host: studio.example\r\n: a\r\n", "an empty name"),
+    ] {
+        let reply = server.ask(&format!("GET / HTTP/1.1\r\n{head}\r\n"));
+        assert_eq!(reply.status, 400, "{what}");
+    }
+    assert_eq!(
+        server
+            .ask("GET / HTTP/3.0\r\nhost: studio.example\r\n\r\n")
+            .status,
+        400
+    );
+    assert_eq!(
+        server
+            .ask("GET  / HTTP/1.1\r\nhost: studio.example\r\n\r\n")
+            .status,
+        400
+    );
+    let many = "x: y\r\n".repeat(200);
+    assert_eq!(
+        server
+            .ask(&request("GET", "/", "studio.example", &many))
+            .status,
+        431
+    );
+    let large = format!("x: {}\r\n", "y".repeat(20_000));
+    assert_eq!(
+        server
+            .ask(&request("GET", "/", "studio.example", &large))
+            .status,
+        431
+    );
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    let server = Server::start();
+    let mut socket = server.connect();
+    for _ in 0..3 {
+        socket
+            .write_all(get("/about", "studio.example").as_bytes())
+            .unwrap();
+        assert_eq!(wire::Reply::read(&mut socket).status, 200);
+    }
+    let pipelined = [
+        get("/about", "studio.example"),
+        get("/terms", "bluedoor.example"),
+    ]
+    .concat();
+    socket.write_all(pipelined.as_bytes()).unwrap();
+    assert_eq!(
+        wire::Reply::read(&mut socket).text(),
+        sample::text("studio", "", "/about")
+    );
+    assert_eq!(
+        wire::Reply::read(&mut socket).text(),
+        sample::text("bluedoor", "", "/terms")
+    );
+}
+
+#[test]
+fn slow_header_fields_time_out() {
+    let limits = Limits {
+        header_read: Duration::from_millis(600),
+        ..Limits::default()
+    };
+    let server = Server::with(ServeSettings {
+        limits,
+        ..ServeSettings::default()
+    });
+    for begun in ["", "G", "PRI * ", "GET / HTTP/1.1\r\nhost: studio"] {
+        let mut socket = server.connect();
+        socket.write_all(begun.as_bytes()).unwrap();
+        let start = Instant::now();
+        assert_eq!(
+            socket.read_to_end(&mut Vec::new()).unwrap_or(0),
+            0,
+            "{begun}"
+        );
+        assert!(start.elapsed() < Duration::from_secs(4), "{begun}");
+    }
+    let counted = server
+        .shelf
+        .connections
+        .slow_heads
+        .load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(counted, 4);
+}
+
+#[test]
+fn unused_connections_time_out() {
+    let limits = Limits {
+        idle: Duration::from_millis(600),
+        ..Limits::default()
+    };
+    let server = Server::with(ServeSettings {
+        limits,
+        ..ServeSettings::default()
+    });
+    let mut socket = server.connect();
+    socket
+        .write_all(get("/about", "studio.example").as_bytes())
+        .unwrap();
+    assert_eq!(wire::Reply::read(&mut socket).status, 200);
+    assert_eq!(socket.read_to_end(&mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn readers_that_do_not_read_time_out() {
+    let limits = Limits {
+        write: Duration::from_millis(600),
+        ..Limits::default()
+    };
+    let server = Server::with(ServeSettings {
+        limits,
+        ..ServeSettings::default()
+    });
+    let mut socket = server.connect();
+    socket
+        .write_all(get("/assets/large.bin", "studio.example").as_bytes())
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let mut all = Vec::new();
+    let _ = socket.read_to_end(&mut all);
+    assert!(all.len() < sample::LARGE, "{}", all.len());
+}
+
+#[test]
+fn an_address_has_its_share_of_connections() {
+    let limits = Limits {
+        connections_per_address: 2,
+        ..Limits::default()
+    };
+    let server = Server::with(ServeSettings {
+        limits,
+        trusted_proxies: vec![],
+        ..ServeSettings::default()
+    });
+    let mut sockets: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    for socket in &mut sockets {
+        let _ = socket.write_all(get("/about", "studio.example").as_bytes());
+    }
+    let answered = sockets
+        .iter_mut()
+        .filter_map(|socket| wire::Reply::try_read(socket))
+        .count();
+    assert_eq!(answered, 2);
+    drop(sockets);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(server.ask(&get("/about", "studio.example")).status, 200);
+}
+
+#[test]
+fn stopping_drains() {
+    let mut server = Server::with(ServeSettings {
+        grace: Duration::from_secs(5),
+        ..ServeSettings::default()
+    });
+    let mut idle = server.connect();
+    idle.write_all(get("/about", "studio.example").as_bytes())
+        .unwrap();
+    assert_eq!(wire::Reply::read(&mut idle).status, 200);
+    let mut slow = server.connect();
+    slow.write_all(get("/assets/large.bin", "studio.example").as_bytes())
+        .unwrap();
+    let mut half = server.connect();
+    half.write_all(b"GET /about HTTP/1.1\r\nhost: studio")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+
+    server.stop();
+    assert_eq!(
+        idle.read_to_end(&mut Vec::new()).unwrap(),
+        0,
+        "idle connections end at once"
+    );
+    half.write_all(b".example\r\n\r\n").unwrap();
+    let reply = wire::Reply::read(&mut half);
+    assert_eq!(
+        (reply.status, reply.header("connection")),
+        (200, Some("close"))
+    );
+    let reply = wire::Reply::read(&mut slow);
+    assert_eq!((reply.status, reply.body.len()), (200, sample::LARGE));
+    assert_eq!(server.ended().cut, 0);
+    assert!(std::net::TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn the_grace_period_ends() {
+    let mut server = Server::with(ServeSettings {
+        grace: Duration::from_millis(700),
+        ..ServeSettings::default()
+    });
+    let mut stuck = server.connect();
+    stuck.write_all(b"GET /about HTTP/1.1\r\n").unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    server.stop();
+    assert_eq!(server.ended().cut, 1);
+}
+
+#[test]
+fn a_replaced_snapshot_is_served_from_the_next_request_on() {
+    let server = Server::start();
+    let mut socket = server.connect();
+    socket
+        .write_all(get("/terms", "bluedoor.example").as_bytes())
+        .unwrap();
+    assert_eq!(wire::Reply::read(&mut socket).status, 200);
+    server
+        .shelf
+        .replace(rowhouse::snapshot::Snapshot::default());
+    socket
+        .write_all(get("/terms", "bluedoor.example").as_bytes())
+        .unwrap();
+    assert_eq!(wire::Reply::read(&mut socket).status, 421);
+}
