@@ -438,7 +438,7 @@ impl<'a> Renderer<'a> {
 
     fn link_to(&self, page: &Page) -> PageLink {
         PageLink {
-            title: page
+            label: page
                 .front
                 .heading
                 .as_deref()

@@ -66,8 +66,8 @@ pub struct LinkView {
 /// A link to another page of the tenant.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageLink {
-    /// The page's heading.
-    pub title: String,
+    /// Its words: the page's heading.
+    pub label: String,
     /// Where it is.
     pub href: String,
 }
