@@ -35,7 +35,7 @@ for (const { scheme, loadedAt } of [
         expect.soft(title.endsWith(` | ${company}`) && title.length > company.length + 3, title).toBe(true);
         expect.soft(await canonical(page)).toBe(url);
         await expect.soft(page.locator('h1')).toHaveCount(1);
-        await expect.soft(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
+        await expect.soft(page.getByRole('main').getByRole('heading', { level: 1 }).first()).toBeVisible();
         expect.soft(await unseenText(page, 'main'), 'unseen text').toEqual([]);
 
         // With motion reduced nothing may be under way while axe looks at colours.

@@ -77,7 +77,7 @@ export async function unreachableLinks(page: Page, selector: string): Promise<st
       link.scrollIntoView({ block: 'center', behavior: 'instant' });
       return [...link.getClientRects()].some(({ left, top, width, height }) => {
         const hit = document.elementFromPoint(left + width / 2, top + height / 2);
-        return hit !== null && (link.contains(hit) || hit.contains(link));
+        return link.contains(hit);
       });
     };
     return [...document.querySelectorAll(`${selector} a[href]`)]
