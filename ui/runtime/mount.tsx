@@ -4,7 +4,7 @@
  * An island that fails harms itself only. While it hydrates, the markup from the server is as good as ever and
  * comes back; later, or where there was none, the error screen takes the island's place.
  */
-import { type FunctionComponent, type ReactNode, useLayoutEffect } from 'react';
+import { type FunctionComponent, type ReactNode, useEffect } from 'react';
 import { createRoot, hydrateRoot, type RootOptions } from 'react-dom/client';
 import { Boundary } from './boundary.tsx';
 import type { Fail } from './loader.ts';
@@ -62,8 +62,15 @@ export function mount(
   return () => root.unmount();
 }
 
-/** Tells when the island's first render has reached the page. */
+/** Tells when the island is on the page and its own effects have run, none of which threw. */
 function Mounted({ onMount, children }: { onMount: () => void; children: ReactNode }) {
-  useLayoutEffect(onMount, [onMount]);
+  useEffect(() => {
+    // A parent's effect runs after its children's, also where one of these threw; the boundary takes all away only then.
+    let kept = true;
+    queueMicrotask(() => kept && onMount());
+    return () => {
+      kept = false;
+    };
+  }, [onMount]);
   return children;
 }

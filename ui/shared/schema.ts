@@ -13,13 +13,18 @@ export function shape<P extends Type.TProperties>(properties: P) {
 }
 
 /** A property that may be missing or null: templates pass null for what content leaves out. */
-export function optional<T extends Type.TSchema & { type: string }>(schema: T) {
-  return Type.Optional(Type.Unsafe<Type.Static<T> | null>({ ...schema, type: [schema.type, 'null'] }));
+export function optional<T extends Type.TSchema & { type: string; enum?: string[] }>(schema: T) {
+  const nullable = { ...schema, type: [schema.type, 'null'] };
+  return Type.Optional(
+    Type.Unsafe<Type.Static<T> | null>(
+      schema.enum ? { ...nullable, enum: [...schema.enum, null] } : nullable,
+    ),
+  );
 }
 
 /** One of these words. */
 export function oneOf<const W extends string>(...words: W[]) {
-  return { ...Type.Unsafe<W>({ type: 'string', enum: words }), type: 'string' as const };
+  return { ...Type.Unsafe<W>({}), type: 'string' as const, enum: words };
 }
 
 /** Text that visitors read; it cannot be empty. */

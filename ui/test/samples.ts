@@ -7,8 +7,15 @@ import type { Props as Toaster } from '../islands/Toaster/props.ts';
 import type { Field } from '../shared/form/schema.ts';
 
 const fields: Field[] = [
-  { name: 'name', label: 'Your Name', required: true, autocomplete: 'name', options: [], rows: null },
-  { name: 'email', label: 'Email', type: 'email', required: true, placeholder: 'name@example.com' },
+  { name: 'name', label: 'Your Name', type: null, required: true, options: [], rows: null },
+  {
+    name: 'email',
+    label: 'Email',
+    type: 'email',
+    required: true,
+    autocomplete: 'email',
+    placeholder: 'name@example.com',
+  },
   { name: 'phone', label: 'Phone', type: 'tel' },
   {
     name: 'kind',
