@@ -150,10 +150,10 @@ pub struct Estate {
 impl Estate {
     /// An estate without tenants.
     #[must_use]
-    pub fn new(places: Places, islands: Islands) -> Self {
+    pub fn new(places: Places, islands: Arc<Islands>) -> Self {
         Self {
             places,
-            islands: Arc::new(islands),
+            islands,
             tenants: BTreeMap::new(),
             themes: BTreeMap::new(),
             street: None,

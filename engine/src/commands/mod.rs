@@ -8,6 +8,7 @@ mod serve;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use rowhouse_ui::Bundle;
@@ -50,7 +51,8 @@ fn estate(content: &Content) -> anyhow::Result<Estate> {
             .or_else(|| beside.is_dir().then(|| beside.to_owned())),
         origin: content.origin.clone(),
     };
-    Ok(Estate::new(places, Islands::new(bundle)))
+    let islands = Islands::new(bundle, content.origin.is_secure());
+    Ok(Estate::new(places, Arc::new(islands)))
 }
 
 /// The year of the copyright line: the studio's, in Chicago.

@@ -49,9 +49,7 @@ impl Asset {
     }
 }
 
-/// The `integrity` attribute's value for a file.
-#[must_use]
-pub fn integrity(bytes: &[u8]) -> String {
+fn integrity(bytes: &[u8]) -> String {
     format!("sha384-{}", base64(&Sha384::digest(bytes)))
 }
 

@@ -7,16 +7,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rowhouse_ui::Bundle;
 use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Context, Function, Runtime};
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use super::asset::integrity;
+use super::asset::Asset;
 use super::markdown::escape;
 use crate::report::{Code, hint_for};
 use crate::schema;
+use crate::snapshot::ResourceTable;
 use crate::yaml::Node;
 
 /// The longest that one island may take. The slowest of the theme's takes 2 ms.
@@ -26,23 +28,32 @@ const MEMORY: usize = 32 << 20;
 /// The most stack that JavaScript may use, well below a thread's own.
 const STACK: usize = 512 << 10;
 
-/// The islands' bundle with what the pages' script tags say about its files.
+/// The islands' bundle, its files compressed once for all tenants and themes.
 #[derive(Debug)]
 pub struct Islands {
     /// The bundle.
     pub bundle: Bundle,
+    /// Its files by path, ready to be served.
+    pub files: ResourceTable,
     integrity: BTreeMap<String, String>,
 }
 
 impl Islands {
-    /// Hashes the bundle's files.
+    /// Hashes and compresses the bundle's files. `secure`: visitors come over TLS.
     #[must_use]
-    pub fn new(bundle: Bundle) -> Self {
-        let integrity = bundle
+    pub fn new(bundle: Bundle, secure: bool) -> Self {
+        let assets: Vec<Asset> = bundle
             .files()
-            .map(|(name, bytes)| (name.to_owned(), integrity(bytes)))
+            .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
             .collect();
-        Self { bundle, integrity }
+        Self {
+            files: super::shared_files(&assets, secure),
+            integrity: assets
+                .into_iter()
+                .map(|asset| (asset.hashed_name, asset.integrity))
+                .collect(),
+            bundle,
+        }
     }
 
     /// The `integrity` attribute of one of its files.

@@ -238,33 +238,35 @@ fn file(asset: &Asset, secure: bool, effort: Effort) -> Resource {
     })
 }
 
-/// The files that every host serves: the theme's and the islands'.
+/// The files that every host serves: the themes' and the islands'.
 #[must_use]
 pub fn shared(themes: &[Arc<Templates>], islands: &Islands, secure: bool) -> ResourceTable {
-    let theme_files = themes
+    let assets: Vec<Asset> = themes
         .iter()
         .flat_map(|templates| {
-            templates
-                .assets
-                .files
-                .values()
-                .chain(&templates.assets.stylesheet)
+            let assets = &templates.assets;
+            assets.files.values().chain(&assets.stylesheet)
         })
-        .cloned();
-    let scripts = islands
-        .bundle
-        .files()
-        .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)));
-    theme_files
-        .chain(scripts)
-        .collect::<Vec<_>>()
-        .into_par_iter()
+        .cloned()
+        .collect();
+    let mut table = shared_files(&assets, secure);
+    table.extend(
+        islands
+            .files
+            .iter()
+            .map(|(path, resource)| (path.clone(), Arc::clone(resource))),
+    );
+    table
+}
+
+/// Files by path, pressed as small as they get.
+fn shared_files(assets: &[Asset], secure: bool) -> ResourceTable {
+    assets
+        .par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            (
-                path.into_boxed_str(),
-                Arc::new(file(&asset, secure, Effort::Shared)),
-            )
+            let resource = file(asset, secure, Effort::Shared);
+            (path.into_boxed_str(), Arc::new(resource))
         })
         .collect()
 }

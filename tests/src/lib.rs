@@ -1,0 +1,25 @@
+//! What the end-to-end tests stand on: a copied fixture to change ([`TestSite`]) and the real binary ([`TestServer`]).
+
+mod server;
+mod site;
+
+use std::path::{Path, PathBuf};
+
+pub use server::{Answer, TestServer, binary};
+pub use site::{TestSite, expect_text, text_of};
+
+/// The repository.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// A folder below `tests/fixtures`.
+#[must_use]
+pub fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(path)
+}

@@ -1,0 +1,185 @@
+//! Folders of tenants to compile: a fixture as it lies, or a copy that a test changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use annotate_snippets::Renderer;
+use rowhouse::compile::Islands;
+use rowhouse::reload::{Estate, Places};
+use rowhouse::report::Report;
+use rowhouse::snapshot::{HostEntry, Mount, Resource, Snapshot};
+use rowhouse_ui::Bundle;
+use tempfile::TempDir;
+
+/// The year that fixtures are compiled in.
+pub const YEAR: i16 = 2026;
+
+/// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the estate that owns it.
+#[derive(Debug)]
+pub struct TestSite {
+    folder: TempDir,
+    estate: Estate,
+    /// The last snapshot.
+    pub snapshot: Snapshot,
+}
+
+impl TestSite {
+    /// Copies a fixture (`tests/fixtures/<name>`) and compiles it.
+    #[must_use]
+    pub fn fixture(name: &str) -> Self {
+        Self::copy_of(&crate::fixture(name))
+    }
+
+    /// Copies any folder that has `tenants` in it and compiles it. Without `themes` there, the program's own are used.
+    #[must_use]
+    pub fn copy_of(source: &Path) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        for part in ["tenants", "themes"] {
+            if source.join(part).is_dir() {
+                copy(&source.join(part), &folder.path().join(part));
+            }
+        }
+        let themes = folder.path().join("themes");
+        let places = Places {
+            tenants: folder.path().join("tenants"),
+            themes: themes.is_dir().then_some(themes),
+            origin: "https://studio.example".parse().expect("an origin"),
+        };
+        static ISLANDS: OnceLock<Arc<Islands>> = OnceLock::new();
+        let islands = ISLANDS
+            .get_or_init(|| Arc::new(Islands::new(Bundle::embedded().expect("the islands"), true)));
+        let mut site = Self {
+            estate: Estate::new(places, Arc::clone(islands)),
+            snapshot: Snapshot::default(),
+            folder,
+        };
+        site.reload();
+        site
+    }
+
+    /// Reads the folders again.
+    pub fn reload(&mut self) -> &mut Self {
+        self.snapshot = self.estate.reload(YEAR).expect("the folders");
+        self
+    }
+
+    /// Where a file of the copy lies.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// Writes a file of the copy, with the folders above it.
+    pub fn write(&mut self, path: &str, content: impl AsRef<[u8]>) -> &mut Self {
+        let target = self.path(path);
+        fs::create_dir_all(target.parent().expect("a parent")).expect("a folder");
+        fs::write(target, content).expect("a written file");
+        self
+    }
+
+    /// Replaces words in a file of the copy. The words must be there.
+    pub fn edit(&mut self, path: &str, from: &str, to: &str) -> &mut Self {
+        let text = fs::read_to_string(self.path(path)).expect("a file");
+        assert!(text.contains(from), "{path} does not hold `{from}`");
+        self.write(path, text.replacen(from, to, 1))
+    }
+
+    /// Removes a file or folder of the copy.
+    pub fn remove(&mut self, path: &str) -> &mut Self {
+        let target = self.path(path);
+        if target.is_dir() {
+            fs::remove_dir_all(target).expect("a removed folder");
+        } else {
+            fs::remove_file(target).expect("a removed file");
+        }
+        self
+    }
+
+    /// The owner, for its summaries.
+    #[must_use]
+    pub fn estate(&self) -> &Estate {
+        &self.estate
+    }
+
+    /// What there is to say.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.estate.report()
+    }
+
+    /// The report as `check` prints it, with the temporary folder as `[ROOT]`.
+    #[must_use]
+    pub fn report_text(&self) -> String {
+        let root = self.folder.path().display().to_string();
+        let renderer = Renderer::plain();
+        let text: Vec<String> = self
+            .report()
+            .iter()
+            .map(|diagnostic| {
+                let mut diagnostic = diagnostic.clone();
+                diagnostic.file = diagnostic.file.replace(&format!("{root}/"), "");
+                diagnostic.message = diagnostic.message.replace(&format!("{root}/"), "");
+                diagnostic.render(&renderer)
+            })
+            .collect();
+        text.join("\n\n").replace(&root, "[ROOT]") + "\n"
+    }
+
+    /// The mount at the root of a host, or at a prefix of it.
+    #[must_use]
+    pub fn mount(&self, host: &str, prefix: &str) -> Option<Arc<Mount>> {
+        match self.snapshot.hosts.get(host)? {
+            HostEntry::Site(routes) if prefix.is_empty() => routes.root.clone(),
+            HostEntry::Site(routes) => routes.prefixes.get(prefix).cloned(),
+            HostEntry::MovedTo(_) => None,
+        }
+    }
+
+    /// The text of a page, by the path below its mount.
+    #[must_use]
+    pub fn page(&self, host: &str, prefix: &str, path: &str) -> Option<String> {
+        let mount = self.mount(host, prefix)?;
+        text_of(mount.resources.get(path)?)
+    }
+}
+
+/// The identity body of a resource, as text.
+#[must_use]
+pub fn text_of(resource: &Resource) -> Option<String> {
+    match resource {
+        Resource::Body(body) => {
+            let bytes = &body.variants.last()?.bytes;
+            String::from_utf8(bytes.to_vec()).ok()
+        }
+        Resource::Redirect(_) => None,
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a copied file");
+        }
+    }
+}
+
+/// Holds a text against a file. With `UPDATE_EXPECTED=1` in the environment the file is written instead.
+pub fn expect_text(actual: &str, expected: &Path) {
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        fs::create_dir_all(expected.parent().expect("a parent")).expect("a folder");
+        fs::write(expected, actual).expect("a written file");
+        return;
+    }
+    let wanted = fs::read_to_string(expected).unwrap_or_default();
+    assert!(
+        wanted == actual,
+        "{} differs; with UPDATE_EXPECTED=1 it is written anew\n--- expected\n{wanted}\n--- actual\n{actual}",
+        expected.display()
+    );
+}

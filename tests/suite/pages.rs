@@ -1,0 +1,180 @@
+//! What a folder becomes: pages, heads, structured data, links under every mount, to the byte.
+
+use std::fmt::Write as _;
+
+use rowhouse::snapshot::{Coding, Resource};
+use rowhouse_tests::{TestSite, expect_text, fixture, text_of};
+
+/// Every place of the fixture that has pages: host and prefix.
+const PLACES: [(&str, &str); 4] = [
+    ("studio.example", ""),
+    ("studio.example", "/app"),
+    ("studio.example", "/apps/app"),
+    ("app.studio.example", ""),
+];
+
+#[test]
+fn a_folder_becomes_these_pages() {
+    let site = TestSite::fixture("street");
+    for (host, prefix) in PLACES {
+        let mount = site.mount(host, prefix).expect("a mount");
+        let mut paths: Vec<&str> = mount.resources.keys().map(AsRef::as_ref).collect();
+        paths.sort_unstable();
+        let mut text = String::new();
+        for path in paths.iter().filter(|path| !path.starts_with("/assets/")) {
+            let page = text_of(&mount.resources[*path]).expect("a page");
+            writeln!(text, "=== {path}\n{page}").expect("text");
+        }
+        for (part, page) in &mount.not_found {
+            writeln!(
+                text,
+                "=== 404 below `{part}`\n{}",
+                text_of(page).expect("a page")
+            )
+            .expect("text");
+        }
+        writeln!(
+            text,
+            "=== 405\n{}",
+            text_of(&mount.method_not_allowed).expect("a page")
+        )
+        .expect("text");
+        let name = format!("{host}{}", prefix.replace('/', "_"));
+        expect_text(&text, &fixture(&format!("street/expected/{name}.html")));
+    }
+    expect_text(&site.report_text(), &fixture("street/expected/report.txt"));
+}
+
+#[test]
+fn the_same_folders_give_the_same_bytes() {
+    let (one, other) = (TestSite::fixture("street"), TestSite::fixture("street"));
+    for (host, prefix) in PLACES {
+        let (one, other) = (
+            one.mount(host, prefix).expect("a mount"),
+            other.mount(host, prefix).expect("a mount"),
+        );
+        assert_eq!(one.resources.len(), other.resources.len());
+        for (path, resource) in &one.resources {
+            let (Resource::Body(one), Resource::Body(other)) =
+                (resource.as_ref(), other.resources[path].as_ref())
+            else {
+                panic!("{path} is no body");
+            };
+            for (one, other) in one.variants.iter().zip(&other.variants) {
+                assert_eq!(
+                    (one.coding, &one.etag, &one.bytes),
+                    (other.coding, &other.etag, &other.bytes),
+                    "{path}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_comes_in_every_coding() {
+    let site = TestSite::fixture("street");
+    let mount = site.mount("studio.example", "").expect("a mount");
+    let Resource::Body(body) = mount.resources["/"].as_ref() else {
+        panic!("no body")
+    };
+    let mut codings: Vec<Coding> = body.variants.iter().map(|variant| variant.coding).collect();
+    assert_eq!(codings.pop(), Some(Coding::Identity));
+    assert_eq!(codings.len(), 3);
+}
+
+#[test]
+fn a_broken_page_keeps_the_last_good_site_and_the_neighbours() {
+    let mut site = TestSite::fixture("street");
+    let before = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    site.edit("tenants/app/pages/terms.md", "title: Terms", "titel: Terms")
+        .reload();
+    assert_eq!(
+        site.page("app.studio.example", "", "/terms").as_ref(),
+        Some(&before)
+    );
+    assert!(site.page("studio.example", "", "/about").is_some());
+    site.edit(
+        "tenants/app/pages/terms.md",
+        "titel: Terms",
+        "title: Conditions",
+    )
+    .reload();
+    let after = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    assert!(
+        after.contains("<title>Conditions | Street Company</title>"),
+        "{after}"
+    );
+}
+
+#[test]
+fn a_change_costs_what_the_changed_tenant_costs() {
+    let mut site = TestSite::fixture("street");
+    let (home, app) = (
+        site.mount("studio.example", ""),
+        site.mount("app.studio.example", ""),
+    );
+    site.edit(
+        "tenants/app/pages/terms.md",
+        "title: Terms",
+        "title: Conditions",
+    )
+    .reload();
+    let same = |one, other: Option<std::sync::Arc<_>>| {
+        std::sync::Arc::ptr_eq(&one, &other.expect("a mount"))
+    };
+    assert!(
+        same(home.expect("a mount"), site.mount("studio.example", "")),
+        "the neighbour was compiled again"
+    );
+    assert!(
+        !same(app.expect("a mount"), site.mount("app.studio.example", "")),
+        "the change was not taken"
+    );
+}
+
+#[test]
+fn a_removed_folder_is_gone_and_a_new_one_is_there() {
+    let mut site = TestSite::fixture("street");
+    site.remove("tenants/app");
+    site.write("tenants/new/tenant.yaml", "name: New\n");
+    site.write("tenants/new/pages/index.md", "---\ntitle: New\n---\n");
+    site.reload();
+    assert!(site.mount("app.studio.example", "").is_none());
+    assert!(site.mount("studio.example", "/app").is_none());
+    assert!(site.page("new.studio.example", "", "/").is_some());
+    assert!(site.page("studio.example", "/new", "/").is_some());
+}
+
+#[test]
+fn a_theme_that_breaks_leaves_every_page_standing() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "themes/base/layouts/page.html",
+        "{{ page.body }}",
+        "{{ page.body | nofilter }}",
+    )
+    .reload();
+    assert!(site.page("studio.example", "", "/").is_some());
+    let text = site.report_text();
+    assert!(text.contains("themes/base/layouts/page.html:"), "{text}");
+}
+
+#[test]
+fn the_islands_of_the_program_meet_the_props_of_the_theme() {
+    let site = TestSite::copy_of(&rowhouse_tests::workspace());
+    let report = site.report();
+    let mistakes: Vec<_> = report
+        .iter()
+        .filter(|diagnostic| diagnostic.severity != rowhouse::report::Severity::Note)
+        .collect();
+    assert!(
+        mistakes.is_empty(),
+        "the repository's own tenants are not clean:\n{}",
+        site.report_text()
+    );
+}

@@ -1,0 +1,227 @@
+//! The program as its users run it: commands, signals, and the real tenants over HTTP.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rowhouse_tests::{TestServer, binary, expect_text, fixture, workspace};
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(binary())
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("rowhouse")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn help_reads_well() {
+    let help = run(&workspace(), &["--help"]);
+    assert!(help.status.success());
+    expect_text(&stdout(&help), &fixture("help.txt"));
+}
+
+#[test]
+fn check_is_clean_on_the_repositorys_own_tenants() {
+    let check = run(&workspace(), &["check"]);
+    assert_eq!(
+        check.status.code(),
+        Some(0),
+        "{}{}",
+        stdout(&check),
+        stderr(&check)
+    );
+    assert!(
+        stderr(&check).contains("0 mistakes, 0 warnings"),
+        "{}",
+        stderr(&check)
+    );
+}
+
+#[test]
+fn check_ends_with_1_and_names_file_line_column_and_the_right_key() {
+    let folder = fixture("mistakes/unknown-key");
+    let check = run(&folder, &["check"]);
+    assert_eq!(check.status.code(), Some(1));
+    let text = stdout(&check);
+    assert!(text.contains("tenants/sample/tenant.yaml:2:1"), "{text}");
+    assert!(text.contains("did you mean `tagline`?"), "{text}");
+}
+
+#[test]
+fn check_as_json_has_every_field() {
+    let folder = fixture("mistakes/unknown-key");
+    let check = run(&folder, &["check", "--format", "json"]);
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&check.stdout).expect("JSON");
+    let first = list.iter().find(|item| item["line"] == 2).expect("line 2");
+    assert_eq!(
+        first["file"],
+        "tenants/sample/pages/index.md".replace("pages/index.md", "tenant.yaml")
+    );
+    assert_eq!(
+        (&first["column"], &first["severity"]),
+        (&1.into(), &"mistake".into())
+    );
+    assert_eq!(
+        (&first["code"], &first["text"]),
+        (&"unknown-key".into(), &"tagine: A typing error".into())
+    );
+}
+
+#[test]
+fn check_of_a_stranger_could_not_run() {
+    let check = run(&fixture("street"), &["check", "ap"]);
+    assert_eq!(check.status.code(), Some(2));
+    assert!(
+        stderr(&check).contains("there is no tenant `ap`: did you mean `app`?"),
+        "{}",
+        stderr(&check)
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_in_one_sentence() {
+    let check = run(&fixture("street"), &["check", "--tenants", "nowhere"]);
+    assert_eq!(check.status.code(), Some(2));
+    let text = stderr(&check);
+    assert!(text.contains("cannot read the folder `nowhere`"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn routes_say_who_answers_what() {
+    let routes = run(
+        &fixture("street"),
+        &["routes", "--origin", "https://studio.example"],
+    );
+    expect_text(&stdout(&routes), &fixture("street/expected/routes.txt"));
+}
+
+#[test]
+fn an_environment_variable_stands_for_its_flag() {
+    let routes = Command::new(binary())
+        .arg("routes")
+        .env("ROWHOUSE_ORIGIN", "https://other.example")
+        .current_dir(fixture("street"))
+        .output()
+        .expect("rowhouse");
+    assert!(
+        stdout(&routes).contains("app.other.example"),
+        "{}",
+        stdout(&routes)
+    );
+}
+
+#[test]
+fn the_program_serves_every_host_and_prefix_and_ends_when_told() {
+    let mut server = TestServer::start(&fixture("street"), &[]);
+    let domain = server.domain();
+    let app = format!("app.{domain}");
+
+    for (host, path) in [
+        (&domain, "/app/terms"),
+        (&domain, "/apps/app/terms"),
+        (&app, "/terms"),
+    ] {
+        let answer = server.get(host, path);
+        assert_eq!(answer.status, 200, "{host}{path}");
+        assert!(
+            answer
+                .text()
+                .contains(&format!("href=\"http://{domain}/app/terms\"")),
+            "one canonical URL"
+        );
+    }
+    let terms = server.get(&app, "/terms").text();
+    assert!(terms.contains("<a href=\"/\">Home</a>"), "{terms}");
+    let terms = server.get(&domain, "/apps/app/terms").text();
+    assert!(
+        terms.contains("<a href=\"/apps/app\">Home</a>"),
+        "links stay in their mount: {terms}"
+    );
+
+    for host in [
+        format!("APP.LocalHost:{}", server.visitors.port()),
+        "app.localhost.".to_owned(),
+        "app.localhost".to_owned(),
+    ] {
+        assert_eq!(server.get(&host, "/terms").status, 200, "{host}");
+    }
+    let stranger = server.get("stranger.example", "/");
+    assert_eq!(stranger.status, 421);
+    assert!(
+        !stranger.text().contains("Street"),
+        "an unknown host learns no name"
+    );
+
+    let missing = server.get(&domain, "/nowhere");
+    assert_eq!(missing.status, 404);
+    assert_eq!(missing.header("x-robots-tag"), "noindex");
+    assert!(missing.text().contains("Page not found"));
+    let missing = server.get(&domain, "/notes/nowhere");
+    assert_eq!(missing.status, 404);
+    assert!(missing.text().contains("There is no such note."));
+    let posted = server.ask("POST", &domain, "/about", &[("content-length", "0")]);
+    assert_eq!(posted.status, 405);
+    assert!(
+        posted.text().contains("405 Method Not Allowed"),
+        "{}",
+        posted.text()
+    );
+    let slash = server.get(&domain, "/about/?a=1");
+    assert_eq!(
+        (slash.status, slash.header("location")),
+        (308, "/about?a=1")
+    );
+
+    let page = server.ask(
+        "GET",
+        &domain,
+        "/",
+        &[("accept-encoding", "gzip;q=0.5, br")],
+    );
+    assert_eq!(page.header("content-encoding"), "br");
+    let again = server.ask(
+        "GET",
+        &domain,
+        "/",
+        &[
+            ("accept-encoding", "br"),
+            ("if-none-match", page.header("etag")),
+        ],
+    );
+    assert_eq!(again.status, 304);
+
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0), "SIGTERM drains and ends with 0");
+}
+
+#[test]
+fn a_signal_reloads_without_a_restart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("tenants/home/pages");
+    std::fs::create_dir_all(&pages).expect("a folder");
+    std::fs::write(
+        folder.path().join("tenants/home/tenant.yaml"),
+        "name: Home\nroot: true\n",
+    )
+    .expect("a file");
+    std::fs::write(pages.join("index.md"), "---\ntitle: Before\n---\n").expect("a file");
+    let server = TestServer::start(folder.path(), &[]);
+    let domain = server.domain();
+    assert!(server.get(&domain, "/").text().contains("Before"));
+    std::fs::write(pages.join("index.md"), "---\ntitle: After\n---\n").expect("a file");
+    server.signal("HUP");
+    let begin = std::time::Instant::now();
+    while !server.get(&domain, "/").text().contains("After") {
+        assert!(begin.elapsed().as_secs() < 30, "the change never came");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
