@@ -3,6 +3,8 @@
 //! Two servers run: one as it is released, and one whose islands are React's development build, which alone reports a hydration that does not fit.
 //! Everything that the walk needs comes from the npm registry: see `browser/chromium.mjs` for where the browser comes from.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

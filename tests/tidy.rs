@@ -1,5 +1,7 @@
 //! The repository tests itself: its layers, its module docs, its top level.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

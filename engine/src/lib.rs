@@ -71,3 +71,6 @@ pub mod reload;
 
 pub mod cli;
 pub mod commands;
+
+#[cfg(test)]
+extern crate self as rowhouse;

@@ -551,10 +551,7 @@ fn an_address_has_its_share_of_connections() {
     for socket in &mut sockets {
         let _ = socket.write_all(get("/about", "studio.example").as_bytes());
     }
-    let answered = sockets
-        .iter_mut()
-        .filter_map(|socket| wire::Reply::try_read(socket))
-        .count();
+    let answered = sockets.iter_mut().filter_map(wire::Reply::try_read).count();
     assert_eq!(answered, 2);
     drop(sockets);
     std::thread::sleep(Duration::from_millis(200));

@@ -1,5 +1,7 @@
 //! What the end-to-end tests stand on: a copied fixture to change ([`TestSite`]) and the real binary ([`TestServer`]).
 
+#![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
+
 mod server;
 mod site;
 

@@ -13,7 +13,7 @@ use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
 /// The year that fixtures are compiled in.
-pub const YEAR: i16 = 2026;
+const YEAR: i16 = 2026;
 
 /// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the estate that owns it.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! The end-to-end suite, one module a concern.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 mod addresses;
 mod mistakes;
 mod pages;

@@ -71,7 +71,7 @@ impl Templates {
             }
         }
         if let Err(error) = tera.add_raw_templates(sources) {
-            report.push(located(&error, Code::TemplateFailed, theme));
+            report.extend(located(&error, Code::TemplateFailed, theme));
         }
         let templates = report.is_servable().then(|| Self {
             theme: theme.clone(),
@@ -108,12 +108,19 @@ impl Templates {
         match (result, scope) {
             (Ok(html), Some(scope)) => Ok((html, scope)),
             (Err(error), scope) => {
-                let code = scope.and_then(|scope| scope.failed);
-                Err(located(
-                    &error,
-                    code.unwrap_or(Code::TemplateFailed),
-                    &self.theme,
-                ))
+                let code = scope
+                    .and_then(|scope| scope.failed)
+                    .unwrap_or(Code::TemplateFailed);
+                let failed = || {
+                    Diagnostic::mistake(
+                        code,
+                        self.theme.label.clone(),
+                        one_line(&error.to_string()),
+                    )
+                };
+                Err(located(&error, code, &self.theme)
+                    .pop()
+                    .unwrap_or_else(failed))
             }
             (Ok(_), None) => Err(Diagnostic::mistake(
                 Code::TemplateFailed,
@@ -137,23 +144,11 @@ fn context(view: &View<'_>) -> TeraResult<Context> {
     Ok(context)
 }
 
-/// Points a Tera error into the theme's file.
-fn located(error: &tera::Error, code: Code, theme: &Theme) -> Diagnostic {
-    let (ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report)) = error.kind() else {
-        return Diagnostic::mistake(code, theme.label.clone(), one_line(&error.to_string()));
-    };
-    let span = report.span();
-    let diagnostic = Diagnostic::mistake(
-        code,
-        format!("{}/{}", theme.label, report.filename()),
-        one_line(report.message()),
-    );
-    let text = theme
-        .files
-        .get(report.filename())
-        .and_then(|bytes| std::str::from_utf8(bytes).ok());
-    match text {
-        Some(text) => {
+/// Points a Tera error into the theme's files.
+fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+    match error.kind() {
+        ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
+            let span = report.span();
             let length = if span.end_line == span.start_line {
                 span.end_col.saturating_sub(span.start_col).max(1)
             } else {
@@ -164,8 +159,57 @@ fn located(error: &tera::Error, code: Code, theme: &Theme) -> Diagnostic {
                 column: span.start_col + 1,
                 length,
             };
-            diagnostic.at(place, text)
+            vec![in_theme(
+                report.message(),
+                code,
+                report.filename(),
+                place,
+                theme,
+            )]
         }
+        _ => several(&error.to_string(), code, theme),
+    }
+}
+
+/// Unknown names come as one text with a report for each: `error: message` and `--> file:line:column`.
+fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+    let found: Vec<Diagnostic> = text
+        .split("error: ")
+        .filter_map(|block| {
+            let (message, rest) = block.split_once('\n')?;
+            let mut position = rest
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("--> "))?
+                .rsplitn(3, ':');
+            let column = position.next()?.parse().ok()?;
+            let line = position.next()?.parse().ok()?;
+            let place = Place {
+                line,
+                column,
+                length: 1,
+            };
+            Some(in_theme(message, code, position.next()?, place, theme))
+        })
+        .collect();
+    if found.is_empty() {
+        return vec![Diagnostic::mistake(
+            code,
+            theme.label.clone(),
+            one_line(text),
+        )];
+    }
+    found
+}
+
+fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::mistake(code, format!("{}/{file}", theme.label), one_line(message));
+    let text = theme
+        .files
+        .get(file)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok());
+    match text {
+        Some(text) => diagnostic.at(place, text),
         None => diagnostic,
     }
 }
