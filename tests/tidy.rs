@@ -8,7 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The layers of the engine, as its crate documentation lists them. A module may only name modules of lower layers.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
+    &["name", "report"],
+    &["source", "yaml"],
+    &["schema"],
+    &["snapshot", "tenant"],
+    &["address", "theme"],
+    &["compile", "serve"],
+    &["cli", "reload"],
+    &["commands"],
+]; 7] = [
     &["name", "report", "yaml"],
     &["schema", "source"],
     &["snapshot", "tenant"],

@@ -11,13 +11,14 @@
 //!
 //! | layer | modules | job |
 //! |---|---|---|
-//! | 6 | [`commands`] | what the command line asks for |
-//! | 5 | [`reload`] | the one owner: folders in, snapshots out |
-//! | 4 | [`compile`], [`serve`] | render; answer |
-//! | 3 | [`address`], [`theme`] | who answers where; a theme as data |
-//! | 2 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
-//! | 1 | [`source`], [`schema`] | folders in memory; values against a schema |
-//! | 0 | [`name`], [`report`], [`yaml`] | identifiers; mistakes; values with places |
+//! | 7 | [`commands`] | what the command line asks for |
+//! | 6 | [`cli`], [`reload`] | the flags; the one owner: folders in, snapshots out |
+//! | 5 | [`compile`], [`serve`] | render; answer |
+//! | 4 | [`address`], [`theme`] | who answers where; a theme as data |
+//! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
+//! | 2 | [`schema`] | values against a JSON Schema |
+//! | 1 | [`source`], [`yaml`] | folders in memory; values with their places |
+//! | 0 | [`name`], [`report`] | identifiers; mistakes |
 //!
 //! # Invariants
 //!
@@ -53,10 +54,11 @@
 
 pub mod name;
 pub mod report;
+
+pub mod source;
 pub mod yaml;
 
 pub mod schema;
-pub mod source;
 
 pub mod snapshot;
 pub mod tenant;
@@ -67,9 +69,9 @@ pub mod theme;
 pub mod compile;
 pub mod serve;
 
+pub mod cli;
 pub mod reload;
 
-pub mod cli;
 pub mod commands;
 
 #[cfg(test)]

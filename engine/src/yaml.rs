@@ -65,6 +65,7 @@ pub struct YamlError {
 pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
+        strict_booleans: true,
         with_snippet: false,
     };
     let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options)

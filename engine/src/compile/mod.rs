@@ -17,6 +17,7 @@ mod markdown;
 mod page;
 mod policy;
 mod reference;
+mod script;
 mod structured;
 pub mod template;
 mod view;

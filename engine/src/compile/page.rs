@@ -10,10 +10,10 @@ use super::Inputs;
 use super::asset::{ASSETS, Asset, policy_hash, property};
 use super::encode::{self, Effort};
 use super::head::{Head, SCRIPTS_MARK};
-use super::island::Client;
 use super::link::Resolver;
 use super::markdown::{self, Rendered, Surroundings};
 use super::policy::{self, Kind};
+use super::script::script_tags;
 use super::structured::{self, Facts};
 use super::template::{Scope, asset_href};
 use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
@@ -179,7 +179,7 @@ impl<'a> Renderer<'a> {
         };
         let layout = view.page.layout;
         let (html, scope) = self.inputs.templates.render(layout, &view, scope)?;
-        Ok(html.replacen(SCRIPTS_MARK, &self.scripts(&scope), 1))
+        Ok(html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1))
     }
 
     fn view<'p>(
@@ -362,48 +362,6 @@ impl<'a> Renderer<'a> {
             brand_style: self.brand_style.clone(),
             ..Head::default()
         }
-    }
-
-    /// The loader, and what `load` islands need, known only when the page is rendered.
-    fn scripts(&self, scope: &Scope) -> String {
-        let islands = &self.inputs.islands;
-        let manifest = islands.bundle.manifest();
-        let live: Vec<_> = scope
-            .used
-            .iter()
-            .filter(|(_, client)| *client != Client::None)
-            .collect();
-        if live.is_empty() {
-            return String::new();
-        }
-        let mut files: Vec<&str> = Vec::new();
-        for (name, _) in live.iter().filter(|(_, client)| *client == Client::Load) {
-            if let Some(island) = manifest.islands.get(name) {
-                let runtime =
-                    std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
-                for file in runtime
-                    .chain(std::iter::once(&island.file))
-                    .chain(&island.imports)
-                {
-                    if !files.contains(&file.as_str()) {
-                        files.push(file);
-                    }
-                }
-            }
-        }
-        let mut html = String::new();
-        for file in files {
-            html.push_str(&format!(
-                "<link rel=\"modulepreload\" href=\"{ASSETS}{file}\" integrity=\"{}\">\n",
-                islands.integrity(file)
-            ));
-        }
-        let loader = &manifest.loader;
-        html.push_str(&format!(
-            "<script type=\"module\" src=\"{ASSETS}{loader}\" integrity=\"{}\"></script>\n",
-            islands.integrity(loader)
-        ));
-        html
     }
 
     fn absolute_asset(&self, path: &str) -> Option<String> {

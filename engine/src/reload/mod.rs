@@ -7,26 +7,30 @@
 //!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
+mod tenant;
+mod themes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::address::{self, Address, Origin};
+use crate::address::{self, Origin};
 use crate::compile::link::Street;
 use crate::compile::template::Templates;
 use crate::compile::{self, Compiled, Inputs, Islands};
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
-use crate::serve::status::{State, Status, TenantStatus};
+use crate::serve::status::Status;
 use crate::snapshot::{HostEntry, HostRoutes, ResourceTable, Snapshot};
 use crate::source::{self, Folder, Limits, SourceError};
 use crate::tenant::manifest::Company;
-use crate::tenant::{self, Site};
-use crate::theme;
+use crate::tenant::{MANIFEST, Site};
+
+use self::tenant::{MadeFrom, Tenant};
+use self::themes::Themes;
 
 /// Where everything is.
 #[derive(Debug, Clone)]
@@ -47,100 +51,13 @@ pub enum ReloadError {
     Source(#[from] SourceError),
 }
 
-/// A tenant as its owner sees it.
-#[derive(Debug)]
-struct Tenant {
-    fingerprint: Option<[u8; 32]>,
-    /// The last content without a mistake.
-    site: Option<Arc<Site>>,
-    /// What is wrong with the folder's content.
-    content: Report,
-    /// What is wrong with the result.
-    result: Report,
-    compiled: Option<Arc<Compiled>>,
-    /// What `compiled` was made from.
-    made_from: Option<MadeFrom>,
-    state: State,
-    since: SystemTime,
-}
-
-impl Tenant {
-    fn new() -> Self {
-        Self {
-            fingerprint: None,
-            site: None,
-            content: Report::default(),
-            result: Report::default(),
-            compiled: None,
-            made_from: None,
-            state: State::Absent,
-            since: SystemTime::now(),
-        }
-    }
-
-    fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.content
-            .iter()
-            .chain(self.result.iter())
-            .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
-    }
-
-    fn hosts(&self) -> Vec<String> {
-        let addresses = self
-            .made_from
-            .iter()
-            .flat_map(|made_from| &made_from.addresses);
-        addresses
-            .map(|address| format!("{}{}", address.host, address.prefix))
-            .collect()
-    }
-
-    /// Settles how the tenant is doing, and since when.
-    fn settle(&mut self) {
-        let state = match (&self.compiled, self.mistakes().next()) {
-            (None, _) => State::Absent,
-            (Some(_), None) => State::Live,
-            (Some(_), Some(_)) => State::Degraded,
-        };
-        if state != self.state {
-            self.state = state;
-            self.since = SystemTime::now();
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct MadeFrom {
-    site: Arc<Site>,
-    addresses: Vec<Address>,
-    inputs: Inputs,
-}
-
-impl MadeFrom {
-    fn is(&self, site: &Arc<Site>, addresses: &[Address], inputs: &Inputs) -> bool {
-        Arc::ptr_eq(&self.site, site)
-            && self.addresses == addresses
-            && Arc::ptr_eq(&self.inputs.street, &inputs.street)
-            && Arc::ptr_eq(&self.inputs.templates, &inputs.templates)
-            && Arc::ptr_eq(&self.inputs.islands, &inputs.islands)
-    }
-}
-
-/// A theme as its owner keeps it.
-#[derive(Debug)]
-struct LoadedTheme {
-    fingerprint: [u8; 32],
-    templates: Option<Arc<Templates>>,
-    report: Report,
-}
-
 /// The owner of all tenants.
 #[derive(Debug)]
 pub struct Estate {
     places: Places,
     islands: Arc<Islands>,
     tenants: BTreeMap<TenantId, Tenant>,
-    themes: BTreeMap<String, LoadedTheme>,
+    themes: Themes,
     street: Option<Arc<Street>>,
     shared: Arc<ResourceTable>,
     shared_by: Vec<Arc<Templates>>,
@@ -155,7 +72,7 @@ impl Estate {
             places,
             islands,
             tenants: BTreeMap::new(),
-            themes: BTreeMap::new(),
+            themes: Themes::default(),
             street: None,
             shared: Arc::default(),
             shared_by: Vec::new(),
@@ -169,7 +86,7 @@ impl Estate {
     /// When the folder of tenants or themes cannot be listed; the last state stays.
     pub fn reload(&mut self, year: i16) -> Result<Snapshot, ReloadError> {
         let folders = source::list(&self.places.tenants)?;
-        self.load_themes()?;
+        self.themes.reload(self.places.themes.as_deref())?;
         self.read_tenants(&folders);
         let sites: Vec<Arc<Site>> = self
             .tenants
@@ -188,9 +105,7 @@ impl Estate {
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.notes.clone();
-        for theme in self.themes.values() {
-            report.extend(theme.report.clone());
-        }
+        report.extend(self.themes.report().cloned());
         for tenant in self.tenants.values() {
             report.extend(tenant.content.clone());
             report.extend(tenant.result.clone());
@@ -205,17 +120,7 @@ impl Estate {
         let tenants = self
             .tenants
             .iter()
-            .map(|(id, tenant)| TenantStatus {
-                id: id.shared(),
-                state: tenant.state,
-                since: tenant.since,
-                pages: tenant
-                    .compiled
-                    .as_ref()
-                    .map_or(0, |compiled| compiled.pages),
-                hosts: tenant.hosts(),
-                mistakes: tenant.mistakes().map(one_line).collect(),
-            })
+            .map(|(id, tenant)| tenant.status(id))
             .collect();
         Status {
             ready: true,
@@ -229,46 +134,6 @@ impl Estate {
             let made_from = tenant.made_from.as_ref()?;
             Some((made_from.site.as_ref(), tenant.compiled.as_deref()?))
         })
-    }
-
-    fn load_themes(&mut self) -> Result<(), ReloadError> {
-        let folders = match &self.places.themes {
-            None => theme::embedded(),
-            Some(directory) => source::list(directory)?
-                .into_iter()
-                .map(|(name, path)| {
-                    let label = path.display().to_string();
-                    let (folder, problems) = source::read(&path, &label, Limits::default());
-                    self.notes.extend(problems);
-                    (name, folder)
-                })
-                .collect(),
-        };
-        let fingerprint = all_fingerprints(&folders);
-        self.themes.retain(|name, _| folders.contains_key(name));
-        for name in folders.keys() {
-            if self
-                .themes
-                .get(name)
-                .is_some_and(|loaded| loaded.fingerprint == fingerprint)
-            {
-                continue;
-            }
-            let (theme, mut report) = theme::load(name, &folders);
-            let templates = theme.and_then(|theme| {
-                let (templates, problems) = Templates::load(&theme);
-                report.extend(problems);
-                templates
-            });
-            let last_good = self.themes.remove(name).and_then(|loaded| loaded.templates);
-            let loaded = LoadedTheme {
-                fingerprint,
-                templates: templates.map(Arc::new).or(last_good),
-                report,
-            };
-            self.themes.insert(name.clone(), loaded);
-        }
-        Ok(())
     }
 
     fn read_tenants(&mut self, folders: &BTreeMap<String, PathBuf>) {
@@ -302,7 +167,7 @@ impl Estate {
             if tenant.fingerprint == Some(fingerprint) && report == Report::default() {
                 continue;
             }
-            let (site, problems) = tenant::read(&id, &folder);
+            let (site, problems) = crate::tenant::read(&id, &folder);
             report.extend(problems);
             if let (Some(site), true) = (site, report.is_servable()) {
                 tenant.site = Some(Arc::new(site));
@@ -347,14 +212,10 @@ impl Estate {
             };
             let addresses = assignment.addresses.get(id).cloned().unwrap_or_default();
             let conflicts = assignment.conflicts.get(id).cloned().unwrap_or_default();
-            let templates = themes
-                .get(&site.manifest.theme)
-                .and_then(|theme| theme.templates.clone());
+            let templates = themes.get(&site.manifest.theme);
             let Some(templates) = templates else {
                 tenant.result = Report::default();
-                tenant
-                    .result
-                    .push(unknown_theme(&site, themes.keys().map(String::as_str)));
+                tenant.result.push(unknown_theme(&site, themes.names()));
                 return;
             };
             let inputs = Inputs {
@@ -385,11 +246,7 @@ impl Estate {
 
     /// Compresses the shared files again when a theme changed.
     fn share(&mut self) {
-        let themes: Vec<Arc<Templates>> = self
-            .themes
-            .values()
-            .filter_map(|theme| theme.templates.clone())
-            .collect();
+        let themes = self.themes.all();
         let same = themes.len() == self.shared_by.len()
             && themes
                 .iter()
@@ -486,38 +343,14 @@ impl Estate {
     }
 }
 
-/// A mistake in one line, as logs and lists show it.
-fn one_line(diagnostic: &Diagnostic) -> String {
-    match diagnostic.place {
-        Some(place) => format!(
-            "{}:{}:{}: {} [{}]",
-            diagnostic.file, place.line, place.column, diagnostic.message, diagnostic.code
-        ),
-        None => format!(
-            "{}: {} [{}]",
-            diagnostic.file, diagnostic.message, diagnostic.code
-        ),
-    }
-}
-
 fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
     let theme = &site.manifest.theme;
     Diagnostic::mistake(
         Code::UnknownTheme,
-        site.name_of(tenant::MANIFEST),
+        site.name_of(MANIFEST),
         format!("there is no theme `{theme}` that can be used"),
     )
     .hint(hint_for(theme, themes))
-}
-
-fn all_fingerprints(folders: &BTreeMap<String, Folder>) -> [u8; 32] {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    for (name, folder) in folders {
-        hash.update(name);
-        hash.update(folder.fingerprint());
-    }
-    hash.finalize().into()
 }
 
 /// The company where no tenant tells of one: the domain itself.

@@ -1,0 +1,117 @@
+//! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::address::Address;
+use crate::compile::{Compiled, Inputs};
+use crate::name::TenantId;
+use crate::report::{Diagnostic, Report, Severity};
+use crate::serve::status::{State, TenantStatus};
+use crate::tenant::Site;
+
+/// A tenant as its owner sees it.
+#[derive(Debug)]
+pub(super) struct Tenant {
+    pub(super) fingerprint: Option<[u8; 32]>,
+    /// The last content without a mistake.
+    pub(super) site: Option<Arc<Site>>,
+    /// What is wrong with the folder's content.
+    pub(super) content: Report,
+    /// What is wrong with the result.
+    pub(super) result: Report,
+    pub(super) compiled: Option<Arc<Compiled>>,
+    /// What `compiled` was made from.
+    pub(super) made_from: Option<MadeFrom>,
+    state: State,
+    since: SystemTime,
+}
+
+impl Tenant {
+    pub(super) fn new() -> Self {
+        Self {
+            fingerprint: None,
+            site: None,
+            content: Report::default(),
+            result: Report::default(),
+            compiled: None,
+            made_from: None,
+            state: State::Absent,
+            since: SystemTime::now(),
+        }
+    }
+
+    fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.content
+            .iter()
+            .chain(self.result.iter())
+            .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        let addresses = self
+            .made_from
+            .iter()
+            .flat_map(|made_from| &made_from.addresses);
+        addresses
+            .map(|address| format!("{}{}", address.host, address.prefix))
+            .collect()
+    }
+
+    /// What the admin listener shows.
+    pub(super) fn status(&self, id: &TenantId) -> TenantStatus {
+        TenantStatus {
+            id: id.shared(),
+            state: self.state,
+            since: self.since,
+            pages: self.compiled.as_ref().map_or(0, |compiled| compiled.pages),
+            hosts: self.hosts(),
+            mistakes: self.mistakes().map(one_line).collect(),
+        }
+    }
+
+    /// Settles how the tenant is doing, and since when.
+    pub(super) fn settle(&mut self) {
+        let state = match (&self.compiled, self.mistakes().next()) {
+            (None, _) => State::Absent,
+            (Some(_), None) => State::Live,
+            (Some(_), Some(_)) => State::Degraded,
+        };
+        if state != self.state {
+            self.state = state;
+            self.since = SystemTime::now();
+        }
+    }
+}
+
+/// Everything that a compiled tenant depends on.
+#[derive(Debug, Clone)]
+pub(super) struct MadeFrom {
+    pub(super) site: Arc<Site>,
+    pub(super) addresses: Vec<Address>,
+    pub(super) inputs: Inputs,
+}
+
+impl MadeFrom {
+    pub(super) fn is(&self, site: &Arc<Site>, addresses: &[Address], inputs: &Inputs) -> bool {
+        Arc::ptr_eq(&self.site, site)
+            && self.addresses == addresses
+            && Arc::ptr_eq(&self.inputs.street, &inputs.street)
+            && Arc::ptr_eq(&self.inputs.templates, &inputs.templates)
+            && Arc::ptr_eq(&self.inputs.islands, &inputs.islands)
+    }
+}
+
+/// A mistake in one line, as logs and lists show it.
+fn one_line(diagnostic: &Diagnostic) -> String {
+    match diagnostic.place {
+        Some(place) => format!(
+            "{}:{}:{}: {} [{}]",
+            diagnostic.file, place.line, place.column, diagnostic.message, diagnostic.code
+        ),
+        None => format!(
+            "{}: {} [{}]",
+            diagnostic.file, diagnostic.message, diagnostic.code
+        ),
+    }
+}
