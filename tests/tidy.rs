@@ -17,14 +17,6 @@ const LAYERS: [&[&str]; 8] = [
     &["compile", "serve"],
     &["cli", "reload"],
     &["commands"],
-]; 7] = [
-    &["name", "report", "yaml"],
-    &["schema", "source"],
-    &["snapshot", "tenant"],
-    &["address", "theme"],
-    &["compile", "serve"],
-    &["cli", "reload"],
-    &["commands"],
 ];
 
 /// Everything that may stand at the top of the repository, apart from names that begin with a dot.
