@@ -93,6 +93,14 @@ pub struct ServeArguments {
         default_value_t = 30
     )]
     pub grace: u64,
+    /// How changes of the folders are noticed
+    #[arg(
+        long,
+        env = "ROWHOUSE_WATCH",
+        value_name = "HOW",
+        default_value = "auto"
+    )]
+    pub watch: WatchMethod,
     /// One line a request, to stderr
     #[arg(
         long,
@@ -101,6 +109,17 @@ pub struct ServeArguments {
         default_value = "off"
     )]
     pub access_log: AccessLog,
+}
+
+/// How changes are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WatchMethod {
+    /// By the system's notifications, or by polling where there are none
+    Auto,
+    /// By looking at every file once a second: for network file systems
+    Poll,
+    /// Not at all: SIGHUP reloads
+    Off,
 }
 
 /// How requests are logged.

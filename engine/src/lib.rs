@@ -17,7 +17,7 @@
 //! | 4 | [`address`], [`theme`] | who answers where; a theme as data |
 //! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
 //! | 2 | [`schema`] | values against a JSON Schema |
-//! | 1 | [`source`], [`yaml`] | folders in memory; values with their places |
+//! | 1 | [`source`], [`watch`], [`yaml`] | folders in memory; what changed; values with their places |
 //! | 0 | [`name`], [`report`] | identifiers; mistakes |
 //!
 //! # Invariants
@@ -41,7 +41,7 @@
 //!
 //! # Walkthrough: a saved file
 //!
-//! 1. [`reload`] reads the folders again. Only a folder whose bytes changed is looked at.
+//! 1. [`watch`] notices the path and waits until nothing more changes; [`reload`] reads that folder again. If its bytes are the same, that is all.
 //! 2. [`tenant`] turns it into a site, or into mistakes with file, line and column. With mistakes, the last good site stays and the report says why.
 //! 3. [`compile`] renders the site for each of its addresses: Tera layouts, Markdown, islands, head, codings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
@@ -56,6 +56,7 @@ pub mod name;
 pub mod report;
 
 pub mod source;
+pub mod watch;
 pub mod yaml;
 
 pub mod schema;

@@ -6,3 +6,4 @@ mod addresses;
 mod mistakes;
 mod pages;
 mod program;
+mod watching;

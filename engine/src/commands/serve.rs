@@ -5,6 +5,7 @@
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -12,14 +13,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
 use super::{FAILED, estate, year};
-use crate::cli::ServeArguments;
-use crate::reload::Estate;
-use crate::report::{Diagnostic, Severity};
+use crate::cli::{ServeArguments, WatchMethod};
+use crate::reload::{Keeper, tell};
 use crate::serve::admin::{self, Admin};
 use crate::serve::listen::bind;
 use crate::serve::settings::ServeSettings;
 use crate::serve::shelf::Shelf;
-use crate::serve::status::{State, StatusBoard};
+use crate::serve::status::StatusBoard;
+use crate::watch::{Method, Notice};
 
 /// Serves until a signal ends it.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
@@ -33,6 +34,17 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let shelf = Arc::new(Shelf::new(snapshot));
     let board = Arc::new(StatusBoard::default());
     tell(&estate, &board);
+    let owner = Keeper {
+        estate,
+        shelf: Arc::clone(&shelf),
+        board: Arc::clone(&board),
+        year,
+    }
+    .start(match arguments.watch {
+        WatchMethod::Auto => Method::Notifications,
+        WatchMethod::Poll => Method::Polling,
+        WatchMethod::Off => Method::Off,
+    });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -43,7 +55,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             operators,
             shelf,
             board,
-            estate,
+            owner,
             begin,
         };
         house.serve(arguments).await
@@ -56,7 +68,7 @@ struct House {
     operators: TcpListener,
     shelf: Arc<Shelf>,
     board: Arc<StatusBoard>,
-    estate: Estate,
+    owner: Sender<Notice>,
     begin: Instant,
 }
 
@@ -84,7 +96,6 @@ impl House {
                 board: Arc::clone(&self.board),
             },
         );
-        let shelf = Arc::clone(&self.shelf);
         let shutdown = async {
             let name = stop.wait().await;
             info!(signal = name, grace_s = arguments.grace, "draining");
@@ -105,7 +116,7 @@ impl House {
                 result.context("the admin listener ended")?;
                 Ok(ExitCode::from(FAILED))
             }
-            () = reload_on(hang_up, self.estate, shelf, Arc::clone(&self.board)) => Ok(ExitCode::from(FAILED)),
+            () = pass_on(hang_up, self.owner) => Ok(ExitCode::from(FAILED)),
             () = async { again.wait().await; again.wait().await; } => {
                 warn!("a second signal: ending at once");
                 Ok(ExitCode::from(FAILED))
@@ -114,78 +125,14 @@ impl House {
     }
 }
 
-/// Reads the folders again on every SIGHUP, on a thread of its own so that no request waits.
-async fn reload_on(
-    mut hang_up: Signal,
-    mut estate: Estate,
-    shelf: Arc<Shelf>,
-    board: Arc<StatusBoard>,
-) {
+/// Passes every SIGHUP on as a wish to read all folders again.
+async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>) {
     while hang_up.recv().await.is_some() {
-        let (shelf, board) = (Arc::clone(&shelf), Arc::clone(&board));
-        let reloaded = tokio::task::spawn_blocking(move || {
-            let begin = Instant::now();
-            match estate.reload(year()) {
-                Ok(snapshot) => {
-                    shelf.replace(snapshot);
-                    tell(&estate, &board);
-                    info!(
-                        took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
-                        "reloaded"
-                    );
-                }
-                Err(problem) => error!(%problem, "kept the last state"),
-            }
-            estate
-        });
-        match reloaded.await {
-            Ok(back) => estate = back,
-            Err(problem) => {
-                error!(%problem, "reloading ended; what is served stays");
-                std::future::pending::<()>().await;
-                return;
-            }
+        if owner.send(Notice::Everything).is_err() {
+            error!("nobody keeps the folders any longer; what is served stays");
+            std::future::pending::<()>().await;
         }
     }
-}
-
-/// Puts the tenants' state on the board, and what is new of it in the log.
-fn tell(estate: &Estate, board: &StatusBoard) {
-    let status = estate.status();
-    let before = board.current();
-    for tenant in &status.tenants {
-        let known = before
-            .tenants
-            .iter()
-            .any(|old| old.id == tenant.id && old.mistakes == tenant.mistakes);
-        if tenant.state != State::Live && !known {
-            warn!(
-                tenant = %tenant.id,
-                state = tenant.state.name(),
-                mistakes = tenant.mistakes.len(),
-                first = tenant.mistakes.first().map_or("", String::as_str),
-                "the tenant's folder has mistakes; `rowhouse check` shows them all"
-            );
-        }
-    }
-    let of_themes = |diagnostic: &&Diagnostic| {
-        diagnostic.severity == Severity::Mistake
-            && !status.tenants.iter().any(|tenant| {
-                tenant
-                    .mistakes
-                    .iter()
-                    .any(|mistake| mistake.starts_with(&diagnostic.file))
-            })
-    };
-    if let Some(mistake) = estate.report().iter().find(of_themes) {
-        warn!(
-            file = mistake.file,
-            code = mistake.code.as_str(),
-            "{}",
-            mistake.message
-        );
-    }
-    board.replace(status);
 }
 
 /// SIGTERM and SIGINT.

@@ -1,11 +1,13 @@
 //! React components rendered to HTML in this process, by QuickJS running the same sources that the browser gets.
 //!
 //! Each thread that compiles has an engine of its own, made when the first island needs it.
-//! An engine that threw, ran out of time or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
+//! An engine that threw, ran out of steps or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use rowhouse_ui::Bundle;
@@ -21,8 +23,9 @@ use crate::schema;
 use crate::snapshot::ResourceTable;
 use crate::yaml::Node;
 
-/// The longest that one island may take. The slowest of the theme's takes 2 ms.
-const DEADLINE: Duration = Duration::from_millis(250);
+/// How often QuickJS may ask whether to go on, which it does after every ten thousand steps: about a second of work.
+/// Counted and not timed, so that a slow or busy machine decides as a quick one does. The largest of the theme's islands needs three.
+const STEPS: u32 = 2_500;
 /// The most that an engine may hold, in bytes. The bundle needs 1.5 MB.
 const MEMORY: usize = 32 << 20;
 /// The most stack that JavaScript may use, well below a thread's own.
@@ -290,14 +293,16 @@ impl Engine {
     }
 
     fn within_limits<T>(&self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-        let begin = Instant::now();
-        self.runtime
-            .set_interrupt_handler(Some(Box::new(move || begin.elapsed() > DEADLINE)));
+        let asked = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&asked);
+        self.runtime.set_interrupt_handler(Some(Box::new(move || {
+            counter.fetch_add(1, Relaxed) >= STEPS
+        })));
         let result = work();
         self.runtime.set_interrupt_handler(None);
         match result {
-            Err(_) if begin.elapsed() > DEADLINE => {
-                Err(format!("it took more than {} ms", DEADLINE.as_millis()))
+            Err(_) if asked.load(Relaxed) > STEPS => {
+                Err("it never ends: it was stopped after 25 million steps".to_owned())
             }
             other => other,
         }

@@ -133,7 +133,18 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                 events.push(Event::End(TagEnd::Table));
                 events.push(Event::Html("</div>\n".into()));
             }
-            Event::Html(text) if text.trim_start().starts_with("<!--") => {}
+            Event::Start(Tag::HtmlBlock) => {
+                let block: String = parser
+                    .by_ref()
+                    .take_while(|event| !matches!(event, Event::End(TagEnd::HtmlBlock)))
+                    .map(|event| match event {
+                        Event::Html(text) => text.into_string(),
+                        _ => String::new(),
+                    })
+                    .collect();
+                events.push(Event::Html(without_comments(&block).into()));
+            }
+            Event::InlineHtml(text) if text.starts_with("<!--") => {}
             other => events.push(resolved(other, surroundings)),
         }
     }
@@ -191,6 +202,18 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
         }
         other => other,
     }
+}
+
+/// HTML without its comments: they are notes between authors.
+fn without_comments(html: &str) -> String {
+    let mut kept = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept
 }
 
 fn plain(events: &[Event<'_>]) -> String {
@@ -272,6 +295,15 @@ mod tests {
         assert_eq!(slug("What’s new, in 2025?"), "whats-new-in-2025");
         assert_eq!(slug("Über uns"), "über-uns");
         assert_eq!(slug("!!!"), "section");
+    }
+
+    #[test]
+    fn a_comment_of_several_lines_does_not_reach_the_page() {
+        assert_eq!(
+            without_comments("<!-- one\ntwo -->\n<p>Text</p><!-- three -->"),
+            "\n<p>Text</p>"
+        );
+        assert_eq!(without_comments("<!-- never closed"), "");
     }
 
     #[test]

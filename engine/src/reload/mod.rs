@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
+mod keep;
 mod tenant;
 mod themes;
 
@@ -29,6 +30,9 @@ use crate::source::{self, Folder, Limits, SourceError};
 use crate::tenant::manifest::Company;
 use crate::tenant::{MANIFEST, Site};
 
+pub use self::keep::Keeper;
+pub(crate) use self::keep::tell;
+
 use self::tenant::{MadeFrom, Tenant};
 use self::themes::Themes;
 
@@ -49,6 +53,9 @@ pub enum ReloadError {
     /// The tenants' or themes' folder cannot be listed.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The folder of tenants held some, and holds none: more likely an unmounted volume than a wish.
+    #[error("the folder `{}` has become empty: what it held is still served", .0.display())]
+    Emptied(PathBuf),
 }
 
 /// The owner of all tenants.
@@ -80,14 +87,32 @@ impl Estate {
         }
     }
 
-    /// Reads everything that changed since the last time. `year` is the year in Chicago.
+    /// Reads every folder, and compiles what changed since the last time. `year` is the year in Chicago.
     ///
     /// # Errors
-    /// When the folder of tenants or themes cannot be listed; the last state stays.
+    /// When the folder of tenants or themes cannot be listed, or holds nothing where it held something; the last state stays.
     pub fn reload(&mut self, year: i16) -> Result<Snapshot, ReloadError> {
+        self.reload_some(year, None, true)
+    }
+
+    /// The same, reading only the folders of `tenants` (all without them) and, if `themes` is set, the themes.
+    ///
+    /// # Errors
+    /// As [`Estate::reload`].
+    pub fn reload_some(
+        &mut self,
+        year: i16,
+        tenants: Option<&BTreeSet<String>>,
+        themes: bool,
+    ) -> Result<Snapshot, ReloadError> {
         let folders = source::list(&self.places.tenants)?;
-        self.themes.reload(self.places.themes.as_deref())?;
-        self.read_tenants(&folders);
+        if folders.is_empty() && !self.tenants.is_empty() {
+            return Err(ReloadError::Emptied(self.places.tenants.clone()));
+        }
+        if themes {
+            self.themes.reload(self.places.themes.as_deref())?;
+        }
+        self.read_tenants(&folders, tenants);
         let sites: Vec<Arc<Site>> = self
             .tenants
             .values()
@@ -99,6 +124,12 @@ impl Estate {
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         Ok(self.snapshot(assignment.root.as_ref()))
+    }
+
+    /// Where the folders are.
+    #[must_use]
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Everything that there is to say, by file and line.
@@ -136,7 +167,11 @@ impl Estate {
         })
     }
 
-    fn read_tenants(&mut self, folders: &BTreeMap<String, PathBuf>) {
+    fn read_tenants(
+        &mut self,
+        folders: &BTreeMap<String, PathBuf>,
+        only: Option<&BTreeSet<String>>,
+    ) {
         self.notes = Report::default();
         let mut present = BTreeSet::new();
         let mut wanted = Vec::new();
@@ -145,7 +180,10 @@ impl Estate {
             match TenantId::new(name) {
                 Ok(id) => {
                     present.insert(id.clone());
-                    wanted.push((id, path, label));
+                    let known = self.tenants.contains_key(&id);
+                    if !known || only.is_none_or(|only| only.contains(name)) {
+                        wanted.push((id, path, label));
+                    }
                 }
                 Err(error) => self.notes.push(Diagnostic {
                     severity: Severity::Note,

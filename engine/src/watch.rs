@@ -1,0 +1,269 @@
+//! Says when something below a folder changed, and waits until it has settled.
+//!
+//! Two ways of noticing stand side by side, because the quick one (the system's notifications) is silent on network file systems and runs out of watches on large trees.
+//! Neither is believed about *what* changed: a notification only names a path, and whoever reads the folder compares contents.
+//!
+//! **Invariant:** reads no content. It knows paths and moments, not tenants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tracing::warn;
+use walkdir::WalkDir;
+
+/// How changes are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// By the system's notifications; by polling where these cannot be had.
+    Notifications,
+    /// By looking at every file once in [`POLL`]: for network file systems.
+    Polling,
+    /// Not at all: only a signal reloads.
+    Off,
+}
+
+/// How often polling looks.
+pub const POLL: Duration = Duration::from_secs(1);
+/// How long nothing may change before a change is taken: longer than the pause between two writes of one copy, short enough to be felt as at once.
+const SETTLED: Duration = Duration::from_millis(60);
+/// The longest that a stream of changes to one folder is waited for before it is looked at all the same.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was noticed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Paths below the watched folders.
+    pub paths: BTreeSet<PathBuf>,
+    /// Anything may have changed: notifications were lost, or somebody asked.
+    pub everything: bool,
+}
+
+/// Something noticed, or asked for.
+#[derive(Debug)]
+pub enum Notice {
+    /// A path changed.
+    Path(PathBuf),
+    /// Anything may have changed.
+    Everything,
+}
+
+/// Watches folders for as long as it lives.
+#[derive(Debug)]
+pub struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    roots: Vec<PathBuf>,
+    linked: BTreeSet<PathBuf>,
+    notices: Receiver<Notice>,
+    sender: Sender<Notice>,
+}
+
+impl Watch {
+    /// Begins to watch folders with everything below them.
+    #[must_use]
+    pub fn start(method: Method, roots: Vec<PathBuf>) -> Self {
+        let (sender, notices) = channel();
+        let mut watch = Self {
+            watcher: None,
+            roots,
+            linked: BTreeSet::new(),
+            notices,
+            sender,
+        };
+        match method {
+            Method::Off => {}
+            Method::Polling => watch.poll(),
+            Method::Notifications => match watch.listen() {
+                Ok(watcher) => watch.watcher = Some(watcher),
+                Err(error) => {
+                    warn!(%error, "no notifications from the system: polling instead, which takes up to a second longer");
+                    watch.poll();
+                }
+            },
+        }
+        watch.follow_links();
+        watch
+    }
+
+    /// For others to say that something may have changed.
+    #[must_use]
+    pub fn sender(&self) -> Sender<Notice> {
+        self.sender.clone()
+    }
+
+    /// Waits for changes and until they have settled. `None` when nothing happened for `longest`.
+    pub fn next(&mut self, longest: Duration) -> Option<Changes> {
+        let mut changes = Changes::default();
+        match self.notices.recv_timeout(longest) {
+            Ok(notice) => changes.add(notice),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            match self.notices.recv_timeout(SETTLED) {
+                Ok(notice) => changes.add(notice),
+                Err(_) => break,
+            }
+        }
+        Some(changes)
+    }
+
+    /// Watches what symbolic links directly below the roots lead to now. To be called after each reload, since a link may lead elsewhere.
+    pub fn follow_links(&mut self) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        let linked: BTreeSet<PathBuf> = self.roots.iter().flat_map(|root| links_in(root)).collect();
+        for gone in self.linked.difference(&linked) {
+            // What is gone cannot be watched any longer; that it failed changes nothing.
+            let _ = watcher.unwatch(gone);
+        }
+        for new in linked.difference(&self.linked) {
+            if let Err(error) = watcher.watch(new, RecursiveMode::Recursive) {
+                warn!(path = %new.display(), %error, "cannot watch where a link leads");
+            }
+        }
+        self.linked = linked;
+    }
+
+    fn listen(&self) -> notify::Result<RecommendedWatcher> {
+        let mut watcher = notify::recommended_watcher(self.handler())?;
+        for root in &self.roots {
+            watcher.watch(root, RecursiveMode::Recursive)?;
+        }
+        Ok(watcher)
+    }
+
+    /// Looks at every file's time and size on a thread of its own.
+    ///
+    /// The library's own poller keeps times in whole seconds and misses the second of two quick writes.
+    fn poll(&self) {
+        let (roots, sender) = (self.roots.clone(), self.sender.clone());
+        let mut before = stamps(&roots);
+        thread::spawn(move || {
+            loop {
+                thread::sleep(POLL);
+                let now = stamps(&roots);
+                let gone = before.keys().filter(|path| !now.contains_key(*path));
+                let changed = now
+                    .iter()
+                    .filter(|(path, stamp)| before.get(*path) != Some(stamp));
+                for path in gone.chain(changed.map(|(path, _)| path)) {
+                    if sender.send(Notice::Path(path.clone())).is_err() {
+                        return;
+                    }
+                }
+                before = now;
+            }
+        });
+    }
+
+    fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
+        let sender = self.sender.clone();
+        move |event| {
+            // The receiver is gone only when everything ends.
+            let _ = match event {
+                Ok(event) if matches!(event.kind, EventKind::Access(_)) => Ok(()),
+                Ok(event) if event.need_rescan() => sender.send(Notice::Everything),
+                Ok(event) => event
+                    .paths
+                    .into_iter()
+                    .try_for_each(|path| sender.send(Notice::Path(path))),
+                Err(_) => sender.send(Notice::Everything),
+            };
+        }
+    }
+}
+
+impl Changes {
+    fn add(&mut self, notice: Notice) {
+        match notice {
+            Notice::Path(path) => {
+                self.paths.insert(path);
+            }
+            Notice::Everything => self.everything = true,
+        }
+    }
+
+    /// The names directly below `root` that changed, or nothing when anything may have.
+    #[must_use]
+    pub fn below(&self, root: &Path) -> Option<BTreeSet<String>> {
+        if self.everything {
+            return None;
+        }
+        let resolved = root.canonicalize().ok();
+        let mut names = BTreeSet::new();
+        for path in &self.paths {
+            let inner = path
+                .strip_prefix(root)
+                .ok()
+                .or_else(|| path.strip_prefix(resolved.as_deref()?).ok());
+            match inner {
+                // The root itself, or somewhere that a link leads to.
+                None => return None,
+                Some(inner) => {
+                    let first = inner.components().next()?;
+                    names.insert(first.as_os_str().to_string_lossy().into_owned());
+                }
+            }
+        }
+        Some(names)
+    }
+}
+
+/// When each file was last written, and its size. Links are followed.
+fn stamps(roots: &[PathBuf]) -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
+    roots
+        .iter()
+        .flat_map(|root| WalkDir::new(root).follow_links(true))
+        .flatten()
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            let stamp = (metadata.modified().ok(), metadata.len());
+            Some((entry.into_path(), stamp))
+        })
+        .collect()
+}
+
+/// Where the symbolic links directly below a folder lead.
+fn links_in(root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(root) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+        .filter_map(|entry| entry.path().canonicalize().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_told_by_the_first_name_below_the_root() {
+        let changes = |paths: &[&str]| Changes {
+            paths: paths.iter().map(PathBuf::from).collect(),
+            everything: false,
+        };
+        let names = changes(&["/t/a/pages/index.md", "/t/b"]).below(Path::new("/t"));
+        assert_eq!(
+            names,
+            Some(BTreeSet::from(["a".to_owned(), "b".to_owned()]))
+        );
+        assert_eq!(
+            changes(&["/t"]).below(Path::new("/t")),
+            None,
+            "the root itself"
+        );
+        assert_eq!(
+            changes(&["/elsewhere/x"]).below(Path::new("/t")),
+            None,
+            "where a link leads"
+        );
+    }
+}
