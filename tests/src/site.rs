@@ -34,6 +34,17 @@ impl TestSite {
     /// Copies any folder that has `tenants` in it and compiles it. Without `themes` there, the program's own are used.
     #[must_use]
     pub fn copy_of(source: &Path) -> Self {
+        static ISLANDS: OnceLock<Arc<Islands>> = OnceLock::new();
+        let islands = ISLANDS.get_or_init(|| {
+            let bundle = Bundle::embedded().expect("the islands");
+            Arc::new(Islands::new(bundle, true))
+        });
+        Self::with_islands(source, Arc::clone(islands))
+    }
+
+    /// The same with other islands than the program's own.
+    #[must_use]
+    pub fn with_islands(source: &Path, islands: Arc<Islands>) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         for part in ["tenants", "themes"] {
             if source.join(part).is_dir() {
@@ -46,11 +57,8 @@ impl TestSite {
             themes: themes.is_dir().then_some(themes),
             origin: "https://studio.example".parse().expect("an origin"),
         };
-        static ISLANDS: OnceLock<Arc<Islands>> = OnceLock::new();
-        let islands = ISLANDS
-            .get_or_init(|| Arc::new(Islands::new(Bundle::embedded().expect("the islands"), true)));
         let mut site = Self {
-            estate: Estate::new(places, Arc::clone(islands)),
+            estate: Estate::new(places, islands),
             snapshot: Snapshot::default(),
             folder,
         };

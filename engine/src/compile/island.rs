@@ -208,7 +208,10 @@ fn check_props(call: &Call<'_>, props_schema: &Json) -> Result<(), IslandError> 
         .collect();
     Err(IslandError::Props {
         name: call.name.to_owned(),
-        problems: problems.join("; ").replace("the file", "its properties"),
+        problems: problems
+            .join("; ")
+            .replace("the file needs", "its properties need")
+            .replace("the file", "its properties"),
     })
 }
 

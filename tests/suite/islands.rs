@@ -1,0 +1,135 @@
+//! Islands that misbehave while they are rendered: each is a mistake that names the component and the page, and nothing else suffers.
+
+use std::fs;
+use std::sync::Arc;
+
+use rowhouse::compile::Islands;
+use rowhouse_tests::{TestSite, fixture};
+use rowhouse_ui::Bundle;
+
+/// A bundle whose one island, `Odd`, does what `script` says.
+fn bundle(script: &str) -> Bundle {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("client")).expect("a folder");
+    for name in ["loader.A.js", "runtime.B.js", "Odd.C.js"] {
+        fs::write(folder.path().join("client").join(name), "export {}").expect("a file");
+    }
+    let manifest = r#"{
+        "react": "0", "mode": "production", "loader": "loader.A.js",
+        "runtime": {"file": "runtime.B.js", "imports": []},
+        "islands": {"Odd": {"file": "Odd.C.js", "imports": [], "server": true,
+            "props": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": false}}}
+    }"#;
+    fs::write(folder.path().join("manifest.json"), manifest).expect("a file");
+    let server = format!("globalThis.render = function Odd(name, props, prefix) {{ {script} }};");
+    fs::write(folder.path().join("server.js"), server).expect("a file");
+    Bundle::from_dir(folder.path()).expect("a bundle")
+}
+
+/// The fixture, with the island on the page `/terms` of its app.
+fn street(script: &str, props: &str) -> TestSite {
+    let islands = Arc::new(Islands::new(bundle(script), true));
+    let mut site = TestSite::with_islands(&fixture("street"), islands);
+    let call = format!(
+        "{{% if page.path == \"/terms\" %}}{{{{ island(name=\"Odd\", props={props}, client=\"load\") }}}}{{% endif %}}"
+    );
+    site.edit(
+        "themes/base/layouts/page.html",
+        "<nav>",
+        &format!("{call}<nav>"),
+    )
+    .reload();
+    site
+}
+
+#[test]
+fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
+    let site = street(
+        "return `<b>${JSON.parse(props).name}</b>`",
+        r#"{"name": "A & \"B\""}"#,
+    );
+    let page = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    assert!(page.contains("prefix=\"odd-\""), "{page}");
+    assert!(page.contains("props=\"{&quot;name&quot;:&quot;A &amp; \\&quot;B\\&quot;&quot;}\"><b>A & \"B\"</b></row-island>"), "{page}");
+    assert!(
+        page.contains("<link rel=\"modulepreload\" href=\"/assets/Odd.C.js\" integrity=\"sha384-"),
+        "{page}"
+    );
+    assert_eq!(
+        page.matches("<script type=\"module\" src=\"/assets/loader.A.js\"")
+            .count(),
+        1
+    );
+    let other = site.page("app.studio.example", "", "/").expect("a page");
+    assert!(
+        !other.contains("<script type=\"module\""),
+        "a page without islands has no script: {other}"
+    );
+}
+
+fn mistake(script: &str) -> String {
+    let site = street(script, r#"{"name": "x"}"#);
+    let text = site.report_text();
+    assert!(
+        text.contains("mistake[island-failed]: island `Odd` failed: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("(rendering `tenants/app/pages/terms.md`)"),
+        "{text}"
+    );
+    assert!(text.contains("themes/base/layouts/page.html:5:"), "{text}");
+    assert!(
+        site.page("app.studio.example", "", "/terms").is_some(),
+        "the last good state stays"
+    );
+    assert!(
+        site.page("studio.example", "", "/about").is_some(),
+        "the neighbour stays"
+    );
+    text
+}
+
+#[test]
+fn an_island_that_throws_says_where() {
+    let text = mistake("const rooms = undefined; return rooms.map(String)");
+    assert!(
+        text.contains("cannot read property 'map' of undefined"),
+        "{text}"
+    );
+    assert!(text.contains("at Odd (server.js:1:"), "{text}");
+}
+
+#[test]
+fn an_island_that_never_ends_is_stopped() {
+    let text = mistake("for (;;) {}");
+    assert!(text.contains("it never ends"), "{text}");
+}
+
+#[test]
+fn an_island_that_eats_memory_is_stopped() {
+    let text = mistake("const eaten = []; for (;;) eaten.push(new Array(100000).fill(props))");
+    assert!(
+        text.contains("out of memory") || text.contains("null"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_island_that_calls_itself_for_ever_is_stopped() {
+    let text = mistake("const again = () => again() + 1; return again()");
+    assert!(text.contains("call stack"), "{text}");
+}
+
+#[test]
+fn props_that_do_not_fit_are_told_with_the_right_name() {
+    let site = street("return ''", r#"{"nam": "x"}"#);
+    let text = site.report_text();
+    assert!(text.contains("mistake[island-props]: island `Odd`: unknown key `nam` in its properties (did you mean `name`?)"), "{text}");
+    assert!(
+        text.contains("its properties need the key `name`"),
+        "{text}"
+    );
+}
