@@ -34,6 +34,10 @@ pub enum Command {
     Check(CheckArguments),
     /// Print who answers what: host, path, tenant, file
     Routes(RoutesArguments),
+    /// Make a tenant to begin with
+    New(NewArguments),
+    /// Write the JSON Schemas that editors complete and check with
+    Schema(SchemaArguments),
 }
 
 /// Where content comes from and where it is served.
@@ -138,6 +142,9 @@ pub enum AccessLog {
 pub struct CheckArguments {
     /// Only these tenants
     pub names: Vec<String>,
+    /// Say what a code means, and check nothing
+    #[arg(long, value_name = "CODE", conflicts_with = "names")]
+    pub explain: Option<String>,
     /// How to print
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: CheckFormat,
@@ -153,6 +160,31 @@ pub enum CheckFormat {
     Text,
     /// A list of objects
     Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+}
+
+/// `new`.
+#[derive(Debug, Clone, Args)]
+pub struct NewArguments {
+    /// The tenant's id: a-z, 0-9 and inner hyphens
+    pub name: String,
+    /// The folder of tenants
+    #[arg(
+        long,
+        env = "ROWHOUSE_TENANTS",
+        value_name = "DIR",
+        default_value = "tenants"
+    )]
+    pub tenants: PathBuf,
+}
+
+/// `schema`.
+#[derive(Debug, Clone, Args)]
+pub struct SchemaArguments {
+    /// The folder to write them into; without it they are printed
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
 }
 
 /// `routes`.

@@ -225,3 +225,101 @@ fn a_signal_reloads_without_a_restart() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+#[test]
+fn every_code_is_explained() {
+    for code in rowhouse::report::Code::ALL {
+        let explained = run(&workspace(), &["check", "--explain", code.as_str()]);
+        assert!(explained.status.success());
+        assert!(stdout(&explained).contains(code.explanation()));
+    }
+    let stranger = run(&workspace(), &["check", "--explain", "unknown-kye"]);
+    assert_eq!(stranger.status.code(), Some(2));
+    assert!(
+        stderr(&stranger).contains("did you mean `unknown-key`?"),
+        "{}",
+        stderr(&stranger)
+    );
+}
+
+#[test]
+fn sarif_has_a_rule_and_a_region_for_every_result() {
+    let check = run(
+        &fixture("mistakes/unknown-key"),
+        &["check", "--format", "sarif"],
+    );
+    let log: serde_json::Value = serde_json::from_slice(&check.stdout).expect("JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().expect("results");
+    assert!(!results.is_empty());
+    for result in results {
+        let index = result["ruleIndex"].as_u64().expect("an index");
+        assert_eq!(
+            run["tool"]["driver"]["rules"][usize::try_from(index).expect("small")]["id"],
+            result["ruleId"]
+        );
+    }
+    let region = &results[0]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(
+        (
+            &region["startLine"],
+            &region["startColumn"],
+            &region["endColumn"]
+        ),
+        (&3.into(), &1.into(), &11.into())
+    );
+}
+
+#[test]
+fn a_new_tenant_passes_check_and_is_never_made_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("tenants")).expect("a folder");
+    let new = run(folder.path(), &["new", "corner-shop"]);
+    assert!(new.status.success(), "{}", stderr(&new));
+    assert!(
+        stderr(&new).contains("http://corner-shop.localhost:8080/"),
+        "{}",
+        stderr(&new)
+    );
+    let check = run(folder.path(), &["check"]);
+    assert_eq!(check.status.code(), Some(0), "{}", stdout(&check));
+    let routes = stdout(&run(folder.path(), &["routes"]));
+    for path in [
+        "/corner-shop",
+        "/corner-shop/privacy",
+        "/corner-shop/terms",
+        "/corner-shop/support",
+    ] {
+        assert!(routes.contains(path), "{path} is not in\n{routes}");
+    }
+    let again = run(folder.path(), &["new", "corner-shop"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        stderr(&again).contains("is there already"),
+        "{}",
+        stderr(&again)
+    );
+    let bad = run(folder.path(), &["new", "Corner Shop"]);
+    assert!(
+        stderr(&bad).contains("`Corner Shop` is no host label"),
+        "{}",
+        stderr(&bad)
+    );
+}
+
+#[test]
+fn the_schemas_know_every_key_of_a_manifest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let schema = run(folder.path(), &["schema", "schemas"]);
+    assert!(schema.status.success(), "{}", stderr(&schema));
+    let text = std::fs::read_to_string(folder.path().join("schemas/tenant.schema.json"))
+        .expect("a schema");
+    let schema: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(
+        schema["properties"]["name"]["description"],
+        "The site's name as visitors read it."
+    );
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(schema["required"], serde_json::json!(["name"]));
+}

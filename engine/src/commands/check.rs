@@ -5,15 +5,18 @@ use std::process::ExitCode;
 
 use annotate_snippets::Renderer;
 
-use super::{FAILED, estate, print, say, year};
+use super::{FAILED, estate, print, sarif, say, year};
 use crate::cli::{CheckArguments, CheckFormat};
-use crate::report::{Diagnostic, Report, Severity};
+use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
 
 /// Mistakes were found.
 const MISTAKES: u8 = 1;
 
 /// Checks all tenants, and prints what concerns those that are named.
 pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    if let Some(code) = &arguments.explain {
+        return Ok(explain(code));
+    }
     let mut estate = estate(&arguments.content)?;
     estate.reload(year())?;
     let known: Vec<String> = estate
@@ -23,7 +26,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         .map(|tenant| tenant.id.to_string())
         .collect();
     if let Some(stranger) = arguments.names.iter().find(|name| !known.contains(name)) {
-        let hint = crate::report::hint_for(stranger, known.iter().map(String::as_str));
+        let hint = hint_for(stranger, known.iter().map(String::as_str));
         say(&format!("error: there is no tenant `{stranger}`: {hint}"));
         return Ok(ExitCode::from(FAILED));
     }
@@ -40,6 +43,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
             let list: Vec<&Diagnostic> = report.iter().collect();
             print(&serde_json::to_string_pretty(&list)?);
         }
+        CheckFormat::Sarif => print(&serde_json::to_string_pretty(&sarif::log(&report))?),
     }
     Ok(if report.is_servable() {
         ExitCode::SUCCESS
@@ -58,6 +62,24 @@ fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
         || !diagnostic
             .file
             .starts_with(&arguments.content.tenants.display().to_string())
+}
+
+/// Prints what a code means.
+fn explain(code: &str) -> ExitCode {
+    let known = || Code::ALL.iter().map(|code| code.as_str());
+    match Code::ALL.iter().find(|known| known.as_str() == code) {
+        Some(code) => {
+            print(&format!("{code}\n\n{}", code.explanation()));
+            ExitCode::SUCCESS
+        }
+        None => {
+            say(&format!(
+                "error: there is no code `{code}`: {}",
+                hint_for(code, known())
+            ));
+            ExitCode::from(FAILED)
+        }
+    }
 }
 
 fn as_text(report: &Report, tenants: usize) {

@@ -3,7 +3,10 @@
 //! Exit codes: 0 well, 1 mistakes in the content, 2 could not run.
 
 mod check;
+mod new;
 mod routes;
+mod sarif;
+mod schema;
 mod serve;
 
 use std::path::Path;
@@ -28,6 +31,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Routes(arguments)) => routes::run(&arguments),
+        Some(Command::New(arguments)) => new::run(&arguments),
+        Some(Command::Schema(arguments)) => schema::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));
