@@ -72,6 +72,8 @@ codes! {
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
     NotUtf8 => "not-utf8", "Text files are UTF-8.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
+    RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";
+    StoreReadiness => "store-readiness", "Something that the reviewers of the app stores look for on an app's site is not there.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";
     TooLarge => "too-large", "A file or folder is over a limit that keeps one tenant from hurting the others.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";

@@ -7,4 +7,5 @@ mod islands;
 mod mistakes;
 mod pages;
 mod program;
+mod redirects;
 mod watching;

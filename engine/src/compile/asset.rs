@@ -79,6 +79,9 @@ pub fn hex(bytes: &[u8]) -> String {
 /// The media type of a file, from its name.
 #[must_use]
 pub fn media_type(name: &str) -> &'static str {
+    if name.starts_with("speculation.") && name.ends_with(".json") {
+        return "application/speculationrules+json";
+    }
     match name.rsplit('.').next().unwrap_or_default() {
         "css" => "text/css; charset=utf-8",
         "js" | "mjs" => "text/javascript; charset=utf-8",

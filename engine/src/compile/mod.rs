@@ -18,6 +18,8 @@ mod page;
 mod policy;
 mod reference;
 mod script;
+mod speculation;
+mod store;
 mod structured;
 pub mod template;
 mod view;
@@ -112,6 +114,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         neighbours: Vec::new(),
     };
     checker.check();
+    checker.report.extend(store::check(site));
     let (report, neighbour_links) = (checker.report.sorted(), checker.neighbours);
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
@@ -157,6 +160,15 @@ fn mount(renderer: &Renderer<'_>, assets: &BTreeMap<String, Asset>) -> (Mount, F
             path.into(),
             Arc::new(file(asset, renderer.secure(), Effort::Page)),
         );
+    }
+    for redirect in &renderer.site.manifest.redirects {
+        let target = renderer.resolver.href(redirect.to.as_str());
+        if let Ok(location) = HeaderValue::from_str(&target) {
+            resources.insert(
+                redirect.from.as_str().into(),
+                Arc::new(Resource::Redirect(location)),
+            );
+        }
     }
     let mut special = |special: Special<'_>| {
         let status = special.status();
@@ -251,6 +263,7 @@ pub fn shared(themes: &[Arc<Templates>], islands: &Islands, secure: bool) -> Res
         .cloned()
         .collect();
     let mut table = shared_files(&assets, secure);
+    table.extend(shared_files(&[speculation::rules().clone()], secure));
     table.extend(
         islands
             .files

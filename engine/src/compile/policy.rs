@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::asset::is_compressible;
+use super::asset::{ASSETS, is_compressible};
+use super::speculation;
 use crate::snapshot::fields::Fields;
 
 /// What a body is, as far as its headers go.
@@ -83,6 +84,10 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
                 "same-origin",
             );
             set(header::X_FRAME_OPTIONS, "DENY");
+            set(
+                HeaderName::from_static("speculation-rules"),
+                &format!("\"{ASSETS}{}\"", speculation::rules().hashed_name),
+            );
             if *noindex {
                 set(HeaderName::from_static("x-robots-tag"), "noindex");
             }

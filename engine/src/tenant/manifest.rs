@@ -49,6 +49,9 @@ pub struct Manifest {
     /// Links that are known to lead nowhere, and why.
     #[serde(default)]
     pub known_missing: Vec<KnownMissing>,
+    /// Paths that have moved.
+    #[serde(default)]
+    pub redirects: Vec<Redirect>,
     /// The company behind all tenants; the root tenant says it.
     #[serde(default)]
     pub company: Option<Company>,
@@ -144,6 +147,16 @@ pub struct KnownMissing {
     pub link: Link,
     /// Why that is right.
     pub reason: String,
+}
+
+/// A path that has moved for good.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Redirect {
+    /// The path that visitors may still have.
+    pub from: RoutePath,
+    /// Where it leads now.
+    pub to: Link,
 }
 
 /// The company profile: every fact of it stands here and nowhere else.

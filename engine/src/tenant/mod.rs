@@ -82,6 +82,9 @@ pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
     };
     let manifest = reader.manifest();
     let pages = reader.pages();
+    if let Some((manifest, formatted)) = &manifest {
+        reader.redirects(manifest, formatted, &pages);
+    }
     let report = reader.report.sorted();
     let site = match manifest {
         Some((manifest, formatted)) if report.is_servable() => Some(Site {
@@ -227,6 +230,58 @@ impl SiteReader<'_> {
             _ => diagnostic,
         };
         self.report.push(diagnostic);
+    }
+
+    /// A redirect may not take a page's path, nor lead to another redirect.
+    fn redirects(&mut self, manifest: &Manifest, formatted: &[Formatted], pages: &[Page]) {
+        for redirect in &manifest.redirects {
+            let (from, to) = (redirect.from.as_str(), redirect.to.as_str());
+            let target = to.split(['#', '?']).next().unwrap_or(to);
+            let twice = manifest
+                .redirects
+                .iter()
+                .filter(|other| other.from == redirect.from)
+                .count()
+                > 1;
+            let taken = pages
+                .iter()
+                .find(|page| page.paths().any(|path| path == from));
+            let (code, message, at) = if let Some(page) = taken {
+                (
+                    Code::PathTwice,
+                    format!("the path `{from}` is taken by `{}`", page.file),
+                    from,
+                )
+            } else if twice {
+                (
+                    Code::PathTwice,
+                    format!("the path `{from}` is redirected twice"),
+                    from,
+                )
+            } else if manifest
+                .redirects
+                .iter()
+                .any(|other| other.from.as_str() == target)
+            {
+                (
+                    Code::RedirectChain,
+                    format!("`{from}` leads to `{to}`, which is redirected itself"),
+                    to,
+                )
+            } else {
+                continue;
+            };
+            let diagnostic = Diagnostic::mistake(code, self.folder.name_of(MANIFEST), message)
+                .hint("let every redirect lead to a page");
+            let place = formatted
+                .iter()
+                .find(|text| text.text == at)
+                .map(|text| text.place);
+            self.report.push(match (place, self.texts.get(MANIFEST)) {
+                (Some(place), Some(text)) => diagnostic.at(place, text),
+                _ => diagnostic,
+            });
+        }
     }
 
     fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {

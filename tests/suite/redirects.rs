@@ -1,0 +1,38 @@
+//! Paths that have moved lead on, in the mount that the visitor is in.
+
+use rowhouse_tests::{TestServer, TestSite, fixture};
+
+#[test]
+fn a_redirect_leads_on_under_every_mount() {
+    let mut site = TestSite::fixture("street");
+    site.edit("tenants/app/tenant.yaml", "name: App", "name: App\nredirects:\n  - {from: /old/terms, to: \"/terms#scope\"}\n  - {from: /studio, to: \"home:/about\"}");
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let folder = site.path("");
+    let server = TestServer::start(&folder, &[]);
+    let (domain, app) = (server.domain(), format!("app.{}", server.domain()));
+    let moved = |host: &str, path: &str| {
+        let answer = server.get(host, path);
+        (answer.status, answer.header("location").to_owned())
+    };
+    assert_eq!(moved(&app, "/old/terms"), (308, "/terms#scope".to_owned()));
+    assert_eq!(
+        moved(&domain, "/apps/app/old/terms"),
+        (308, "/apps/app/terms#scope".to_owned())
+    );
+    assert_eq!(moved(&domain, "/app/studio"), (308, "/about".to_owned()));
+    assert_eq!(
+        moved(&app, "/studio"),
+        (308, format!("http://{domain}/about"))
+    );
+}
+
+#[test]
+fn a_redirect_to_nowhere_is_a_broken_link() {
+    let site = TestSite::copy_of(&fixture("mistakes/redirect-chain"));
+    assert!(
+        site.report_text().contains("mistake[redirect-chain]"),
+        "{}",
+        site.report_text()
+    );
+}
