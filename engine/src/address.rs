@@ -88,7 +88,7 @@ impl Origin {
 }
 
 /// One place at which a tenant answers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The host, in lower case, without a port.
     pub host: String,

@@ -138,6 +138,42 @@ fn a_change_costs_what_the_changed_tenant_costs() {
 }
 
 #[test]
+fn files_that_older_pages_ask_for_live_on_for_three_changes() {
+    let mut site = TestSite::fixture("street");
+    let doors = |site: &TestSite| -> Vec<String> {
+        let mount = site.mount("studio.example", "/app").expect("a mount");
+        let doors = mount
+            .resources
+            .keys()
+            .filter(|path| path.starts_with("/assets/door."));
+        doors.map(ToString::to_string).collect()
+    };
+    let styles = |site: &TestSite| {
+        site.snapshot
+            .shared
+            .keys()
+            .filter(|path| path.ends_with(".css"))
+            .count()
+    };
+    let first = doors(&site);
+    for change in 1..=5 {
+        site.write(
+            "tenants/app/assets/door.svg",
+            format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><g id=\"d{change}\"/></svg>"),
+        );
+        site.write("themes/base/css/base.css", format!("/* {change} */\n"));
+        site.reload();
+        assert_eq!(
+            doors(&site).contains(&first[0]),
+            change <= 3,
+            "after {change} changes"
+        );
+        assert_eq!(doors(&site).len(), 1 + change.min(3));
+        assert_eq!(styles(&site), 1 + change.min(3));
+    }
+}
+
+#[test]
 fn a_removed_folder_is_gone_and_a_new_one_is_there() {
     let mut site = TestSite::fixture("street");
     site.remove("tenants/app");

@@ -8,6 +8,7 @@
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
 mod keep;
+mod retired;
 mod tenant;
 mod themes;
 
@@ -33,6 +34,7 @@ use crate::tenant::{MANIFEST, Site};
 pub use self::keep::Keeper;
 pub(crate) use self::keep::tell;
 
+use self::retired::Retired;
 use self::tenant::{MadeFrom, Tenant};
 use self::themes::Themes;
 
@@ -67,6 +69,7 @@ pub struct Estate {
     themes: Themes,
     street: Option<Arc<Street>>,
     shared: Arc<ResourceTable>,
+    retired: Retired,
     shared_by: Vec<Arc<Templates>>,
     notes: Report,
 }
@@ -82,6 +85,7 @@ impl Estate {
             themes: Themes::default(),
             street: None,
             shared: Arc::default(),
+            retired: Retired::default(),
             shared_by: Vec::new(),
             notes: Report::default(),
         }
@@ -270,12 +274,12 @@ impl Estate {
             }
             let (compiled, mut report) = compile::compile(&site, &addresses, &inputs);
             if let Some(compiled) = compiled {
-                tenant.compiled = Some(Arc::new(compiled));
-                tenant.made_from = Some(MadeFrom {
+                let made_from = MadeFrom {
                     site,
                     addresses,
                     inputs,
-                });
+                };
+                tenant.replace(compiled, made_from);
             }
             report.extend(conflicts);
             tenant.result = report;
@@ -291,11 +295,10 @@ impl Estate {
                 .zip(&self.shared_by)
                 .all(|(one, other)| Arc::ptr_eq(one, other));
         if !same || self.shared.is_empty() {
-            self.shared = Arc::new(compile::shared(
-                &themes,
-                &self.islands,
-                self.places.origin.is_secure(),
-            ));
+            let secure = self.places.origin.is_secure();
+            let mut shared = compile::shared(&themes, &self.islands, secure);
+            self.retired.turn(&self.shared, &mut shared);
+            self.shared = Arc::new(shared);
             self.shared_by = themes;
         }
     }

@@ -1,5 +1,6 @@
 //! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -9,6 +10,8 @@ use crate::name::TenantId;
 use crate::report::{Diagnostic, Report, Severity};
 use crate::serve::status::{State, TenantStatus};
 use crate::tenant::Site;
+
+use super::retired::Retired;
 
 /// A tenant as its owner sees it.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Tenant {
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What `compiled` was made from.
     pub(super) made_from: Option<MadeFrom>,
+    /// Files that older pages may still ask for, by the address of their mount.
+    retired: BTreeMap<Address, Retired>,
     state: State,
     since: SystemTime,
 }
@@ -36,6 +41,7 @@ impl Tenant {
             result: Report::default(),
             compiled: None,
             made_from: None,
+            retired: BTreeMap::new(),
             state: State::Absent,
             since: SystemTime::now(),
         }
@@ -68,6 +74,22 @@ impl Tenant {
             hosts: self.hosts(),
             mistakes: self.mistakes().map(one_line).collect(),
         }
+    }
+
+    /// Takes a new result. Files that only the one before had live on for a while.
+    pub(super) fn replace(&mut self, mut compiled: Compiled, made_from: MadeFrom) {
+        for old in self.compiled.iter().flat_map(|old| &old.mounts) {
+            let same = compiled
+                .mounts
+                .iter_mut()
+                .find(|new| new.address == old.address);
+            if let Some(mount) = same.and_then(|new| Arc::get_mut(&mut new.mount)) {
+                let retired = self.retired.entry(old.address.clone()).or_default();
+                retired.turn(&old.mount.resources, &mut mount.resources);
+            }
+        }
+        self.compiled = Some(Arc::new(compiled));
+        self.made_from = Some(made_from);
     }
 
     /// Settles how the tenant is doing, and since when.
