@@ -12,8 +12,8 @@ use rowhouse::snapshot::{HostEntry, Mount, Resource, Snapshot};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
-/// The year that fixtures are compiled in.
-const YEAR: i16 = 2026;
+/// The moment at which fixtures are compiled, unless a test says otherwise.
+const NOW: &str = "2026-11-21T12:00:00Z";
 
 /// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the estate that owns it.
 #[derive(Debug)]
@@ -68,7 +68,13 @@ impl TestSite {
 
     /// Reads the folders again.
     pub fn reload(&mut self) -> &mut Self {
-        self.snapshot = self.estate.reload(YEAR).expect("the folders");
+        self.reload_at(NOW)
+    }
+
+    /// Reads the folders again, at another moment (RFC 3339).
+    pub fn reload_at(&mut self, now: &str) -> &mut Self {
+        let now = now.parse().expect("a moment");
+        self.snapshot = self.estate.reload(now).expect("the folders");
         self
     }
 

@@ -214,3 +214,36 @@ fn the_islands_of_the_program_meet_the_props_of_the_theme() {
         site.report_text()
     );
 }
+
+#[test]
+fn a_page_comes_and_goes_at_its_moment() {
+    let mut site = TestSite::fixture("street");
+    site.write(
+        "tenants/app/pages/sale.md",
+        "---\ntitle: Sale\npublish: 2026-12-01T09:00:00-06:00\nexpire: 2026-12-24T18:00:00-06:00\n---\n",
+    );
+    let shown = |site: &mut TestSite, now: &str| {
+        site.reload_at(now);
+        site.page("app.studio.example", "", "/sale").is_some()
+    };
+    assert!(!shown(&mut site, "2026-12-01T14:59:59Z"));
+    let due = site
+        .estate()
+        .next_change("2026-12-01T14:59:59Z".parse().expect("a moment"));
+    assert_eq!(due.expect("a moment").to_string(), "2026-12-01T15:00:00Z");
+    assert!(shown(&mut site, "2026-12-01T15:00:00Z"));
+    assert!(shown(&mut site, "2026-12-24T23:59:59Z"));
+    assert!(!shown(&mut site, "2026-12-25T00:00:00Z"));
+}
+
+#[test]
+fn the_year_is_the_one_in_chicago() {
+    let mut site = TestSite::fixture("street");
+    let footer = |site: &mut TestSite, now: &str| {
+        site.reload_at(now);
+        let page = site.page("studio.example", "", "/").expect("a page");
+        page.split_once("Street Company LLC ").expect("a footer").1[..4].to_owned()
+    };
+    assert_eq!(footer(&mut site, "2027-01-01T05:59:59Z"), "2026");
+    assert_eq!(footer(&mut site, "2027-01-01T06:00:00Z"), "2027");
+}

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use annotate_snippets::Renderer;
 
-use super::{FAILED, estate, print, sarif, say, year};
+use jiff::Timestamp;
+
+use super::{FAILED, estate, print, sarif, say};
 use crate::cli::{CheckArguments, CheckFormat};
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
 
@@ -18,7 +20,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         return Ok(explain(code));
     }
     let mut estate = estate(&arguments.content)?;
-    estate.reload(year())?;
+    estate.reload(Timestamp::now())?;
     let known: Vec<String> = estate
         .status()
         .tenants

@@ -60,15 +60,6 @@ fn estate(content: &Content) -> anyhow::Result<Estate> {
     Ok(Estate::new(places, Arc::new(islands)))
 }
 
-/// The year of the copyright line: the studio's, in Chicago.
-fn year() -> i16 {
-    let now = jiff::Timestamp::now();
-    now.in_tz("America/Chicago").map_or_else(
-        |_| now.to_zoned(jiff::tz::TimeZone::UTC).year(),
-        |there| there.year(),
-    )
-}
-
 /// A line for people, to stderr.
 #[expect(clippy::print_stderr, reason = "commands print")]
 fn say(line: &str) {

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{estate, print, year};
+use jiff::Timestamp;
+
+use super::{estate, print};
 use crate::cli::{RoutesArguments, RoutesFormat};
 use crate::compile::link::below;
 use crate::reload::Estate;
@@ -25,7 +27,7 @@ struct Route {
 /// Prints every page at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     let mut estate = estate(&arguments.content)?;
-    estate.reload(year())?;
+    estate.reload(Timestamp::now())?;
     let routes = routes(&estate);
     match arguments.format {
         RoutesFormat::Json => print(&serde_json::to_string_pretty(&routes)?),

@@ -9,10 +9,11 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
-use super::{FAILED, estate, year};
+use super::{FAILED, estate};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Keeper, tell};
 use crate::serve::admin::{self, Admin};
@@ -30,7 +31,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
     let mut estate = estate(&arguments.content)?;
-    let snapshot = estate.reload(year())?;
+    let snapshot = estate.reload(Timestamp::now())?;
     let shelf = Arc::new(Shelf::new(snapshot));
     let board = Arc::new(StatusBoard::default());
     tell(&estate, &board);
@@ -38,7 +39,6 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         estate,
         shelf: Arc::clone(&shelf),
         board: Arc::clone(&board),
-        year,
     }
     .start(match arguments.watch {
         WatchMethod::Auto => Method::Notifications,

@@ -2,21 +2,23 @@
 //!
 //! It works on a thread of its own. Whatever goes wrong there, the last snapshot goes on being served.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tracing::{error, info, warn};
 
-use super::Estate;
+use super::{Estate, year_in_chicago};
 use crate::report::Severity;
 use crate::serve::shelf::Shelf;
 use crate::serve::status::{State, Status, StatusBoard};
 use crate::watch::{Changes, Method, Notice, Watch};
 
-/// How often it is looked whether a new year has begun.
-const CALENDAR: Duration = Duration::from_secs(30);
+/// The longest that nothing is looked at: clocks are set, and machines sleep.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// The owner with what it keeps.
 #[derive(Debug)]
@@ -27,8 +29,6 @@ pub struct Keeper {
     pub shelf: Arc<Shelf>,
     /// Where the tenants' state is told.
     pub board: Arc<StatusBoard>,
-    /// Says the year in Chicago.
-    pub year: fn() -> i16,
 }
 
 impl Keeper {
@@ -41,30 +41,34 @@ impl Keeper {
             .collect();
         let mut watch = Watch::start(method, roots);
         let sender = watch.sender();
-        let begun = (self.year)();
+        let mut looked = Timestamp::now();
         thread::spawn(move || {
-            let mut year = begun;
             loop {
-                let changes = watch.next(CALENDAR);
-                let new_year = (self.year)() != year;
-                if let Some(changes) = changes {
-                    self.take(&changes);
-                    watch.follow_links();
-                } else if new_year {
-                    self.take(&Changes {
-                        everything: true,
-                        ..Changes::default()
-                    });
+                let due = self.estate.next_change(looked);
+                match watch.next(until(due)) {
+                    Some(changes) => {
+                        self.take(&changes);
+                        watch.follow_links();
+                    }
+                    None => self.look_at_the_clock(looked, due),
                 }
-                year = (self.year)();
+                looked = Timestamp::now();
             }
         });
         sender
     }
 
+    /// Pages come and go at their moment, and the year of the copyright line with the year.
+    fn look_at_the_clock(&mut self, looked: Timestamp, due: Option<Timestamp>) {
+        let now = Timestamp::now();
+        let new_year = year_in_chicago(now) != year_in_chicago(looked);
+        if new_year || due.is_some_and(|due| due <= now) {
+            self.reload(Some(&BTreeSet::new()), false);
+        }
+    }
+
     /// Reloads what changed. What cannot be read changes nothing.
     fn take(&mut self, changes: &Changes) {
-        let begin = Instant::now();
         let places = self.estate.places();
         let tenants = changes.below(&places.tenants);
         let themes = match &places.themes {
@@ -75,23 +79,30 @@ impl Keeper {
         };
         // Paths of the themes' folder are not below the tenants'.
         let tenants = if themes && !changes.everything {
-            Some(Default::default())
+            Some(BTreeSet::new())
         } else {
             tenants
         };
-        match self
-            .estate
-            .reload_some((self.year)(), tenants.as_ref(), themes)
-        {
+        self.reload(tenants.as_ref(), themes);
+    }
+
+    /// Reads the folders of `tenants` (all without them) again, and swaps in what came of it.
+    fn reload(&mut self, tenants: Option<&BTreeSet<String>>, themes: bool) {
+        let begin = Instant::now();
+        match self.estate.reload_some(Timestamp::now(), tenants, themes) {
             Ok(snapshot) => {
                 self.shelf.replace(snapshot);
                 tell(&self.estate, &self.board);
+                let names = |names: &BTreeSet<String>| {
+                    names
+                        .iter()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                };
                 info!(
                     took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
-                    tenants = tenants.map_or_else(
-                        || "all".to_owned(),
-                        |names| names.into_iter().collect::<Vec<_>>().join(" ")
-                    ),
+                    tenants = tenants.map_or_else(|| "all".to_owned(), names),
                     themes,
                     "reloaded"
                 );
@@ -99,6 +110,12 @@ impl Keeper {
             Err(problem) => error!(%problem, "nothing was taken; the last state is served"),
         }
     }
+}
+
+/// How long nothing needs to be looked at, as far as the clock goes.
+fn until(due: Option<Timestamp>) -> Duration {
+    let left = due.and_then(|due| Duration::try_from(due - Timestamp::now()).ok());
+    left.unwrap_or(LONGEST).min(LONGEST)
 }
 
 /// Puts the tenants' state on the board, and what is new of it in the log.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -91,12 +92,12 @@ impl Estate {
         }
     }
 
-    /// Reads every folder, and compiles what changed since the last time. `year` is the year in Chicago.
+    /// Reads every folder, and compiles what changed since the last time.
     ///
     /// # Errors
     /// When the folder of tenants or themes cannot be listed, or holds nothing where it held something; the last state stays.
-    pub fn reload(&mut self, year: i16) -> Result<Snapshot, ReloadError> {
-        self.reload_some(year, None, true)
+    pub fn reload(&mut self, now: Timestamp) -> Result<Snapshot, ReloadError> {
+        self.reload_some(now, None, true)
     }
 
     /// The same, reading only the folders of `tenants` (all without them) and, if `themes` is set, the themes.
@@ -105,7 +106,7 @@ impl Estate {
     /// As [`Estate::reload`].
     pub fn reload_some(
         &mut self,
-        year: i16,
+        now: Timestamp,
         tenants: Option<&BTreeSet<String>>,
         themes: bool,
     ) -> Result<Snapshot, ReloadError> {
@@ -116,18 +117,30 @@ impl Estate {
         if themes {
             self.themes.reload(self.places.themes.as_deref())?;
         }
-        self.read_tenants(&folders, tenants);
+        self.read_tenants(&folders, tenants, now);
+        for tenant in self.tenants.values_mut() {
+            tenant.turn_pages(now);
+        }
         let sites: Vec<Arc<Site>> = self
             .tenants
             .values()
             .filter_map(|tenant| tenant.site.clone())
             .collect();
         let assignment = address::assign(&self.places.origin, sites.iter().map(AsRef::as_ref));
-        let street = self.street(assignment.root.clone(), year);
+        let street = self.street(assignment.root.clone(), year_in_chicago(now));
         self.compile(&assignment, &street);
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         Ok(self.snapshot(assignment.root.as_ref()))
+    }
+
+    /// The next moment at which a page comes or goes, anywhere.
+    #[must_use]
+    pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        self.tenants
+            .values()
+            .filter_map(|tenant| tenant.next_change(now))
+            .min()
     }
 
     /// Where the folders are.
@@ -175,6 +188,7 @@ impl Estate {
         &mut self,
         folders: &BTreeMap<String, PathBuf>,
         only: Option<&BTreeSet<String>>,
+        now: Timestamp,
     ) {
         self.notes = Report::default();
         let mut present = BTreeSet::new();
@@ -212,7 +226,7 @@ impl Estate {
             let (site, problems) = crate::tenant::read(&id, &folder);
             report.extend(problems);
             if let (Some(site), true) = (site, report.is_servable()) {
-                tenant.site = Some(Arc::new(site));
+                tenant.take(site, now);
             }
             tenant.content = report;
             tenant.fingerprint = Some(fingerprint);
@@ -392,6 +406,15 @@ fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone)
         format!("there is no theme `{theme}` that can be used"),
     )
     .hint(hint_for(theme, themes))
+}
+
+/// The year of the copyright line: the studio's, in Chicago.
+#[must_use]
+pub fn year_in_chicago(now: Timestamp) -> i16 {
+    now.in_tz("America/Chicago").map_or_else(
+        |_| now.to_zoned(jiff::tz::TimeZone::UTC).year(),
+        |there| there.year(),
+    )
 }
 
 /// The company where no tenant tells of one: the domain itself.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use jiff::Timestamp;
+
 use crate::address::Address;
 use crate::compile::{Compiled, Inputs};
 use crate::name::TenantId;
@@ -17,7 +19,9 @@ use super::retired::Retired;
 #[derive(Debug)]
 pub(super) struct Tenant {
     pub(super) fingerprint: Option<[u8; 32]>,
-    /// The last content without a mistake.
+    /// The last content without a mistake, with the pages that are still to come.
+    content_site: Option<Site>,
+    /// What of it visitors see now; the same `Arc` as long as that stays the same.
     pub(super) site: Option<Arc<Site>>,
     /// What is wrong with the folder's content.
     pub(super) content: Report,
@@ -36,6 +40,7 @@ impl Tenant {
     pub(super) fn new() -> Self {
         Self {
             fingerprint: None,
+            content_site: None,
             site: None,
             content: Report::default(),
             result: Report::default(),
@@ -74,6 +79,32 @@ impl Tenant {
             hosts: self.hosts(),
             mistakes: self.mistakes().map(one_line).collect(),
         }
+    }
+
+    /// Takes new content.
+    pub(super) fn take(&mut self, site: Site, now: Timestamp) {
+        self.site = Some(Arc::new(site.at(now)));
+        self.content_site = Some(site);
+    }
+
+    /// Lets pages come and go whose moment has come.
+    pub(super) fn turn_pages(&mut self, now: Timestamp) {
+        let (Some(content), Some(shown)) = (&self.content_site, &self.site) else {
+            return;
+        };
+        let due = content
+            .pages
+            .values()
+            .filter(|page| page.is_public(now))
+            .map(|page| &page.path);
+        if !due.eq(shown.pages.keys()) {
+            self.site = Some(Arc::new(content.at(now)));
+        }
+    }
+
+    /// The next moment at which one of its pages comes or goes.
+    pub(super) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        self.content_site.as_ref()?.next_change(now)
     }
 
     /// Takes a new result. Files that only the one before had live on for a while.

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -51,6 +52,26 @@ pub struct Site {
 }
 
 impl Site {
+    /// The site without the pages that visitors do not see at a moment.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Self {
+        let mut site = self.clone();
+        site.pages.retain(|_, page| page.is_public(now));
+        site
+    }
+
+    /// The next moment at which a page comes or goes.
+    #[must_use]
+    pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        self.pages
+            .values()
+            .flat_map(|page| [page.front.publish, page.front.expire])
+            .flatten()
+            .map(values::Moment::instant)
+            .filter(|moment| *moment > now)
+            .min()
+    }
+
     /// Adds the folder, the place and the line to a thing that is wrong in one of the site's files.
     #[must_use]
     pub fn locate(

@@ -1,11 +1,12 @@
 //! A page: typed front matter and a Markdown body.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::NamedLink;
 use super::section::Section;
-use super::values::{Asset, Date, RoutePath};
+use super::values::{Asset, Date, Moment, RoutePath};
 use crate::schema::Formatted;
 
 /// The front matter of a page. Only `title` is needed.
@@ -41,6 +42,12 @@ pub struct FrontMatter {
     /// Whether that day is the one from which the text holds.
     #[serde(default)]
     pub effective: bool,
+    /// The moment from which the page is served; before it there is none.
+    #[serde(default)]
+    pub publish: Option<Moment>,
+    /// The moment from which it is no longer served.
+    #[serde(default)]
+    pub expire: Option<Moment>,
     /// What lists show of an entry.
     #[serde(default)]
     pub excerpt: Option<String>,
@@ -141,6 +148,20 @@ impl Page {
             Some(("", _)) => Some("/"),
             Some((parent, _)) => Some(parent),
         }
+    }
+
+    /// Whether visitors see the page at a moment.
+    #[must_use]
+    pub fn is_public(&self, now: Timestamp) -> bool {
+        let begun = self
+            .front
+            .publish
+            .is_none_or(|publish| publish.instant() <= now);
+        let ended = self
+            .front
+            .expire
+            .is_some_and(|expire| expire.instant() <= now);
+        begun && !ended
     }
 
     /// Every path that answers with this page: its own, then the aliases.

@@ -114,6 +114,33 @@ impl JsonSchema for Date {
     }
 }
 
+/// An instant, written with its offset from UTC: `2026-12-01T09:00:00-06:00` (RFC 3339, date-time).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Moment(jiff::Timestamp);
+
+impl Moment {
+    /// The instant itself.
+    #[must_use]
+    pub const fn instant(self) -> jiff::Timestamp {
+        self.0
+    }
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time", "description": "a moment as `2026-12-01T09:00:00-06:00`"})
+    }
+}
+
 /// The facts of the company that a `company:` link can name.
 pub const COMPANY_LINKS: [&str; 4] = ["email", "home", "network", "scheduling"];
 
@@ -131,6 +158,10 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
                 "write year, month and day: 2025-07-21",
             ),
         },
+        "date-time" if text.parse::<jiff::Timestamp>().is_err() => fail(
+            format!("`{text}` is no moment"),
+            "write day, time and offset: 2026-12-01T09:00:00-06:00",
+        ),
         "colour" => {
             let digits = text.strip_prefix('#').unwrap_or("");
             if digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
