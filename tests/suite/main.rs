@@ -4,6 +4,7 @@
 
 mod addresses;
 mod islands;
+mod links;
 mod mistakes;
 mod pages;
 mod program;

