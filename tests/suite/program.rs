@@ -323,3 +323,51 @@ fn the_schemas_know_every_key_of_a_manifest() {
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["required"], serde_json::json!(["name"]));
 }
+
+#[test]
+fn no_header_goes_out_that_is_not_listed_here() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    let page = server.ask(
+        "GET",
+        &server.domain(),
+        "/app/terms",
+        &[("accept-encoding", "br")],
+    );
+    let names: Vec<&str> = page.headers.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "cache-control",
+            "connection",
+            "content-encoding",
+            "content-length",
+            "content-security-policy",
+            "content-type",
+            "cross-origin-opener-policy",
+            "cross-origin-resource-policy",
+            "date",
+            "etag",
+            "permissions-policy",
+            "referrer-policy",
+            "speculation-rules",
+            "vary",
+            "x-content-type-options",
+            "x-frame-options",
+        ]
+    );
+    let policy = page.header("content-security-policy");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert!(
+        policy.contains("require-trusted-types-for 'script'"),
+        "{policy}"
+    );
+    assert!(
+        policy.contains("style-src 'self' 'sha256-"),
+        "the brand's inline style has its hash: {policy}"
+    );
+    let style = server.get(&server.domain(), "/app/terms").text();
+    assert!(
+        style.contains("<style>:root{--accent:light-dark(#1f4fa3,#8fb6ff);}</style>"),
+        "{style}"
+    );
+}
