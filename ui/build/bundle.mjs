@@ -6,9 +6,6 @@ import { build } from 'esbuild';
 import { BuildError } from './error.mjs';
 import { root } from './islands.mjs';
 
-/** Entry points that are no islands, by the name they get in the bundle. */
-const runtime = { loader: './runtime/loader.ts', runtime: './runtime/mount.tsx' };
-
 const common = (mode) => ({
   absWorkingDir: root,
   bundle: true,
@@ -22,9 +19,23 @@ const common = (mode) => ({
 /** The browser's modules: `files` (name to bytes) and esbuild's `outputs`, keyed by file name. */
 export async function bundleClient(islands, mode) {
   const entries = Object.fromEntries(islands.map((island) => [island.name, island.source]));
+  const modules = await clientModules({ runtime: './runtime/mount.tsx', ...entries }, mode);
+  const [runtime] = [...modules.outputs].find(([, output]) => output.entryPoint === 'runtime/mount.tsx');
+  // By itself, so that it is a single file: bundled with the others it would import a module of esbuild's helpers.
+  const loader = await clientModules({ loader: './runtime/loader.ts' }, mode, {
+    define: { ...common(mode).define, RUNTIME: JSON.stringify(`./${runtime}`) },
+    external: [`./${runtime}`],
+  });
+  return {
+    files: new Map([...loader.files, ...modules.files]),
+    outputs: new Map([...loader.outputs, ...modules.outputs]),
+  };
+}
+
+async function clientModules(entryPoints, mode, more) {
   const { outputFiles, metafile } = await build({
     ...common(mode),
-    entryPoints: { ...runtime, ...entries },
+    entryPoints,
     outdir: 'client',
     entryNames: '[name].[hash]',
     chunkNames: '[name].[hash]',
@@ -34,6 +45,7 @@ export async function bundleClient(islands, mode) {
     target: 'es2022',
     minify: mode === 'production',
     metafile: true,
+    ...more,
   });
   const outputs = Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]);
   refuseSchemas(outputs);

@@ -11,8 +11,12 @@
  *   render  `browser` on an island without server markup
  *
  * It tells its state in `data-state`: `loading`, `ready` or `failed`; before that it has none.
+ *
+ * The loader also does two small things that need no component: see reveal.ts and missing.ts.
  */
 import type { FunctionComponent } from 'react';
+import { reportMissing } from './missing.ts';
+import { reveal } from './reveal.ts';
 import { when } from './when.ts';
 
 /** What a failing island was doing. */
@@ -79,7 +83,7 @@ class RowIsland extends HTMLElement {
         throw new Error(`src \`${src}\` is no path of a script on this origin`);
       const [{ default: Component }, { mount }] = await Promise.all([
         import(src) as Promise<{ default: FunctionComponent<object> }>,
-        import('./mount.tsx'),
+        import(RUNTIME) as Promise<typeof import('./mount.tsx')>,
       ]);
       if (wanted)
         this.#undo.push(mount(this, Component, JSON.parse(this.getAttribute('props') ?? '{}'), fail));
@@ -90,3 +94,6 @@ class RowIsland extends HTMLElement {
 }
 
 if (!customElements.get('row-island')) customElements.define('row-island', RowIsland);
+
+reveal();
+reportMissing();

@@ -3,6 +3,9 @@
 /** True in a bundle made with `--dev`. */
 declare const DEV: boolean;
 
+/** Where the loader finds `mount.tsx`, relative to itself. */
+declare const RUNTIME: string;
+
 declare module '#react-server' {
   export { renderToStaticMarkup, renderToString } from 'react-dom/server';
 }

@@ -28,7 +28,7 @@ test('the loader stays small and on its own', (t) => {
   const size = compressed(manifest.loader);
   t.diagnostic(`loader: ${size} bytes`);
   assert.ok(size <= LOADER, `${size} bytes, ${LOADER} at most`);
-  assert.doesNotMatch(String(client.get(manifest.loader)), /\bfrom\s*"/);
+  assert.doesNotMatch(String(client.get(manifest.loader)), /\b(import|from)\s*"/);
 });
 
 test('a page with many islands stays within its budget', (t) => {
