@@ -341,10 +341,15 @@ impl<'a> Renderer<'a> {
             kind: "website",
             theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
             icon: asset_href(scope, "icon.svg").or_else(|| {
-                house.and_then(|house| {
-                    asset_href(scope, &format!("{house}.svg"))
-                        .or_else(|| asset_href(scope, &format!("houses/{house}.svg")))
-                })
+                let house = house?;
+                // A drawing for a small, lonely place, before the one that stands in the row.
+                [
+                    format!("{house}.svg"),
+                    format!("houses/icons/{house}.svg"),
+                    format!("houses/{house}.svg"),
+                ]
+                .iter()
+                .find_map(|path| asset_href(scope, path))
             }),
             fonts: theme
                 .theme
