@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use tempfile::NamedTempFile;
+
 /// The longest that a server may take to answer at first: a debug build compiles every page.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -15,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct TestServer {
     child: Child,
+    log: NamedTempFile,
     /// Where visitors come.
     pub visitors: SocketAddr,
     /// Where operators ask.
@@ -49,6 +52,7 @@ impl TestServer {
     #[must_use]
     pub fn start(folder: &Path, more: &[&str]) -> Self {
         let (visitors, operators) = (free_address(), free_address());
+        let log = NamedTempFile::new().expect("a file");
         let mut command = Command::new(binary());
         command
             .current_dir(folder)
@@ -58,10 +62,11 @@ impl TestServer {
             .args(["--origin", &format!("http://localhost:{}", visitors.port())])
             .args(more)
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(log.reopen().expect("a file"));
         let child = command.spawn().expect("a started server");
         let mut server = Self {
             child,
+            log,
             visitors,
             operators,
         };
@@ -73,7 +78,7 @@ impl TestServer {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait().expect("a child") {
-                panic!("the server ended at once: {status}");
+                panic!("the server ended at once: {status}\n{}", self.log());
             }
             if ask(self.operators, "GET", "/readyz", &[]).is_some_and(|answer| answer.status == 200)
             {
@@ -82,6 +87,12 @@ impl TestServer {
             std::thread::sleep(Duration::from_millis(20));
         }
         panic!("the server was not ready within {PATIENCE:?}");
+    }
+
+    /// What it has logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).expect("a file")
     }
 
     /// The domain with its port: `localhost:43210`.

@@ -371,3 +371,62 @@ fn no_header_goes_out_that_is_not_listed_here() {
         "{style}"
     );
 }
+
+#[test]
+fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
+    let mut server = TestServer::start(&fixture("street"), &["--access-log", "json"]);
+    let app = format!("app.{}", server.domain());
+    assert_eq!(
+        server
+            .ask(
+                "GET",
+                &app,
+                "/terms?q=invented",
+                &[("accept-encoding", "br")]
+            )
+            .status,
+        200
+    );
+    assert_eq!(server.get(&app, "/invented").status, 404);
+    assert_eq!(server.get("invented.example", "/").status, 421);
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    let log = server.log();
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .filter(|line: &serde_json::Value| line["duration_us"].is_u64())
+        .collect();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            (
+                &line["tenant"],
+                &line["route"],
+                &line["status"],
+                &line["encoding"],
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (&"app".into(), &"/terms".into(), &200.into(), &"br".into()),
+            (&"app".into(), &"/*".into(), &404.into(), &"identity".into()),
+            (
+                &"_unknown".into(),
+                &"".into(),
+                &421.into(),
+                &"identity".into()
+            ),
+        ]
+    );
+    assert!(!log.contains("invented"), "{log}");
+}
+
+#[test]
+fn the_access_log_is_off_unless_it_is_asked_for() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    assert_eq!(server.get(&server.domain(), "/").status, 200);
+    assert!(!server.log().contains("duration_us"), "{}", server.log());
+}

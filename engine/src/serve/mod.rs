@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera, React or tenant folder; sees only a [`Snapshot`](crate::snapshot::Snapshot). A request takes no lock, opens no file and builds no body.
 
+pub mod access;
 pub mod admin;
 mod condition;
 mod connections;

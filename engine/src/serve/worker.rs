@@ -33,6 +33,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
+use super::access;
 use super::connections::Seat;
 use super::respond::{Asked, Party, refused, respond};
 use super::settings::{Limits, ServeSettings};
@@ -322,9 +323,13 @@ impl Service<Request<Incoming>> for Visit {
             Party::Host => &shelf.shared,
             Party::Nobody => &shelf.unknown,
         };
+        let length = u64::try_from(answer.response.body().len()).unwrap_or(u64::MAX);
+        let took = started.elapsed();
+        traffic.record(answer.response.status(), answer.coding, length, took);
+        if self.worker.settings.access_log {
+            access::log(&answer, length, took);
+        }
         let response = answer.response;
-        let length = u64::try_from(response.body().len()).unwrap_or(u64::MAX);
-        traffic.record(response.status(), answer.coding, length, started.elapsed());
         ready(Ok(response.map(Full::new)))
     }
 }
