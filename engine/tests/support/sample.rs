@@ -114,7 +114,7 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
 
 /// The body of a page, uncompressed.
 pub fn text(tenant: &str, prefix: &str, path: &str) -> String {
-    format!("page {tenant} {prefix} {path}\n").repeat(50)
+    format!("page {tenant} {prefix} {path}\n").repeat(500)
 }
 
 fn error(status: StatusCode, text: &str) -> Arc<Resource> {
