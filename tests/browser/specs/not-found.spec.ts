@@ -3,8 +3,8 @@ import type { Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { sidewaysOverflow } from '../support/layout.ts';
 import { address, canonicalPages } from '../support/routes.ts';
-import { visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { islandsReady, visit } from '../support/settle.ts';
+import { expect, test, type Watch } from '../support/test.ts';
 
 // The browser reports the status, and the page logs the missing path: both are meant to be.
 test.use({ tolerated: /status (of )?404|^console \w+: .*(no-such|\/projects\/after)/ });
@@ -34,17 +34,19 @@ const STUDIO = [
 ];
 
 /** Opens a missing page and checks what all of them share. */
-async function expectMissing(page: Page, url: string): Promise<void> {
-  const logged = page.waitForEvent('console', (message) => message.text().includes(new URL(url).pathname));
+async function expectMissing(page: Page, watch: Watch, url: string): Promise<void> {
   const response = await page.goto(url);
   expect(response?.status()).toBe(404);
   await expect(page.locator('meta[name="robots"]')).toHaveAttribute('content', /noindex/);
-  await logged;
+  await islandsReady(page);
+  const { pathname } = new URL(url);
+  const logged = () => watch.problems.filter((line) => line.startsWith('console') && line.includes(pathname));
+  await expect.configure({ soft: true }).poll(logged, { message: 'the path in the console' }).not.toEqual([]);
 }
 
 for (const { path, title, text, back, to } of STUDIO) {
-  test(path, async ({ page, baseURL }) => {
-    await expectMissing(page, new URL(path, baseURL).href);
+  test(path, async ({ page, watch, baseURL }) => {
+    await expectMissing(page, watch, new URL(path, baseURL).href);
     const main = page.getByRole('main');
     await expect(main.getByRole('heading', { level: 1 })).toHaveText(title);
     // Typographic or straight, an apostrophe is an apostrophe.
@@ -58,8 +60,8 @@ for (const { path, title, text, back, to } of STUDIO) {
 // Each tenant speaks for itself: its landing page stands for all of its mounts.
 for (const route of landingPages()) {
   const url = `${address(route).replace(/\/$/, '')}/no-such-page`;
-  test(new URL(url).host.replace(/:.*/, '') + new URL(url).pathname, async ({ page }) => {
-    await expectMissing(page, url);
+  test(new URL(url).host.replace(/:.*/, '') + new URL(url).pathname, async ({ page, watch }) => {
+    await expectMissing(page, watch, url);
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(PAGE.title);
     await expect(page.getByRole('banner').getByRole('link').first()).toBeVisible();
   });

@@ -1,9 +1,17 @@
 /** What a page's layout can get wrong by itself: shifting, sideways scrolling, text that nobody sees. */
 import type { Page } from '@playwright/test';
 
+/** A movement that no input of the visitor explains. */
+export interface Shift {
+  /** Share of the screen, as the Layout Instability specification reckons it. */
+  value: number;
+  /** The elements that moved. */
+  moved: string;
+}
+
 declare global {
   interface Window {
-    layoutShifts: string[];
+    layoutShifts: Shift[];
   }
 }
 
@@ -24,15 +32,15 @@ export async function recordLayoutShifts(page: Page): Promise<void> {
         if (hadRecentInput) continue;
         const moved = sources.map(({ node }) => (node instanceof Element ? node : node?.parentElement));
         const names = moved.map((element) => `${element?.tagName.toLowerCase()}.${element?.className}`);
-        window.layoutShifts.push(`${value} by ${names.join(', ')}`);
+        window.layoutShifts.push({ value, moved: names.join(', ') });
       }
     });
     observer.observe({ type: 'layout-shift', buffered: true });
   });
 }
 
-/** The shifts so far that no input of the visitor explains. */
-export async function layoutShifts(page: Page): Promise<string[]> {
+/** The shifts so far. */
+export async function layoutShifts(page: Page): Promise<Shift[]> {
   return page.evaluate(() => window.layoutShifts);
 }
 

@@ -4,12 +4,20 @@ import { expect, type Page } from '@playwright/test';
 /** Islands that are due: one with `client="media"` waits for its query, and rightly so. */
 export const DUE = 'row-island[client]:not([client="media"], [client="none"])';
 
-/** Opens a page and walks through it once, so that all that waits to be seen has been seen; ends at the top. */
+/** Opens a page and waits until it is complete. */
 export async function visit(page: Page, url: string): Promise<void> {
-  await page.goto(url);
+  await arrive(page, url);
+  await stillness(page);
+}
+
+/**
+ * Opens a page and walks through it once, so that all that waits to be seen has been seen; ends at the top. Does not
+ * wait for fonts, nor for what moves.
+ */
+export async function arrive(page: Page, url: string): Promise<void> {
+  await page.goto(url, { waitUntil: 'domcontentloaded' });
   await walkThrough(page);
   await islandsReady(page);
-  await stillness(page);
 }
 
 /** Every island that is due has come to life. */

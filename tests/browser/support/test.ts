@@ -26,8 +26,8 @@ const CALLS = ['document', 'fetch', 'xhr', 'ping', 'websocket', 'eventsource'];
 export const test = base.extend<Watched>({
   tolerated: [undefined, { option: true }],
   watch: [
-    async ({ page, tolerated }, use) => {
-      const watch = await watchOver(page);
+    async ({ page, tolerated, javaScriptEnabled }, use) => {
+      const watch = await watchOver(page, javaScriptEnabled);
       await use(watch);
       const untold = watch.problems.filter((problem) => !tolerated?.test(problem));
       expect.soft(untold, 'no complaint of the browser').toEqual([]);
@@ -37,7 +37,7 @@ export const test = base.extend<Watched>({
 });
 
 /** Collects console messages, errors, policy violations, failed requests, and requests to other origins. */
-export async function watchOver(page: Page): Promise<Watch> {
+async function watchOver(page: Page, scripts: boolean): Promise<Watch> {
   const watch: Watch = { problems: [], calls: [] };
   const report = (problem: string) => watch.problems.push(problem);
 
@@ -48,9 +48,12 @@ export async function watchOver(page: Page): Promise<Watch> {
     const home = request.isNavigationRequest() ? request.url() : request.frame().url();
     if (new URL(request.url()).origin !== new URL(home).origin) report(`other origin: ${request.url()}`);
   });
-  page.on('requestfailed', (request) =>
-    report(`failed: ${request.url()} ${request.failure()?.errorText ?? ''}`),
-  );
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText ?? '';
+    // The page was left, or with scripts off Chromium refused what `modulepreload` names, which it calls policy.
+    const harmless = reason === 'net::ERR_ABORTED' || (!scripts && request.resourceType() === 'script');
+    if (!harmless) report(`failed: ${request.url()} ${reason}`);
+  });
   page.on('response', (response) => {
     if (response.status() >= 400) report(`status ${response.status()}: ${response.url()}`);
   });
