@@ -17,6 +17,8 @@ pub struct Street {
     pub root: Option<TenantId>,
     /// The company profile, from the root tenant.
     pub company: Company,
+    /// The social image of pages that have none of their own nor of their tenant: the root tenant's, as an absolute URL.
+    pub image: Option<String>,
     /// The year of the copyright line.
     pub year: i16,
 }

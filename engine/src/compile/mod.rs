@@ -31,7 +31,7 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use rayon::prelude::*;
 
-use crate::address::Address;
+use crate::address::{Address, Origin};
 use crate::report::{Diagnostic, Report};
 use crate::snapshot::{Body, Mount, Resource, ResourceTable};
 use crate::tenant::Site;
@@ -299,6 +299,14 @@ pub fn unknown_host(secure: bool) -> Arc<Resource> {
             Effort::Page,
         ),
     }))
+}
+
+/// The root tenant's social image, which stands in for those that others do not have.
+#[must_use]
+pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
+    let path = root.manifest.image.as_ref()?.as_str();
+    let asset = Asset::new(path, root.assets.get(path)?.clone());
+    Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
 }
 
 /// A permanent move to another origin, keeping the path.

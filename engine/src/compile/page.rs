@@ -333,7 +333,8 @@ impl<'a> Renderer<'a> {
             image: manifest
                 .image
                 .as_ref()
-                .and_then(|image| self.absolute_asset(image.as_str())),
+                .and_then(|image| self.absolute_asset(image.as_str()))
+                .or_else(|| self.inputs.street.image.clone()),
             image_alt: match &manifest.tagline {
                 Some(tagline) => format!("{}: {tagline}", manifest.name),
                 None => manifest.name.clone(),

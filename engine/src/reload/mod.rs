@@ -235,18 +235,15 @@ impl Estate {
 
     /// What all tenants share; the same `Arc` as before when nothing of it changed.
     fn street(&mut self, root: Option<TenantId>, year: i16) -> Arc<Street> {
-        let company = root.as_ref().and_then(|root| {
-            self.tenants
-                .get(root)?
-                .site
-                .as_ref()?
-                .manifest
-                .company
-                .clone()
-        });
+        let site = root
+            .as_ref()
+            .and_then(|root| self.tenants.get(root)?.site.as_deref());
+        let origin = &self.places.origin;
+        let company = site.and_then(|site| site.manifest.company.clone());
         let street = Street {
-            origin: self.places.origin.clone(),
-            company: company.unwrap_or_else(|| anonymous(&self.places.origin)),
+            origin: origin.clone(),
+            company: company.unwrap_or_else(|| anonymous(origin)),
+            image: site.and_then(|site| compile::default_image(site, origin)),
             root,
             year,
         };
