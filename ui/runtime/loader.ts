@@ -12,9 +12,10 @@
  *
  * It tells its state in `data-state`: `loading`, `ready` or `failed`; before that it has none.
  *
- * The loader also does two small things that need no component: see reveal.ts and missing.ts.
+ * The loader also does three small things that need no component: see reveal.ts, missing.ts and asked.ts.
  */
 import type { FunctionComponent } from 'react';
+import { markAsked } from './asked.ts';
 import { reportMissing } from './missing.ts';
 import { reveal } from './reveal.ts';
 import { when } from './when.ts';
@@ -49,17 +50,12 @@ class RowIsland extends HTMLElement {
 
   connectedCallback() {
     if (this.#undo.length > 0) return;
-    const begin = () => {
-      try {
-        this.#undo.push(when(this.getAttribute('client'))(this, () => this.#start()));
-      } catch (cause) {
-        fail(this, 'loading', cause);
-      }
-    };
-    this.#undo.push(() => document.removeEventListener('DOMContentLoaded', begin));
-    // While the document is being parsed the children may not all be there yet.
-    if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', begin);
-    else begin();
+    // A module runs once the document is parsed: the children are all there.
+    try {
+      this.#undo.push(when(this.getAttribute('client'))(this, () => this.#start()));
+    } catch (cause) {
+      fail(this, 'loading', cause);
+    }
   }
 
   disconnectedCallback() {
@@ -95,5 +91,6 @@ class RowIsland extends HTMLElement {
 
 if (!customElements.get('row-island')) customElements.define('row-island', RowIsland);
 
+markAsked();
 reveal();
 reportMissing();

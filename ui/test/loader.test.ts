@@ -1,6 +1,7 @@
-/** What the loader does besides islands: telling elements that they are seen, and the console of a missing page. */
+/** What the loader does besides islands: see runtime/reveal.ts, missing.ts and asked.ts. */
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { markAsked } from '../runtime/asked.ts';
 import { reportMissing } from '../runtime/missing.ts';
 import { reveal } from '../runtime/reveal.ts';
 
@@ -65,4 +66,14 @@ test('only the page of a missing address is reported', () => {
     [['404: there is no page at `/no-such-page`']],
   );
   error.mock.restore();
+});
+
+test('a page is marked where one topic was asked for', () => {
+  const marks: string[] = [];
+  const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
+  for (const search of ['', '?page=2', '?tag=ux']) {
+    Object.assign(globalThis, { document: { documentElement }, location: { search } });
+    markAsked();
+  }
+  assert.deepEqual(marks, ['data-asked=false', 'data-asked=false', 'data-asked=true']);
 });

@@ -1,6 +1,7 @@
 /** Props for every island, with everything that content may give. */
 import type { Props as Consent } from '../islands/Consent/props.ts';
 import type { Props as ContactForm } from '../islands/ContactForm/props.ts';
+import type { Props as EntryFilter } from '../islands/EntryFilter/props.ts';
 import type { Props as Header } from '../islands/Header/props.ts';
 import type { Props as InquiryForm } from '../islands/InquiryForm/props.ts';
 import type { Props as Toaster } from '../islands/Toaster/props.ts';
@@ -71,9 +72,17 @@ const consent: Consent = {
   label: 'Privacy',
 };
 
+const entryFilter: EntryFilter = {
+  href: '/blog',
+  list: 'entries',
+  entries: [['mobile', 'ux'], ['a & b'], []],
+  labels: { all: 'Everything', part: null },
+};
+
 export const samples: Record<string, object> = {
   Consent: consent,
   ContactForm: contactForm,
+  EntryFilter: entryFilter,
   Header: header,
   InquiryForm: inquiryForm,
   Toaster: toaster,

@@ -1,0 +1,64 @@
+/**
+ * Shows the entries of one topic: links for every topic that occurs, and a line that says how many entries are shown.
+ *
+ * The list is the theme's and complete in the page; this only hides items of it. The address keeps the choice, so that
+ * a filtered list can be linked to, and the browser's back button leads back.
+ */
+import { type MouseEvent, useLayoutEffect, useSyncExternalStore } from 'react';
+import { chooseWords } from '../../shared/words.ts';
+import { chosenTag, go, onPlace } from './place.ts';
+import type { Props } from './props.ts';
+import { hasTag, statusText, topicHref, topicsOf } from './topics.ts';
+import { defaults } from './words.ts';
+
+export default function EntryFilter({ href, list, entries, labels }: Props) {
+  const words = chooseWords(defaults, labels);
+  const tag = useSyncExternalStore(onPlace, chosenTag, () => null);
+  const topics = topicsOf(entries);
+  const topic = topics.find((each) => each.tag === tag);
+  const shown = topic?.tag;
+
+  useLayoutEffect(() => {
+    if (shown === undefined) return;
+    const items = document.querySelectorAll<HTMLElement>(`#${CSS.escape(list)} > [data-tags]`);
+    for (const item of items) item.hidden = !hasTag(item.dataset.tags, shown);
+    return () => {
+      for (const item of items) item.hidden = false;
+    };
+  }, [list, shown]);
+
+  const links = [
+    { label: words.all, href, count: entries.length, current: !topic },
+    ...topics.map(({ tag, count }) => ({
+      label: tag,
+      href: topicHref(href, tag),
+      count,
+      current: tag === shown,
+    })),
+  ];
+  return (
+    <div className="entry-filter">
+      <nav aria-label={words.topics}>
+        <ul className="entry-filter-topics">
+          {links.map(({ label, href, count, current }) => (
+            <li key={href}>
+              <a href={href} aria-current={current ? 'true' : undefined} onClick={follow}>
+                {label} <span className="entry-filter-count">{count}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <p className="entry-filter-status" role="status">
+        {statusText(words, entries.length, tag, topic)}
+      </p>
+    </div>
+  );
+}
+
+/** Stays on the page, unless the visitor asks for another tab or window. */
+function follow(event: MouseEvent<HTMLAnchorElement>) {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  go(event.currentTarget.href);
+}

@@ -1,0 +1,44 @@
+/** What the entries are about, and what to say of those that are shown. Pure. */
+import type { Words } from './words.ts';
+
+export interface Topic {
+  tag: string;
+  /** How many entries have it. */
+  count: number;
+}
+
+/** Every tag that occurs, the most frequent first, equals by their code points. */
+export function topicsOf(entries: readonly (readonly string[])[]): Topic[] {
+  const counts = new Map<string, number>();
+  for (const tag of entries.flatMap((tags) => [...new Set(tags)]))
+    counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  return [...counts]
+    .map(([tag, count]) => ({ tag, count }))
+    .sort((a, b) => b.count - a.count || (a.tag < b.tag ? -1 : 1));
+}
+
+/** The address of the list with one topic only. */
+export function topicHref(href: string, tag: string): string {
+  return `${href}?tag=${encodeURIComponent(tag)}`;
+}
+
+/** Whether an item with this `data-tags` belongs to a topic. */
+export function hasTag(dataTags: string | undefined, tag: string): boolean {
+  return (dataTags ?? '').split(',').includes(tag);
+}
+
+/** What the live region says. `tag` is the one asked for, `topic` what there is of it. */
+export function statusText(
+  words: Words,
+  total: number,
+  tag: string | null,
+  topic: Topic | undefined,
+): string {
+  const text = topic ? words.part : tag === null ? words.whole : words.unknown;
+  const values: Record<string, string> = {
+    count: `${topic?.count}`,
+    total: `${total}`,
+    tag: `${topic?.tag}`,
+  };
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}

@@ -1,0 +1,83 @@
+/** The filter of a list of entries: its topics, their addresses, its words, and the place that keeps the choice. */
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { chosenTag, go, onPlace } from '../islands/EntryFilter/place.ts';
+import { hasTag, statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.ts';
+import { defaults } from '../islands/EntryFilter/words.ts';
+
+test('topics come by how often they occur, then by name', () => {
+  const entries = [['ux', 'tv'], ['tv', 'api', 'tv'], [], ['ux', 'tv']];
+  assert.deepEqual(topicsOf(entries), [
+    { tag: 'tv', count: 3 },
+    { tag: 'ux', count: 2 },
+    { tag: 'api', count: 1 },
+  ]);
+  assert.deepEqual(topicsOf([]), []);
+});
+
+test('the address of a topic keeps every character', () => {
+  const href = topicHref('/studio/blog', 'R&D + más #1');
+  assert.equal(href, '/studio/blog?tag=R%26D%20%2B%20m%C3%A1s%20%231');
+  assert.equal(new URL(href, 'http://a.example').searchParams.get('tag'), 'R&D + más #1');
+});
+
+test('an item belongs to the topics it names in full', () => {
+  assert.equal(hasTag('mobile,ux', 'ux'), true);
+  assert.equal(hasTag('mobile,ux-design', 'ux'), false);
+  assert.equal(hasTag('', 'ux'), false);
+  assert.equal(hasTag(undefined, 'ux'), false);
+});
+
+test('the status tells all, a part, and an unknown topic', () => {
+  const say = (tag: string | null, count?: number) =>
+    statusText(defaults, 25, tag, tag !== null && count ? { tag, count } : undefined);
+  assert.equal(say(null), 'All 25 shown');
+  assert.equal(say('ux', 6), '6 of 25 shown: ux');
+  assert.equal(say('no such'), 'Nothing has that topic. All 25 are shown');
+});
+
+/** As much of a browser as the place needs. */
+const browser = {
+  location: new URL('http://a.example/blog'),
+  pushed: [] as string[],
+  popstate: new Set<() => void>(),
+};
+const history = {
+  pushState: (_state: null, _title: string, href: string) => {
+    browser.pushed.push(href);
+    browser.location.href = new URL(href, browser.location).href;
+  },
+};
+const window = {
+  addEventListener: (_type: 'popstate', listener: () => void) => browser.popstate.add(listener),
+  removeEventListener: (_type: 'popstate', listener: () => void) => browser.popstate.delete(listener),
+};
+Object.assign(globalThis, { location: browser.location, history, window });
+
+beforeEach(() => {
+  browser.location.href = 'http://a.example/blog';
+  browser.pushed = [];
+});
+
+test('the place holds the topic, and an empty one is none', () => {
+  assert.equal(chosenTag(), null);
+  browser.location.search = '?tag=';
+  assert.equal(chosenTag(), null);
+  browser.location.search = '?page=2&tag=R%26D';
+  assert.equal(chosenTag(), 'R&D');
+});
+
+test('going somewhere tells the listeners, going nowhere does nothing', () => {
+  let told = 0;
+  const stop = onPlace(() => {
+    told += 1;
+  });
+  go('/blog?tag=ux');
+  go('http://a.example/blog?tag=ux');
+  assert.deepEqual([chosenTag(), told, browser.pushed], ['ux', 1, ['/blog?tag=ux']]);
+  for (const listener of browser.popstate) listener();
+  assert.equal(told, 2);
+  stop();
+  go('/blog');
+  assert.deepEqual([told, browser.popstate.size], [2, 0]);
+});
