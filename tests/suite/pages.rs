@@ -253,11 +253,16 @@ fn a_tenant_without_a_social_image_shows_the_root_tenants() {
     let site = TestSite::fixture("street");
     let image = |host: &str, prefix: &str| -> String {
         let page = site.page(host, prefix, "/").expect("a page");
-        let (_, rest) = page.split_once("<meta property=\"og:image\" content=\"").expect("an image");
+        let (_, rest) = page
+            .split_once("<meta property=\"og:image\" content=\"")
+            .expect("an image");
         rest.split('"').next().expect("a URL").to_owned()
     };
     let own = image("studio.example", "");
-    assert!(own.starts_with("https://studio.example/assets/share."), "{own}");
+    assert!(
+        own.starts_with("https://studio.example/assets/share."),
+        "{own}"
+    );
     assert_eq!(image("studio.example", "/app"), own);
     assert_eq!(image("app.studio.example", ""), own);
 }
