@@ -3,6 +3,9 @@
  *
  * The list is the theme's and complete in the page; this only hides items of it. The address keeps the choice, so that
  * a filtered list can be linked to, and the browser's back button leads back.
+ *
+ * It is hidden in the server's markup, since without scripts its links would do nothing. Where scripts run, the theme
+ * shows it from the first paint on.
  */
 import { type MouseEvent, useLayoutEffect, useSyncExternalStore } from 'react';
 import { chooseWords } from '../../shared/words.ts';
@@ -13,7 +16,7 @@ import { defaults } from './words.ts';
 
 export default function EntryFilter({ href, list, entries, labels }: Props) {
   const words = chooseWords(defaults, labels);
-  const tag = useSyncExternalStore(onPlace, chosenTag, () => null);
+  const tag = useSyncExternalStore(onPlace, chosenTag, () => undefined);
   const topics = topicsOf(entries);
   const topic = topics.find((each) => each.tag === tag);
   const shown = topic?.tag;
@@ -37,7 +40,7 @@ export default function EntryFilter({ href, list, entries, labels }: Props) {
     })),
   ];
   return (
-    <div className="entry-filter">
+    <div className="entry-filter" hidden={tag === undefined}>
       <nav aria-label={words.topics}>
         <ul className="entry-filter-topics">
           {links.map(({ label, href, count, current }) => (

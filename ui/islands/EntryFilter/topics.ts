@@ -27,14 +27,14 @@ export function hasTag(dataTags: string | undefined, tag: string): boolean {
   return (dataTags ?? '').split(',').includes(tag);
 }
 
-/** What the live region says. `tag` is the one asked for, `topic` what there is of it. */
+/** What the live region says. `tag` is the one asked for, if any, `topic` what there is of it. */
 export function statusText(
   words: Words,
   total: number,
-  tag: string | null,
+  tag: string | null | undefined,
   topic: Topic | undefined,
 ): string {
-  const text = topic ? words.part : tag === null ? words.whole : words.unknown;
+  const text = topic ? words.part : tag ? words.unknown : words.whole;
   const values: Record<string, string> = {
     count: `${topic?.count}`,
     total: `${total}`,
