@@ -28,6 +28,20 @@ test.describe('scrolling', () => {
     await expect(header).toHaveAttribute('data-scrolled', 'false');
   });
 
+  test('at the top it is nothing but its letters, scrolled it is blurred paper with a shadow', async ({
+    page,
+  }) => {
+    await visit(page, '/');
+    const header = page.locator('.site-header');
+    await expect(header).toHaveCSS('background-color', 'rgba(0, 0, 0, 0)');
+    await expect(header).toHaveCSS('box-shadow', 'none');
+
+    await page.evaluate(() => scrollTo({ top: 400, behavior: 'instant' }));
+    await expect(header).toHaveCSS('background-color', /(\/|,) 0?\.\d+\)$/);
+    await expect(header).toHaveCSS('backdrop-filter', /blur/);
+    await expect(header).not.toHaveCSS('box-shadow', 'none');
+  });
+
   test('a page opened in its middle is scrolled from the start', async ({ page }) => {
     await page.goto('/#contact');
     await islandsReady(page);

@@ -25,7 +25,7 @@ for (const { scheme, loadedAt } of [
     test.use({ colorScheme: scheme, viewport: { width: loadedAt, height: HEIGHT } });
 
     for (const route of canonicalPages) {
-      test(label(route), async ({ page }) => {
+      test(label(route), async ({ page, context }) => {
         const url = address(route);
         const releaseFonts = await holdFonts(page);
         await recordLayoutShifts(page);
@@ -46,6 +46,8 @@ for (const { scheme, loadedAt } of [
         await expect.soft(page.locator('h1')).toHaveCount(1);
         await expect.soft(page.getByRole('main').getByRole('heading', { level: 1 }).first()).toBeVisible();
         expect.soft(await unseenText(page, 'main'), 'unseen text').toEqual([]);
+
+        expect.soft(await context.cookies(), 'cookies').toEqual([]);
 
         // With motion reduced nothing may be under way while axe looks at colours.
         await page.emulateMedia({ reducedMotion: 'reduce' });
