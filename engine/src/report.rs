@@ -67,6 +67,7 @@ codes! {
     KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
     LowContrast => "low-contrast", "Two colours of the brand that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
     MissingAsset => "missing-asset", "A picture, icon or drawing that neither the tenant's `assets` nor its theme has.";
+    MissingDate => "missing-date", "An entry of a collection with a feed needs a `date`: feed readers order entries by it. Until it has one, the feed leaves it out.";
     MissingKey => "missing-key", "A key that has no default is not there.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";

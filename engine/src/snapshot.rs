@@ -49,6 +49,8 @@ pub struct HostRoutes {
     pub prefixes: HashMap<Box<str>, Arc<Mount>>,
     /// The number of segments of the longest prefix: no more of a path is looked at.
     pub longest_prefix: usize,
+    /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
+    pub files: ResourceTable,
 }
 
 /// One tenant at one place, with every link in its bodies right for that place.

@@ -8,7 +8,7 @@ use annotate_snippets::Renderer;
 use rowhouse::compile::Islands;
 use rowhouse::reload::{Estate, Places};
 use rowhouse::report::Report;
-use rowhouse::snapshot::{HostEntry, Mount, Resource, Snapshot};
+use rowhouse::snapshot::{HostEntry, Mount, Resource, ResourceTable, Snapshot};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
@@ -147,6 +147,18 @@ impl TestSite {
             HostEntry::Site(routes) if prefix.is_empty() => routes.root.clone(),
             HostEntry::Site(routes) => routes.prefixes.get(prefix).cloned(),
             HostEntry::MovedTo(_) => None,
+        }
+    }
+
+    /// What a host answers beside its tenants, by path.
+    ///
+    /// # Panics
+    /// When the host serves no site.
+    #[must_use]
+    pub fn host_files(&self, host: &str) -> &ResourceTable {
+        match self.snapshot.hosts.get(host) {
+            Some(HostEntry::Site(routes)) => &routes.files,
+            other => panic!("{host} serves no site: {other:?}"),
         }
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod addresses;
+mod around;
 mod islands;
 mod links;
 mod mistakes;

@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** does no I/O and knows no socket. The same folders, in the same year, give the same bytes on any machine.
 
+pub mod around;
 pub mod asset;
 mod contrast;
 mod encode;
@@ -23,6 +24,7 @@ mod store;
 mod structured;
 pub mod template;
 mod view;
+mod xml;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -36,6 +38,7 @@ use crate::report::{Diagnostic, Report};
 use crate::snapshot::{Body, Mount, Resource, ResourceTable};
 use crate::tenant::Site;
 
+use around::{Around, Listing};
 use asset::{ASSETS, Asset, is_compressible, media_type};
 use encode::Effort;
 use link::{Resolver, Street};
@@ -67,6 +70,8 @@ pub struct Compiled {
     pub neighbour_links: Vec<NeighbourLink>,
     /// The paths of its pages, and the ids within them.
     pub fragments: Arc<Fragments>,
+    /// Its entries in the sitemap of its canonical host.
+    pub listing: Arc<Listing>,
     /// How many pages it has.
     pub pages: usize,
 }
@@ -90,11 +95,16 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
             .map(|(path, bytes)| (path.clone(), Asset::new(path, bytes.clone())))
             .collect(),
     );
+    let Some(canonical) = addresses.first() else {
+        // Somebody else has everything that it asked for, and the report says who.
+        return (None, report);
+    };
+    let around = Around::new(site, &resolver(site, canonical, &inputs.street));
     let mut mounts = Vec::with_capacity(addresses.len());
     let mut fragments = Fragments::new();
     for address in addresses {
         let renderer = Renderer::new(site, addresses, address, &assets, inputs);
-        let (mount, found, problems) = mount(&renderer, &assets);
+        let (mount, found, problems) = mount(&renderer, &assets, &around);
         // Templates fail in the same way at every address: once is enough.
         if address.canonical {
             report.extend(problems);
@@ -105,6 +115,10 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
             mount: Arc::new(mount),
         });
     }
+    let linkable = around
+        .paths()
+        .map(|path| (path.to_owned(), BTreeSet::new()));
+    fragments.extend(linkable);
     let mut checker = Checker {
         site,
         assets: &assets,
@@ -121,14 +135,20 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         mounts,
         neighbour_links,
         fragments: Arc::new(fragments),
+        listing: around.listing,
     });
     (compiled, report)
 }
 
 /// Renders everything for one address.
-fn mount(renderer: &Renderer<'_>, assets: &BTreeMap<String, Asset>) -> (Mount, Fragments, Report) {
+fn mount(
+    renderer: &Renderer<'_>,
+    assets: &BTreeMap<String, Asset>,
+    around: &Around,
+) -> (Mount, Fragments, Report) {
     let mut failures = Failures::default();
     let mut resources = ResourceTable::new();
+    around.put(&mut resources);
     let mut fragments = Fragments::new();
     let pages: Vec<_> = renderer
         .site

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::Inputs;
+use super::around::Feed;
 use super::asset::{ASSETS, Asset, policy_hash, property};
 use super::encode::{self, Effort};
 use super::head::{Head, SCRIPTS_MARK};
@@ -253,7 +254,10 @@ impl<'a> Renderer<'a> {
             noindex: page.front.noindex,
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image.as_deref())),
-            feed: None,
+            feed: Feed::beside(self.site, page).map(|feed| {
+                let title = feed.title(&self.inputs.street.company.name);
+                (title, self.resolver.url_at(self.canonical, &feed.path()))
+            }),
             image,
             ..common
         }

@@ -10,6 +10,7 @@ use super::contrast;
 use super::link::{Target, target};
 use super::markdown;
 use super::template::Templates;
+use super::view;
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, nearest};
 use crate::tenant::{MANIFEST, Page, Site};
 
@@ -60,6 +61,7 @@ impl Checker<'_> {
         self.roles();
         for page in site.pages.values() {
             self.layouts(page);
+            self.day(page);
             self.formatted(&page.formatted, &page.file, Some(&page.path));
             for reference in markdown::references(&page.body) {
                 let place = Place {
@@ -253,6 +255,27 @@ impl Checker<'_> {
                     .hint(hint_for(layout, layouts.iter().copied())),
                 );
             }
+        }
+    }
+
+    /// A feed tells what is new, so that an entry without a day cannot be in it.
+    fn day(&mut self, page: &Page) {
+        let collection = view::collection_of(self.site, page).map(|above| &above.front.collection);
+        let in_feed = matches!(collection, Some(Some(collection)) if collection.feed);
+        if in_feed && page.front.date.is_none() && !page.front.noindex {
+            let diagnostic = Diagnostic::warning(
+                Code::MissingDate,
+                self.site.name_of(&page.file),
+                "the entry has no `date`, so that the collection's feed leaves it out",
+            );
+            let place = Place {
+                line: 1,
+                column: 1,
+                length: 3,
+            };
+            let located = self.site.locate(diagnostic, &page.file, place);
+            self.report
+                .push(located.hint("add the day it was written: `date: 2025-07-21`"));
         }
     }
 

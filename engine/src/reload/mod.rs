@@ -7,12 +7,13 @@
 //!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
+mod hosts;
 mod keep;
 mod retired;
 mod tenant;
 mod themes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::compile::{self, Compiled, Inputs, Islands};
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
 use crate::serve::status::Status;
-use crate::snapshot::{HostEntry, HostRoutes, ResourceTable, Snapshot};
+use crate::snapshot::{HostEntry, ResourceTable, Snapshot};
 use crate::source::{self, Folder, Limits, SourceError};
 use crate::tenant::manifest::Company;
 use crate::tenant::{MANIFEST, Site};
@@ -35,6 +36,7 @@ use crate::tenant::{MANIFEST, Site};
 pub use self::keep::Keeper;
 pub(crate) use self::keep::tell;
 
+use self::hosts::Hosts;
 use self::retired::Retired;
 use self::tenant::{MadeFrom, Tenant};
 use self::themes::Themes;
@@ -72,6 +74,7 @@ pub struct Estate {
     shared: Arc<ResourceTable>,
     retired: Retired,
     shared_by: Vec<Arc<Templates>>,
+    hosts: Hosts,
     notes: Report,
 }
 
@@ -88,6 +91,7 @@ impl Estate {
             shared: Arc::default(),
             retired: Retired::default(),
             shared_by: Vec::new(),
+            hosts: Hosts::default(),
             notes: Report::default(),
         }
     }
@@ -131,7 +135,7 @@ impl Estate {
         self.compile(&assignment, &street);
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
-        Ok(self.snapshot(assignment.root.as_ref()))
+        Ok(self.snapshot(&street))
     }
 
     /// The next moment at which a page comes or goes, anywhere.
@@ -314,32 +318,20 @@ impl Estate {
         }
     }
 
-    fn snapshot(&self, root: Option<&TenantId>) -> Snapshot {
+    fn snapshot(&mut self, street: &Arc<Street>) -> Snapshot {
         let origin = &self.places.origin;
-        let mut routes: BTreeMap<&str, HostRoutes> = BTreeMap::new();
-        routes.entry(origin.domain()).or_default();
-        for compiled in self
+        let tenants: Vec<Arc<Compiled>> = self
             .tenants
             .values()
-            .filter_map(|tenant| tenant.compiled.as_ref())
-        {
-            for placed in &compiled.mounts {
-                let host = routes.entry(&placed.address.host).or_default();
-                let prefix = placed.address.prefix.as_str();
-                if prefix.is_empty() {
-                    host.root = Some(Arc::clone(&placed.mount));
-                } else {
-                    host.longest_prefix = host.longest_prefix.max(prefix.matches('/').count());
-                    host.prefixes
-                        .insert(prefix.into(), Arc::clone(&placed.mount));
-                }
-            }
-        }
-        let mut hosts: std::collections::HashMap<Box<str>, HostEntry> = routes
+            .filter_map(|tenant| tenant.compiled.clone())
+            .collect();
+        let mut hosts: HashMap<Box<str>, HostEntry> = self
+            .hosts
+            .routes(&tenants, street)
             .into_iter()
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();
-        let labels = std::iter::once("www").chain(root.map(TenantId::as_str));
+        let labels = std::iter::once("www").chain(street.root.as_ref().map(TenantId::as_str));
         if let Some(home) = compile::moved_to(&origin.to_string()) {
             for label in labels {
                 let host = format!("{label}.{}", origin.domain());

@@ -7,7 +7,7 @@
 //! 5. *Mount.* The most specific prefix that matches whole segments, else the host's root.
 //! 6. *Method.* Other than GET and HEAD: 405 with `Allow` and the tenant's page.
 //! 7. *Trailing slash.* 308 to the path without it, query kept, if that names something.
-//! 8. *Look-up* in the mount, then among the files that all hosts share.
+//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share.
 //! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
 //! 10. *Body.* The best coding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
 //!
@@ -152,7 +152,8 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
 
     // 5.
     let Some((mount, below)) = mount(routes, &path) else {
-        return shared(snapshot, &path, asked).unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
+        return beside(snapshot, routes, &path, asked)
+            .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
 
     // 6.
@@ -196,7 +197,7 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
             asked,
         );
     }
-    if let Some(answer) = shared(snapshot, &path, asked) {
+    if let Some(answer) = beside(snapshot, routes, &path, asked) {
         return answer;
     }
 
@@ -251,8 +252,17 @@ fn page<'s>(
     }
 }
 
-fn shared<'s>(snapshot: &'s Snapshot, path: &str, asked: &Asked<'_>) -> Option<Answer<'s>> {
-    let (key, resource) = snapshot.shared.get_key_value(path)?;
+/// What no tenant answers: the host's own files, and those that all hosts share.
+fn beside<'s>(
+    snapshot: &'s Snapshot,
+    routes: &'s HostRoutes,
+    path: &str,
+    asked: &Asked<'_>,
+) -> Option<Answer<'s>> {
+    let (key, resource) = routes
+        .files
+        .get_key_value(path)
+        .or_else(|| snapshot.shared.get_key_value(path))?;
     let (response, coding) = resource_response(resource, asked);
     Some(Answer {
         response,

@@ -42,6 +42,7 @@ pub fn snapshot() -> Snapshot {
             root,
             prefixes,
             longest_prefix,
+            files: ResourceTable::new(),
         }))
     };
     let shared = ResourceTable::from([

@@ -1,0 +1,101 @@
+//! Puts the hosts together: each one's tenants by prefix, and the files around their pages.
+//!
+//! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::compile::around::{HostFacts, host_files};
+use crate::compile::link::Street;
+use crate::compile::{Compiled, PlacedMount};
+use crate::snapshot::{HostRoutes, ResourceTable};
+
+/// The files of every host, with what they were made from.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    street: Option<Arc<Street>>,
+    files: BTreeMap<String, (HostFacts, ResourceTable)>,
+}
+
+impl Hosts {
+    /// Every host that serves tenants, and the domain.
+    pub(super) fn routes(
+        &mut self,
+        tenants: &[Arc<Compiled>],
+        street: &Arc<Street>,
+    ) -> BTreeMap<String, HostRoutes> {
+        let domain = street.origin.domain();
+        let mut routes: BTreeMap<String, HostRoutes> = BTreeMap::new();
+        let mut facts: BTreeMap<String, HostFacts> = BTreeMap::new();
+        routes.entry(domain.to_owned()).or_default();
+        for compiled in tenants {
+            for placed in &compiled.mounts {
+                place(
+                    placed,
+                    routes.entry(placed.address.host.clone()).or_default(),
+                );
+            }
+        }
+        for host in routes.keys() {
+            facts.insert(host.clone(), alone(host));
+        }
+        for compiled in tenants {
+            let canonical = &compiled.listing.host;
+            for placed in &compiled.mounts {
+                let address = &placed.address;
+                // The domain stands for all tenants below it, whatever its root tenant prefers.
+                if address.prefix.is_empty()
+                    && address.host != domain
+                    && let Some(facts) = facts.get_mut(&address.host)
+                {
+                    facts.canonical.clone_from(canonical);
+                }
+            }
+            if let Some(facts) = facts.get_mut(canonical) {
+                facts.listings.push(Arc::clone(&compiled.listing));
+            }
+        }
+        self.refresh(facts, street);
+        for (host, routes) in &mut routes {
+            if let Some((_, files)) = self.files.get(host) {
+                routes.files.clone_from(files);
+            }
+        }
+        routes
+    }
+
+    fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, street: &Arc<Street>) {
+        let same_street = self
+            .street
+            .as_ref()
+            .is_some_and(|before| Arc::ptr_eq(before, street));
+        let mut before = std::mem::take(&mut self.files);
+        for (host, facts) in facts {
+            let files = match before.remove(&host) {
+                Some((made_from, files)) if same_street && made_from == facts => files,
+                _ => host_files(&facts, street),
+            };
+            self.files.insert(host, (facts, files));
+        }
+        self.street = Some(Arc::clone(street));
+    }
+}
+
+fn alone(host: &str) -> HostFacts {
+    HostFacts {
+        host: host.to_owned(),
+        canonical: host.to_owned(),
+        listings: Vec::new(),
+    }
+}
+
+fn place(placed: &PlacedMount, host: &mut HostRoutes) {
+    let prefix = placed.address.prefix.as_str();
+    if prefix.is_empty() {
+        host.root = Some(Arc::clone(&placed.mount));
+    } else {
+        host.longest_prefix = host.longest_prefix.max(prefix.matches('/').count());
+        host.prefixes
+            .insert(prefix.into(), Arc::clone(&placed.mount));
+    }
+}
