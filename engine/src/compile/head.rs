@@ -21,14 +21,18 @@ pub(super) struct Head {
     pub kind: &'static str,
     /// The site's name for shared links.
     pub site_name: String,
-    /// The social image, absolute.
-    pub image: Option<String>,
-    /// What the image shows.
-    pub image_alt: String,
+    /// The social image.
+    pub image: Option<SocialImage>,
     /// Colours of the browser's frame by day and by night.
     pub theme_colors: Option<(String, String)>,
     /// The icon's address.
     pub icon: Option<String>,
+    /// The address of the icon for home screens.
+    pub touch_icon: Option<String>,
+    /// The address of the web manifest.
+    pub manifest: Option<String>,
+    /// The app's number in the App Store, for Safari's banner.
+    pub app_store_id: Option<String>,
     /// An Atom feed: title and address.
     pub feed: Option<(String, String)>,
     /// Fonts to fetch at once.
@@ -39,6 +43,17 @@ pub(super) struct Head {
     pub brand_style: Option<String>,
     /// The graph of structured data (JSON-LD 1.1).
     pub structured_data: Option<Json>,
+}
+
+/// The picture that shared links show.
+#[derive(Debug, Clone)]
+pub(super) struct SocialImage {
+    /// Where it is, absolute.
+    pub url: String,
+    /// What it shows.
+    pub alt: String,
+    /// Width and height in pixels, where they are known.
+    pub size: Option<(u32, u32)>,
 }
 
 /// Stands in the head until it is known which islands the page uses.
@@ -80,6 +95,15 @@ impl Head {
         if let Some(icon) = &self.icon {
             out.link("icon", icon, " type=\"image/svg+xml\"");
         }
+        if let Some(icon) = &self.touch_icon {
+            out.link("apple-touch-icon", icon, "");
+        }
+        if let Some(manifest) = &self.manifest {
+            out.link("manifest", manifest, "");
+        }
+        if let Some(id) = &self.app_store_id {
+            out.meta("name", "apple-itunes-app", &format!("app-id={id}"));
+        }
         if let Some((title, href)) = &self.feed {
             let more = format!(" type=\"application/atom+xml\" title=\"{}\"", escape(title));
             out.link("alternate", href, &more);
@@ -116,8 +140,12 @@ impl Head {
         }
         out.meta("property", "og:type", self.kind);
         if let Some(image) = &self.image {
-            out.meta("property", "og:image", image);
-            out.meta("property", "og:image:alt", &self.image_alt);
+            out.meta("property", "og:image", &image.url);
+            if let Some((width, height)) = image.size {
+                out.meta("property", "og:image:width", &width.to_string());
+                out.meta("property", "og:image:height", &height.to_string());
+            }
+            out.meta("property", "og:image:alt", &image.alt);
         }
         if let Some(canonical) = &self.canonical {
             out.meta("property", "og:url", canonical);
@@ -129,7 +157,8 @@ impl Head {
             out.meta("name", "twitter:description", description);
         }
         if let Some(image) = &self.image {
-            out.meta("name", "twitter:image", image);
+            out.meta("name", "twitter:image", &image.url);
+            out.meta("name", "twitter:image:alt", &image.alt);
         }
     }
 }

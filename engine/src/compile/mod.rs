@@ -16,6 +16,7 @@ mod island;
 pub mod link;
 mod markdown;
 mod page;
+pub mod picture;
 mod policy;
 mod reference;
 mod script;
@@ -43,9 +44,10 @@ use asset::{ASSETS, Asset, is_compressible, media_type};
 use encode::Effort;
 use link::{Resolver, Street};
 use page::{Renderer, Special};
+use picture::Picture;
 use policy::Kind;
 use reference::{Checker, Fragments};
-use template::Templates;
+use template::{Scope, Templates};
 
 pub use island::Islands;
 pub use reference::NeighbourLink;
@@ -72,6 +74,8 @@ pub struct Compiled {
     pub fragments: Arc<Fragments>,
     /// Its entries in the sitemap of its canonical host.
     pub listing: Arc<Listing>,
+    /// What the owner has to draw for it.
+    pub pictures: Vec<Picture>,
     /// How many pages it has.
     pub pages: usize,
 }
@@ -99,11 +103,12 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         // Somebody else has everything that it asked for, and the report says who.
         return (None, report);
     };
-    let around = Around::new(site, &resolver(site, canonical, &inputs.street));
+    let at_home = resolver(site, canonical, &inputs.street);
+    let around = Around::new(site, &Scope::new(&at_home, &assets, inputs));
     let mut mounts = Vec::with_capacity(addresses.len());
     let mut fragments = Fragments::new();
     for address in addresses {
-        let renderer = Renderer::new(site, addresses, address, &assets, inputs);
+        let renderer = Renderer::new(site, addresses, address, &assets, inputs, &around);
         let (mount, found, problems) = mount(&renderer, &assets, &around);
         // Templates fail in the same way at every address: once is enough.
         if address.canonical {
@@ -135,6 +140,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         mounts,
         neighbour_links,
         fragments: Arc::new(fragments),
+        pictures: around.pictures(addresses),
         listing: around.listing,
     });
     (compiled, report)
@@ -147,8 +153,11 @@ fn mount(
     around: &Around,
 ) -> (Mount, Fragments, Report) {
     let mut failures = Failures::default();
+    for (diagnostic, file) in &around.failures {
+        failures.add(diagnostic.clone(), renderer.site.name_of(file));
+    }
     let mut resources = ResourceTable::new();
-    around.put(&mut resources);
+    around.put(renderer.site, &renderer.scope(), &mut resources);
     let mut fragments = Fragments::new();
     let pages: Vec<_> = renderer
         .site

@@ -1,5 +1,7 @@
 //! One page at one address: its head, its view, its layout, its bytes.
 
+mod about;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,24 +9,22 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::Inputs;
-use super::around::Feed;
-use super::asset::{ASSETS, Asset, policy_hash, property};
+use super::around::Around;
+use super::asset::{Asset, policy_hash, property};
 use super::encode::{self, Effort};
 use super::head::{Head, SCRIPTS_MARK};
 use super::link::Resolver;
 use super::markdown::{self, Rendered, Surroundings};
 use super::policy::{self, Kind};
 use super::script::script_tags;
-use super::structured::{self, Facts};
-use super::template::{Scope, asset_href};
+use super::template::Scope;
 use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
 use crate::address::Address;
 use crate::report::Diagnostic;
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Resource};
 use crate::tenant::manifest::NamedLink;
-use crate::tenant::page::{NotFound, PageSchema};
-use crate::tenant::section::Section;
+use crate::tenant::page::NotFound;
 use crate::tenant::{Page, Site};
 
 /// Renders the pages of a tenant for one address.
@@ -36,6 +36,7 @@ pub(super) struct Renderer<'a> {
     canonical: &'a Address,
     assets: &'a Arc<BTreeMap<String, Asset>>,
     inputs: &'a Inputs,
+    around: &'a Around,
     brand_style: Option<String>,
     indexed: Arc<Fields>,
     hidden: Arc<Fields>,
@@ -69,6 +70,7 @@ impl<'a> Renderer<'a> {
         address: &'a Address,
         assets: &'a Arc<BTreeMap<String, Asset>>,
         inputs: &'a Inputs,
+        around: &'a Around,
     ) -> Self {
         let brand_style = brand_style(site, inputs);
         let style_hash = brand_style.as_deref().map(policy_hash);
@@ -89,6 +91,7 @@ impl<'a> Renderer<'a> {
             canonical: addresses.first().unwrap_or(address),
             assets,
             inputs,
+            around,
             indexed: fields(false),
             hidden: fields(true),
             brand_style,
@@ -179,7 +182,8 @@ impl<'a> Renderer<'a> {
             page,
         };
         let layout = view.page.layout;
-        let (html, scope) = self.inputs.templates.render(layout, &view, scope)?;
+        let template = format!("layouts/{layout}.html");
+        let (html, scope) = self.inputs.templates.render(&template, &view, scope)?;
         Ok(html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1))
     }
 
@@ -238,163 +242,6 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn head(&self, page: &Page, trail: &[Step], canonical: &str, scope: &Scope) -> Head {
-        let common = self.common_head(scope);
-        let image = page
-            .front
-            .image
-            .as_ref()
-            .and_then(|image| self.absolute_asset(image.as_str()))
-            .or_else(|| common.image.clone());
-        let is_article = view::schema_of(self.site, page) == Some(PageSchema::Article);
-        Head {
-            title: self.title(&page.front.title),
-            description: self.description(page).map(ToOwned::to_owned),
-            canonical: Some(canonical.to_owned()),
-            noindex: page.front.noindex,
-            kind: if is_article { "article" } else { "website" },
-            structured_data: Some(self.structured_data(page, trail, canonical, image.as_deref())),
-            feed: Feed::beside(self.site, page).map(|feed| {
-                let title = feed.title(&self.inputs.street.company.name);
-                (title, self.resolver.url_at(self.canonical, &feed.path()))
-            }),
-            image,
-            ..common
-        }
-    }
-
-    fn structured_data(
-        &self,
-        page: &Page,
-        trail: &[Step],
-        canonical: &str,
-        image: Option<&str>,
-    ) -> serde_json::Value {
-        let street = &self.inputs.street;
-        let home_url = format!("{}/", street.origin);
-        let breadcrumbs: Vec<(String, String)> = trail
-            .iter()
-            .map(|step| (step.name.clone(), step.url.clone()))
-            .collect();
-        let landing = page.path == "/" || view::schema_of(self.site, page) == Some(PageSchema::App);
-        let questions: Vec<(String, String)> = page
-            .front
-            .sections
-            .iter()
-            .filter_map(|section| match section {
-                Section::Questions { items, .. } => Some(items),
-                _ => None,
-            })
-            .flatten()
-            .map(|item| {
-                let answer = markdown::render_inline(item.answer.as_str(), &self.surroundings());
-                (item.question.clone(), answer)
-            })
-            .collect();
-        structured::graph(&Facts {
-            url: canonical,
-            title: &page.front.title,
-            description: self.description(page),
-            language: &self.site.manifest.language,
-            schema: view::schema_of(self.site, page),
-            published: page.front.date.map(|date| date.day().to_string()),
-            modified: page.front.updated.map(|date| date.day().to_string()),
-            tags: &page.front.tags,
-            image,
-            breadcrumbs: &breadcrumbs,
-            is_home: self.site.manifest.root && page.path == "/",
-            home_url: &home_url,
-            company: &street.company,
-            app: self
-                .site
-                .manifest
-                .app
-                .as_ref()
-                .filter(|_| landing)
-                .map(|app| (app, app.name.as_deref().unwrap_or(&self.site.manifest.name))),
-            questions: &questions,
-        })
-    }
-
-    /// What every page of the tenant has in its head.
-    fn common_head(&self, scope: &Scope) -> Head {
-        let theme = &self.inputs.templates;
-        let company = &self.inputs.street.company;
-        let manifest = &self.site.manifest;
-        let role = |name: &String| {
-            let role = theme.theme.manifest.roles.get(name)?;
-            let own = |colours: &BTreeMap<String, _>, default: &crate::tenant::values::Colour| {
-                colours.get(name).unwrap_or(default).as_str().to_owned()
-            };
-            Some((
-                own(&manifest.brand.day, &role.day),
-                own(&manifest.brand.night, &role.night),
-            ))
-        };
-        let house = manifest.brand.house.as_ref().map(|house| house.as_str());
-        Head {
-            site_name: company.name.clone(),
-            image: manifest
-                .image
-                .as_ref()
-                .and_then(|image| self.absolute_asset(image.as_str()))
-                .or_else(|| self.inputs.street.image.clone()),
-            image_alt: match &manifest.tagline {
-                Some(tagline) => format!("{}: {tagline}", manifest.name),
-                None => manifest.name.clone(),
-            },
-            kind: "website",
-            theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
-            icon: asset_href(scope, "icon.svg").or_else(|| {
-                let house = house?;
-                // A drawing for a small, lonely place, before the one that stands in the row.
-                [
-                    format!("{house}.svg"),
-                    format!("houses/icons/{house}.svg"),
-                    format!("houses/{house}.svg"),
-                ]
-                .iter()
-                .find_map(|path| asset_href(scope, path))
-            }),
-            fonts: theme
-                .theme
-                .manifest
-                .preload
-                .iter()
-                .filter_map(|path| asset_href(scope, path))
-                .collect(),
-            stylesheet: theme.assets.stylesheet.as_ref().map(|sheet| {
-                (
-                    format!("{ASSETS}{}", sheet.hashed_name),
-                    sheet.integrity.clone(),
-                )
-            }),
-            brand_style: self.brand_style.clone(),
-            ..Head::default()
-        }
-    }
-
-    fn absolute_asset(&self, path: &str) -> Option<String> {
-        let asset = self.assets.get(path)?;
-        Some(
-            self.resolver
-                .url_at(self.canonical, &format!("{ASSETS}{}", asset.hashed_name)),
-        )
-    }
-
-    fn title(&self, page: &str) -> String {
-        format!("{page} | {}", self.inputs.street.company.name)
-    }
-
-    fn description<'p>(&'p self, page: &'p Page) -> Option<&'p str> {
-        let own = page
-            .front
-            .description
-            .as_deref()
-            .or(page.front.excerpt.as_deref());
-        own.or(self.site.manifest.description.as_deref())
-    }
-
     fn link(&self, link: &NamedLink) -> LinkView {
         LinkView {
             label: link.label.clone(),
@@ -449,15 +296,9 @@ impl<'a> Renderer<'a> {
             .collect()
     }
 
-    fn scope(&self) -> Scope {
-        Scope {
-            resolver: self.resolver.clone(),
-            tenant_assets: Arc::clone(self.assets),
-            templates: Arc::clone(&self.inputs.templates),
-            islands: Arc::clone(&self.inputs.islands),
-            used: Vec::new(),
-            failed: None,
-        }
+    /// What its templates work with.
+    pub(super) fn scope(&self) -> Scope {
+        Scope::new(&self.resolver, self.assets, self.inputs)
     }
 
     fn surroundings(&self) -> Surroundings<'_> {

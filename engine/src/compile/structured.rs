@@ -5,7 +5,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::tenant::manifest::{App, Company};
+use crate::tenant::app::App;
+use crate::tenant::manifest::Company;
 use crate::tenant::page::PageSchema;
 
 /// What the graph of a page is made from. All URLs are absolute and canonical.

@@ -1,5 +1,6 @@
 //! A theme's templates, and the functions that they can call.
 //!
+//! Layouts and components are HTML; `social.svg` is the one drawing among them.
 //! Tera checks every template when it is added: an unknown filter, function or component is found at load, with its line.
 //! While a page is rendered, its [`Scope`] lies in a thread-local cell, because Tera's functions are shared by all threads.
 
@@ -9,10 +10,13 @@ use std::sync::Arc;
 
 use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult, Value};
 
+use super::Inputs;
 use super::asset::{ASSETS, Asset, ThemeAssets, theme_assets};
 use super::island::{self, Call, Client, Islands};
 use super::link::Resolver;
 use super::markdown::{self, Surroundings};
+use super::picture::fit;
+use super::picture::fonts::Fonts;
 use super::view::View;
 use crate::report::{Code, Diagnostic, Place, Report, hint_for};
 use crate::theme::Theme;
@@ -24,11 +28,13 @@ pub struct Templates {
     pub theme: Theme,
     /// Its public files and its stylesheet.
     pub assets: ThemeAssets,
+    /// Its fonts, for drawings.
+    pub(super) fonts: Arc<Fonts>,
     tera: Tera,
 }
 
 /// What the functions need to know about the page that is being rendered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Scope {
     /// Makes links right.
     pub resolver: Resolver,
@@ -44,6 +50,27 @@ pub struct Scope {
     pub failed: Option<Code>,
 }
 
+impl Scope {
+    /// The scope of a page that uses no island yet.
+    pub(super) fn new(
+        resolver: &Resolver,
+        tenant_assets: &Arc<BTreeMap<String, Asset>>,
+        inputs: &Inputs,
+    ) -> Self {
+        Self {
+            resolver: resolver.clone(),
+            tenant_assets: Arc::clone(tenant_assets),
+            templates: Arc::clone(&inputs.templates),
+            islands: Arc::clone(&inputs.islands),
+            used: Vec::new(),
+            failed: None,
+        }
+    }
+}
+
+/// The drawing that shared links show, where the theme has one.
+pub(super) const SOCIAL: &str = "social.svg";
+
 thread_local! {
     static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
 }
@@ -55,10 +82,11 @@ impl Templates {
         let mut report = Report::default();
         let assets = theme_assets(theme, &mut report);
         let mut tera = Tera::default();
+        tera.autoescape_on([".html", ".svg"]);
         register(&mut tera);
         let mut sources = Vec::new();
         for (path, bytes) in &theme.files {
-            if !path.ends_with(".html") {
+            if !path.ends_with(".html") && path != SOCIAL {
                 continue;
             }
             match std::str::from_utf8(bytes) {
@@ -74,6 +102,7 @@ impl Templates {
             report.extend(located(&error, Code::TemplateFailed, theme));
         }
         let templates = report.is_servable().then(|| Self {
+            fonts: Arc::new(Fonts::of(theme)),
             theme: theme.clone(),
             assets,
             tera,
@@ -89,21 +118,18 @@ impl Templates {
         })
     }
 
-    /// Renders a layout. The scope comes back with the islands that were used.
+    /// Renders a template. The scope comes back with the islands that were used.
     ///
     /// # Errors
     /// A diagnostic that points into the theme.
     pub fn render(
         &self,
-        layout: &str,
+        template: &str,
         view: &View<'_>,
         scope: Scope,
     ) -> Result<(String, Scope), Diagnostic> {
         SCOPE.set(Some(scope));
-        let result = context(view).and_then(|context| {
-            self.tera
-                .render(&format!("layouts/{layout}.html"), &context)
-        });
+        let result = context(view).and_then(|context| self.tera.render(template, &context));
         let scope = SCOPE.take();
         match (result, scope) {
             (Ok(html), Some(scope)) => Ok((html, scope)),
@@ -223,6 +249,7 @@ fn register(tera: &mut Tera) {
     tera.register_function("asset", asset);
     tera.register_function("svg", svg);
     tera.register_function("island", island_function);
+    fit::register(tera);
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
             Ok(Value::safe_string(
@@ -247,7 +274,8 @@ fn surroundings(scope: &Scope) -> Surroundings<'_> {
     }
 }
 
-fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
+/// Work with the page that is being rendered.
+pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
     SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
         Some(scope) => work(scope),
         None => Err(tera::Error::message("this function only works in a page")),
@@ -267,6 +295,12 @@ fn asset(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         Some(href) => Ok(Value::from(href)),
         None => Err(missing(scope, path)),
     })
+}
+
+/// A file of the tenant, else of the theme.
+pub(super) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
+    let own = scope.tenant_assets.get(path);
+    own.or_else(|| scope.templates.assets.files.get(path))
 }
 
 /// Where a file of the tenant or the theme answers.

@@ -5,7 +5,8 @@ use serde_json::Value as Json;
 
 use super::link::Resolver;
 use super::markdown::Heading;
-use crate::tenant::manifest::{App, NamedLink};
+use crate::tenant::app::App;
+use crate::tenant::manifest::NamedLink;
 use crate::tenant::page::PageSchema;
 use crate::tenant::section::Section;
 use crate::tenant::{Page, Site};

@@ -1,5 +1,6 @@
 //! Puts the hosts together: each one's tenants by prefix, and the files around their pages.
 //!
+//! Pictures take longer to draw than everything else takes to compile, so that they come in with a second snapshot.
 //! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use crate::compile::around::{HostFacts, host_files};
 use crate::compile::link::Street;
+use crate::compile::picture::Gallery;
 use crate::compile::{Compiled, PlacedMount};
 use crate::snapshot::{HostRoutes, ResourceTable};
 
@@ -15,6 +17,7 @@ use crate::snapshot::{HostRoutes, ResourceTable};
 pub(super) struct Hosts {
     street: Option<Arc<Street>>,
     files: BTreeMap<String, (HostFacts, ResourceTable)>,
+    gallery: Gallery,
 }
 
 impl Hosts {
@@ -61,7 +64,21 @@ impl Hosts {
                 routes.files.clone_from(files);
             }
         }
+        for picture in tenants.iter().flat_map(|compiled| &compiled.pictures) {
+            if let (Some(drawn), Some(host)) =
+                (self.gallery.get(picture), routes.get_mut(&picture.host))
+            {
+                let path = picture.path.as_str().into();
+                host.files.insert(path, Arc::clone(drawn));
+            }
+        }
         routes
+    }
+
+    /// Draws what is missing, and says what cannot be drawn; `None` when nothing was missing.
+    pub(super) fn draw(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Option<Vec<String>> {
+        let pictures = tenants.iter().flat_map(|compiled| &compiled.pictures);
+        self.gallery.draw(pictures, secure)
     }
 
     fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, street: &Arc<Street>) {

@@ -43,6 +43,7 @@ impl Keeper {
         let sender = watch.sender();
         let mut looked = Timestamp::now();
         thread::spawn(move || {
+            self.draw();
             loop {
                 let due = self.estate.next_change(looked);
                 match watch.next(until(due)) {
@@ -108,6 +109,17 @@ impl Keeper {
                 );
             }
             Err(problem) => error!(%problem, "nothing was taken; the last state is served"),
+        }
+        self.draw();
+    }
+
+    /// Adds the pictures that are not drawn yet: what is served does not wait for them.
+    fn draw(&mut self) {
+        let begin = Instant::now();
+        if let Some(snapshot) = self.estate.draw() {
+            self.shelf.replace(snapshot);
+            let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+            info!(took_ms, "drew the pictures");
         }
     }
 }

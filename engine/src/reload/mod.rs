@@ -20,6 +20,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rayon::prelude::*;
 use thiserror::Error;
+use tracing::warn;
 
 use crate::address::{self, Origin};
 use crate::compile::link::Street;
@@ -318,13 +319,26 @@ impl Estate {
         }
     }
 
-    fn snapshot(&mut self, street: &Arc<Street>) -> Snapshot {
-        let origin = &self.places.origin;
-        let tenants: Vec<Arc<Compiled>> = self
-            .tenants
-            .values()
+    /// Draws the pictures that are missing, and gives the snapshot that has them; `None` when none was. Until then their addresses answer 404, which nobody who reads a page comes to see.
+    pub fn draw(&mut self) -> Option<Snapshot> {
+        let street = self.street.clone()?;
+        let secure = self.places.origin.is_secure();
+        for problem in self.hosts.draw(&self.compiled(), secure)? {
+            warn!(problem, "a picture cannot be drawn");
+        }
+        Some(self.snapshot(&street))
+    }
+
+    fn compiled(&self) -> Vec<Arc<Compiled>> {
+        let compiled = self.tenants.values();
+        compiled
             .filter_map(|tenant| tenant.compiled.clone())
-            .collect();
+            .collect()
+    }
+
+    fn snapshot(&mut self, street: &Arc<Street>) -> Snapshot {
+        let tenants = self.compiled();
+        let origin = &self.places.origin;
         let mut hosts: HashMap<Box<str>, HostEntry> = self
             .hosts
             .routes(&tenants, street)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::app::App;
 use super::values::{Asset, Colour, Email, HostName, House, Link, RoutePath, WebUrl};
 
 /// A tenant's manifest. Only `name` is needed.
@@ -89,54 +90,6 @@ pub enum CanonicalPlace {
     Domain,
     /// The tenant's own host.
     Host,
-}
-
-/// An app, as structured data says it (<https://schema.org/SoftwareApplication>).
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct App {
-    /// The app's name, by default the tenant's.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// `applicationCategory`, for example `FinanceApplication`.
-    pub category: String,
-    /// Where it runs.
-    #[serde(default)]
-    pub platforms: Vec<Platform>,
-    /// What it costs to get.
-    #[serde(default)]
-    pub price: f64,
-    /// The currency of the price (ISO 4217).
-    #[serde(default = "dollars")]
-    pub currency: String,
-}
-
-fn dollars() -> String {
-    "USD".to_owned()
-}
-
-/// A platform that an app runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Platform {
-    /// iPhone and iPad.
-    Ios,
-    /// Android.
-    Android,
-    /// Any browser.
-    Web,
-}
-
-impl Platform {
-    /// As `operatingSystem` wants it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ios => "iOS",
-            Self::Android => "Android",
-            Self::Web => "Web",
-        }
-    }
 }
 
 /// A link that leads nowhere on purpose.

@@ -24,8 +24,8 @@ macro_rules! formatted_text {
             }
         }
 
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
+        impl ::schemars::JsonSchema for $name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
 
@@ -33,12 +33,14 @@ macro_rules! formatted_text {
                 true
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "format": $format, "description": $description})
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                ::schemars::json_schema!({"type": "string", "format": $format, "description": $description})
             }
         }
     };
 }
+
+pub(super) use formatted_text;
 
 formatted_text!(
     /// Where a link leads: `/terms`, `#features`, `studio:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
@@ -200,7 +202,9 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             "write name@domain",
         ),
         "link" => check_link(text),
-        _ => Ok(()),
+        _ => super::app::check_format(format, text)
+            .unwrap_or(Ok(()))
+            .or_else(|(message, hint)| fail(message, hint)),
     }
 }
 

@@ -1,0 +1,72 @@
+//! A tenant's icon, in the forms that browsers and phones ask for.
+//!
+//! The icon is the tenant's `assets/icon.svg`, else its own drawing of its house; else the theme's drawing of that house for small sizes, else the one that stands in the row. A tenant without a house gets the theme's house `plain`.
+
+use std::sync::Arc;
+
+use super::super::asset::Asset;
+use super::super::template::{Scope, asset_of};
+use super::{Drawing, Form};
+use crate::tenant::Site;
+use crate::tenant::values::Colour;
+
+/// The house of a tenant that names none.
+const PLAIN: &str = "plain";
+
+/// The icon of a tenant.
+#[derive(Debug)]
+pub(in crate::compile) struct Icons {
+    /// The file: a path of the tenant's assets or of the theme.
+    pub(in crate::compile) path: String,
+    /// For `/favicon.ico`, which browsers and others ask for unasked.
+    pub(in crate::compile) favicon: Arc<Drawing>,
+    /// For a phone's home screen (Apple, 180 pixels).
+    pub(in crate::compile) touch: Arc<Drawing>,
+    /// For the web manifest: 192 and 512 pixels.
+    pub(in crate::compile) manifest: [Arc<Drawing>; 2],
+}
+
+impl Icons {
+    /// The icon of a tenant, when it or its theme has one.
+    pub(in crate::compile) fn of(
+        site: &Site,
+        scope: &Scope,
+        ground: Option<&Colour>,
+    ) -> Option<Self> {
+        let house = site.manifest.brand.house.as_ref();
+        let house = house.map_or(PLAIN, |house| house.as_str());
+        let paths = [
+            "icon.svg".to_owned(),
+            format!("{house}.svg"),
+            format!("houses/icons/{house}.svg"),
+            format!("houses/{house}.svg"),
+        ];
+        let (path, svg) = paths.into_iter().find_map(|path| {
+            let svg = text_of(asset_of(scope, &path)?)?;
+            Some((path, svg))
+        })?;
+        let drawing = |form| {
+            let fonts = &scope.templates.fonts;
+            Arc::new(Drawing::new(svg.clone(), form, ground, fonts))
+        };
+        Some(Self {
+            path,
+            favicon: drawing(Form::Ico(48)),
+            touch: drawing(Form::Png(180, 180)),
+            manifest: [drawing(Form::Png(192, 192)), drawing(Form::Png(512, 512))],
+        })
+    }
+
+    /// The pictures with their file names below `/assets/`.
+    pub(in crate::compile) fn files(&self) -> impl Iterator<Item = (String, &Arc<Drawing>)> {
+        let touch = std::iter::once((self.touch.file_name("touch-icon"), &self.touch));
+        let manifest = self.manifest.iter();
+        touch.chain(manifest.map(|icon| (icon.file_name("icon"), icon)))
+    }
+}
+
+fn text_of(asset: &Asset) -> Option<String> {
+    std::str::from_utf8(&asset.bytes)
+        .ok()
+        .map(ToOwned::to_owned)
+}

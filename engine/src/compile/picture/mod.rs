@@ -1,0 +1,254 @@
+//! Pictures that no author made: social images and icons, drawn from SVG.
+//!
+//! A [`Drawing`] is a text and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again: the owner keeps them in a [`Gallery`].
+//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`social`] | the theme's `social.svg`, with a page's title in it |
+//! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
+//! | [`fit`] | text broken into lines that fit |
+//! | [`fonts`] | the theme's fonts, for drawing and measuring |
+//! | [`gallery`] | what was drawn |
+//!
+//! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
+
+pub(super) mod fit;
+pub(super) mod fonts;
+mod gallery;
+pub(super) mod icon;
+pub(super) mod social;
+
+use std::sync::Arc;
+
+use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::usvg::{ImageHrefResolver, Options, Tree};
+use sha2::{Digest, Sha256};
+
+use super::asset::hex;
+use crate::tenant::values::Colour;
+use fonts::Fonts;
+
+pub use gallery::Gallery;
+
+/// A picture with its place.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// The host.
+    pub host: String,
+    /// The whole path.
+    pub path: String,
+    /// What is shown there.
+    pub drawing: Arc<Drawing>,
+}
+
+/// What a drawing becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A PNG of this width and height.
+    Png(u32, u32),
+    /// A Windows icon of one square picture, for `/favicon.ico`.
+    Ico(u32),
+}
+
+/// Something to be drawn.
+#[derive(Debug)]
+pub struct Drawing {
+    svg: String,
+    form: Form,
+    /// What lies below it: pictures have no holes.
+    ground: Option<Colour>,
+    fonts: Arc<Fonts>,
+    digest: [u8; 32],
+}
+
+impl Drawing {
+    /// Names a drawing.
+    pub(super) fn new(
+        svg: String,
+        form: Form,
+        ground: Option<&Colour>,
+        fonts: &Arc<Fonts>,
+    ) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(format!("{form:?} {:?} ", ground.map(Colour::as_str)));
+        hash.update(fonts.digest());
+        hash.update(&svg);
+        Self {
+            digest: hash.finalize().into(),
+            svg,
+            form,
+            ground: ground.cloned(),
+            fonts: Arc::clone(fonts),
+        }
+    }
+
+    /// `social.1a2b3c4d5e6f7a8b.png` for `social`.
+    pub(super) fn file_name(&self, stem: &str) -> String {
+        let extension = match self.form {
+            Form::Png(..) => "png",
+            Form::Ico(_) => "ico",
+        };
+        format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
+    }
+
+    /// Its width and height in pixels.
+    pub(super) const fn size(&self) -> (u32, u32) {
+        match self.form {
+            Form::Png(width, height) => (width, height),
+            Form::Ico(side) => (side, side),
+        }
+    }
+
+    /// The bytes, or why there are none.
+    fn draw(&self) -> Result<Vec<u8>, String> {
+        let options = Options {
+            fontdb: self.fonts.database(),
+            image_href_resolver: ImageHrefResolver {
+                resolve_data: Box::new(|_, _, _| None),
+                resolve_string: Box::new(|_, _| None),
+            },
+            ..Options::default()
+        };
+        let tree = Tree::from_str(&self.svg, &options).map_err(|error| error.to_string())?;
+        let (width, height) = self.size();
+        let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
+        pixmap.fill(self.ground.as_ref().map_or(Color::WHITE, colour));
+        resvg::render(&tree, centred(&tree, width, height), &mut pixmap.as_mut());
+        let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
+        Ok(match self.form {
+            Form::Png(..) => png,
+            Form::Ico(side) => in_ico(side, &png),
+        })
+    }
+}
+
+/// As large as it fits, in the middle.
+fn centred(tree: &Tree, width: u32, height: u32) -> Transform {
+    let size = tree.size();
+    let (width, height) = (width as f32, height as f32);
+    let scale = (width / size.width()).min(height / size.height());
+    Transform::from_row(
+        scale,
+        0.0,
+        0.0,
+        scale,
+        (width - size.width() * scale) / 2.0,
+        (height - size.height() * scale) / 2.0,
+    )
+}
+
+fn colour(text: &Colour) -> Color {
+    let digits = text.as_str().trim_start_matches('#');
+    let [_, red, green, blue] = u32::from_str_radix(digits, 16)
+        .unwrap_or(0xff_ff_ff)
+        .to_be_bytes();
+    Color::from_rgba8(red, green, blue, 0xff)
+}
+
+fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
+    // Plain areas pack best as they are, and quickest.
+    encoder.set_compression(png::Compression::Balanced);
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer;
+    match form {
+        // Nothing shines through, so that a fourth channel would say nothing.
+        Form::Png(..) => {
+            encoder.set_color(png::ColorType::Rgb);
+            let pixels = pixmap.pixels().iter();
+            let data: Vec<u8> = pixels
+                .flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
+                .collect();
+            writer = encoder.write_header()?;
+            writer.write_image_data(&data)?;
+        }
+        // Readers of icons expect 32 bits a pixel.
+        Form::Ico(_) => {
+            encoder.set_color(png::ColorType::Rgba);
+            writer = encoder.write_header()?;
+            writer.write_image_data(pixmap.data())?;
+        }
+    }
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// A directory of one entry before the PNG (Microsoft, ICONDIR and ICONDIRENTRY).
+fn in_ico(side: u32, png: &[u8]) -> Vec<u8> {
+    const HEADER: u32 = 22;
+    let side = u8::try_from(side).unwrap_or(0);
+    let length = u32::try_from(png.len()).unwrap_or(u32::MAX);
+    let mut bytes = vec![0, 0, 1, 0, 1, 0, side, side, 0, 0, 1, 0, 32, 0];
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(HEADER.to_le_bytes());
+    bytes.extend(png);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 2\"><path fill=\"#ff0000\" d=\"M0 0h1v2H0z\"/><image href=\"/etc/passwd\" width=\"2\" height=\"2\"/></svg>";
+
+    fn drawing(form: Form) -> Drawing {
+        let ground: Colour = serde_json::from_str("\"#0000ff\"").expect("a colour");
+        Drawing::new(HALF.to_owned(), form, Some(&ground), &Arc::default())
+    }
+
+    fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
+        let mut reader = png::Decoder::new(std::io::Cursor::new(png))
+            .read_info()
+            .expect("a PNG");
+        let mut bytes = vec![0; reader.output_buffer_size().expect("a size")];
+        reader.next_frame(&mut bytes).expect("a frame");
+        (reader.info().width, reader.info().height, bytes)
+    }
+
+    #[test]
+    fn a_drawing_stands_in_the_middle_on_its_ground() {
+        let drawing = drawing(Form::Png(4, 2));
+        let bytes = drawing.draw().expect("bytes");
+        let (width, height, pixels) = pixels(&bytes);
+        assert_eq!((width, height), (4, 2));
+        let row = [[0, 0, 255], [255, 0, 0], [0, 0, 255], [0, 0, 255]].concat();
+        assert_eq!(pixels, [row.clone(), row].concat());
+        assert_eq!(
+            bytes,
+            drawing.draw().expect("bytes"),
+            "another run, other bytes"
+        );
+    }
+
+    #[test]
+    fn a_name_says_all_that_the_bytes_depend_on() {
+        let names: std::collections::BTreeSet<String> =
+            [Form::Png(4, 2), Form::Png(2, 4), Form::Ico(2)]
+                .map(|form| drawing(form).file_name("x"))
+                .into();
+        assert_eq!(names.len(), 3, "{names:?}");
+        let white = Drawing::new(HALF.to_owned(), Form::Png(4, 2), None, &Arc::default());
+        assert_ne!(
+            white.file_name("x"),
+            drawing(Form::Png(4, 2)).file_name("x")
+        );
+    }
+
+    #[test]
+    fn an_icon_is_a_directory_with_one_png() {
+        let bytes = drawing(Form::Ico(48)).draw().expect("bytes");
+        assert_eq!(bytes[..8], [0, 0, 1, 0, 1, 0, 48, 48]);
+        let length = u32::from_le_bytes(bytes[14..18].try_into().expect("four")) as usize;
+        let offset = u32::from_le_bytes(bytes[18..22].try_into().expect("four")) as usize;
+        assert_eq!(offset + length, bytes.len());
+        assert_eq!(pixels(&bytes[offset..]).0, 48);
+    }
+
+    #[test]
+    fn what_is_no_drawing_says_why() {
+        let drawing = Drawing::new("<p/>".to_owned(), Form::Png(1, 1), None, &Arc::default());
+        assert!(drawing.draw().is_err());
+    }
+}
