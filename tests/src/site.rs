@@ -78,6 +78,14 @@ impl TestSite {
         self
     }
 
+    /// Draws the pictures that pages name: social images and icons.
+    pub fn draw(&mut self) -> &mut Self {
+        if let Some(snapshot) = self.estate.draw() {
+            self.snapshot = snapshot;
+        }
+        self
+    }
+
     /// Where a file of the copy lies.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {

@@ -182,3 +182,130 @@ fn authors_can_link_to_a_feed() {
     let text = site.report_text();
     assert!(!text.contains("feed.xml"), "{text}");
 }
+
+#[test]
+fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
+    let mut site = TestSite::fixture("street");
+    let certificate = ["AB"; 32].join(":");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "  platforms: [ios, web]",
+        &format!(
+            "  platforms: [ios, web]
+  apple: {{team: A1B2C3D4E5, bundle: com.example.app, app_id: \"1234567890\"}}
+  android: {{package: com.example.app, fingerprints: [\"{certificate}\"]}}
+  ads: [\"ads.example, 1, DIRECT\"]"
+        ),
+    )
+    .reload();
+    assert_eq!(site.report_text().matches("mistake").count(), 0);
+
+    let read = |path: &str| {
+        let text = site.page("app.studio.example", "", path).expect("a file");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    let apple = read("/.well-known/apple-app-site-association");
+    let detail = &apple["applinks"]["details"][0];
+    assert_eq!(detail["appIDs"][0], "A1B2C3D4E5.com.example.app");
+    let components = detail["components"].as_array().expect("a list");
+    let pages_stay = serde_json::json!({"/": "/terms", "exclude": true});
+    assert!(components.contains(&pages_stay), "{components:?}");
+    assert_eq!(components.last(), Some(&serde_json::json!({"/": "*"})));
+    assert_eq!(
+        apple["webcredentials"]["apps"][0],
+        "A1B2C3D4E5.com.example.app"
+    );
+
+    let android = read("/.well-known/assetlinks.json");
+    let target = &android[0]["target"];
+    assert_eq!(target["package_name"], "com.example.app");
+    assert_eq!(target["sha256_cert_fingerprints"][0], certificate);
+    let ads = site.page("app.studio.example", "", "/app-ads.txt");
+    assert_eq!(ads.as_deref(), Some("ads.example, 1, DIRECT\n"));
+
+    let mount = site.mount("app.studio.example", "").expect("a mount");
+    for path in [
+        "/.well-known/apple-app-site-association",
+        "/.well-known/assetlinks.json",
+    ] {
+        let Resource::Body(body) = mount.resources[path].as_ref() else {
+            panic!("{path} is no body");
+        };
+        let whole = body.variants.last().expect("a body");
+        let fields = body.fields.whole(whole.coding, &whole.etag);
+        assert_eq!(fields["content-type"], "application/json", "{path}");
+    }
+    for (host, prefix) in [
+        ("studio.example", ""),
+        ("studio.example", "/app"),
+        ("studio.example", "/apps/app"),
+    ] {
+        let mount = site.mount(host, prefix).expect("a mount");
+        let ties = mount
+            .resources
+            .keys()
+            .filter(|path| path.starts_with("/.well-known/") || path.as_ref() == "/app-ads.txt");
+        assert_eq!(ties.count(), 0, "{host}{prefix}");
+    }
+    let banner = "<meta name=\"apple-itunes-app\" content=\"app-id=1234567890\">";
+    for (host, prefix) in [("app.studio.example", ""), ("studio.example", "/app")] {
+        let page = site.page(host, prefix, "/terms").expect("a page");
+        assert!(page.contains(banner), "{host}{prefix}");
+    }
+}
+
+#[test]
+fn a_tenant_without_an_app_is_tied_to_none() {
+    let site = TestSite::fixture("street");
+    let mount = site.mount("app.studio.example", "").expect("a mount");
+    let ties = mount
+        .resources
+        .keys()
+        .filter(|path| path.starts_with("/.well-known/"));
+    assert_eq!(ties.count(), 0);
+}
+
+#[test]
+fn every_page_has_a_drawn_picture_with_its_title() {
+    let mut site = TestSite::copy_of(&rowhouse_tests::workspace());
+    site.draw();
+    let mut seen = std::collections::BTreeSet::new();
+    for (path, title) in [
+        ("/", "Build Web, Mobile, TV, and Game Applications"),
+        ("/blog", "Blog"),
+        ("/privacy-policy", "Privacy Policy"),
+    ] {
+        let page = site.page("studio.example", "", path).expect("a page");
+        let content = |property: &str| {
+            let rest = page.split(&format!("{property}\" content=\"")).nth(1);
+            let rest = rest.unwrap_or_else(|| panic!("{path} says no {property}"));
+            rest.split('"').next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(content("og:image:width"), "1200");
+        assert_eq!(content("og:image:height"), "630");
+        assert_eq!(content("og:image:alt"), format!("Halsted Studio: {title}"));
+        assert_eq!(content("twitter:card"), "summary_large_image");
+        let url = content("og:image");
+        let file = url
+            .strip_prefix("https://studio.example")
+            .expect("the host");
+        let Resource::Body(picture) = site.host_files("studio.example")[file].as_ref() else {
+            panic!("{file} is no body");
+        };
+        let bytes = &picture.variants.last().expect("a body").bytes;
+        assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
+        // The header's width and height (W3C, PNG, section 11.2.1).
+        assert_eq!(bytes[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);
+        assert!(seen.insert(url), "two pages share a picture");
+    }
+    for host in ["studio.example", "verses.studio.example"] {
+        assert!(site.host_files(host).contains_key("/favicon.ico"), "{host}");
+    }
+}
+
+#[test]
+fn a_picture_that_an_author_names_is_not_drawn_over() {
+    let site = TestSite::fixture("street");
+    let page = site.page("studio.example", "", "/").expect("a page");
+    assert!(page.contains("og:image\" content=\"https://studio.example/assets/share."));
+}

@@ -98,7 +98,8 @@ fn broken(site: &TestSite) -> (usize, BTreeMap<String, Vec<String>>) {
 
 #[test]
 fn every_address_in_every_mount_leads_somewhere() {
-    let site = TestSite::copy_of(&workspace());
+    let mut site = TestSite::copy_of(&workspace());
+    site.draw();
     let (checked, mut broken) = broken(&site);
     assert!(checked > 2_000, "only {checked} addresses were looked at");
     // The sixth card is known to lead to a page that is not there.

@@ -38,6 +38,8 @@ pub(super) struct Facts<'a> {
     pub home_url: &'a str,
     /// The company.
     pub company: &'a Company,
+    /// Its sign, a square picture: known on the domain's home page.
+    pub logo: Option<&'a str>,
     /// The app, on its tenant's landing page.
     pub app: Option<(&'a App, &'a str)>,
     /// Questions with their answers as HTML.
@@ -161,7 +163,8 @@ fn organization(facts: &Facts<'_>, id: &str) -> Json {
         "legalName": company.legal_name,
         "url": facts.home_url,
         "description": company.description,
-        "logo": facts.image,
+        "logo": facts.logo.map(|url| json!({"@type": "ImageObject", "url": url})),
+        "image": facts.image,
         "email": company.email.as_str(),
         "telephone": company.phone,
         "sameAs": company.network.as_ref().map(|url| json!([url.as_str()])),

@@ -69,6 +69,9 @@ impl Renderer<'_> {
                 (item.question.clone(), answer)
             })
             .collect();
+        let is_home = self.site.manifest.root && page.path == "/";
+        let icons = self.around.icons.as_ref().filter(|_| is_home);
+        let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
         structured::graph(&Facts {
             url: canonical,
             title: &page.front.title,
@@ -80,9 +83,10 @@ impl Renderer<'_> {
             tags: &page.front.tags,
             image,
             breadcrumbs: &breadcrumbs,
-            is_home: self.site.manifest.root && page.path == "/",
+            is_home,
             home_url: &home_url,
             company: &street.company,
+            logo: logo.as_deref(),
             app: self
                 .site
                 .manifest

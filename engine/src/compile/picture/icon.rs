@@ -57,6 +57,12 @@ impl Icons {
         })
     }
 
+    /// The name of the largest picture below `/assets/`.
+    pub(in crate::compile) fn largest_file(&self) -> String {
+        let [_, largest] = &self.manifest;
+        largest.file_name("icon")
+    }
+
     /// The pictures with their file names below `/assets/`.
     pub(in crate::compile) fn files(&self) -> impl Iterator<Item = (String, &Arc<Drawing>)> {
         let touch = std::iter::once((self.touch.file_name("touch-icon"), &self.touch));
