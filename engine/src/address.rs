@@ -3,7 +3,7 @@
 //! Who owns an address follows from the set of folders, not from the order in which they came:
 //! 1. the root tenant's pages,
 //! 2. the folders' names (`bluedoor.<domain>` and `/bluedoor`),
-//! 3. `hosts` and `aliases`, ties by the tenants' names.
+//! 3. `hosts` and `aliases`: first those that carry the tenant's own name (`/apps/bluedoor`, `bluedoor.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
 //!
 //! **Invariant:** knows no content and no request; it only gives out names.
 
@@ -129,17 +129,28 @@ pub fn assign<'a>(origin: &Origin, sites: impl IntoIterator<Item = &'a Site>) ->
         giver.prefix(site, &format!("/{}", site.id));
         giver.host(site, &format!("{}.{}", site.id, origin.domain));
     }
-    for site in sites.values() {
-        for host in &site.manifest.hosts {
-            giver.host(site, host.as_str());
+    for named in [true, false] {
+        for site in sites.values() {
+            for host in &site.manifest.hosts {
+                if carries(host.as_str(), '.', &site.id) == named {
+                    giver.host(site, host.as_str());
+                }
+            }
         }
-    }
-    for site in &others {
-        for alias in &site.manifest.aliases {
-            giver.prefix(site, alias.as_str());
+        for site in &others {
+            for alias in &site.manifest.aliases {
+                if carries(alias.as_str(), '/', &site.id) == named {
+                    giver.prefix(site, alias.as_str());
+                }
+            }
         }
     }
     giver.finish(&sites)
+}
+
+/// Whether one part of an address is the tenant's name.
+fn carries(address: &str, separator: char, id: &TenantId) -> bool {
+    address.split(separator).any(|part| part == id.as_str())
 }
 
 struct Giver<'a> {

@@ -123,3 +123,49 @@ fn the_canonical_url_is_one_under_every_mount() {
     .reload();
     assert_eq!(canonical(&site), ["https://app.example/terms"; 3]);
 }
+
+#[test]
+fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
+    let mut site = TestSite::copy_of(&rowhouse_tests::workspace());
+    let verses = [
+        ("verses.studio.example", ""),
+        ("studio.example", "/verses"),
+        ("studio.example", "/apps/verses"),
+    ];
+    let bytes = |site: &TestSite| {
+        verses.map(|(host, prefix)| site.page(host, prefix, "/terms").expect("a page"))
+    };
+    let before = bytes(&site);
+
+    // By name it comes before the folder that it is a copy of.
+    for file in [
+        "tenant.yaml",
+        "pages/index.md",
+        "pages/privacy.md",
+        "pages/support.md",
+        "pages/terms.md",
+    ] {
+        let text = std::fs::read_to_string(site.path(&format!("tenants/verses/{file}")));
+        let text = text
+            .expect("a file")
+            .replace("name: Verses", "name: Sample");
+        site.write(&format!("tenants/sample/{file}"), text);
+    }
+    site.reload();
+    assert_eq!(bytes(&site), before);
+    for (host, prefix) in [("sample.studio.example", ""), ("studio.example", "/sample")] {
+        for path in ["/", "/privacy", "/support", "/terms"] {
+            let page = site.page(host, prefix, path).expect("a page");
+            assert!(
+                page.contains("href=\"https://studio.example/sample"),
+                "{host}{prefix}{path}"
+            );
+        }
+    }
+    let text = site.report_text();
+    assert!(
+        text.contains("the path `/apps/verses` belongs to the tenant `verses`"),
+        "{text}"
+    );
+    assert_eq!(text.matches("mistake[").count(), 1, "{text}");
+}
