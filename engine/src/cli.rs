@@ -3,9 +3,19 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
 
 use crate::address::Origin;
+use crate::serve::settings::{Limits, network};
+
+/// What the program ends with.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  well; `serve` was told to end, and has
+  1  `check` found mistakes
+  2  could not run, or a second signal ended it at once";
 
 /// Serves many small sites from one program: a site is a folder.
 #[derive(Debug, Parser)]
@@ -14,6 +24,7 @@ use crate::address::Origin;
     version,
     about,
     max_term_width = 100,
+    after_help = EXIT_CODES,
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
@@ -89,12 +100,12 @@ pub struct ServeArguments {
         default_value = "127.0.0.1:8081"
     )]
     pub admin: SocketAddr,
-    /// How long requests may take to end after SIGTERM, in seconds
+    /// How long requests may take to end after SIGTERM, in seconds; below the 30 after which orchestrators kill
     #[arg(
         long,
         env = "ROWHOUSE_GRACE",
         value_name = "SECONDS",
-        default_value_t = 30
+        default_value_t = 20
     )]
     pub grace: u64,
     /// How changes of the folders are noticed
@@ -113,6 +124,23 @@ pub struct ServeArguments {
         default_value = "off"
     )]
     pub access_log: AccessLog,
+    /// Say in that line who asked, too: an address is personal data
+    #[arg(long, env = "ROWHOUSE_LOG_ADDRESSES", value_parser = BoolishValueParser::new())]
+    pub log_addresses: bool,
+    /// A network or address of proxies that are believed: `X-Request-Id`, `traceparent`, `X-Forwarded-For`
+    ///
+    /// May be given more than once; in the variable, with commas between. Without it nobody is believed.
+    #[arg(
+        long,
+        env = "ROWHOUSE_TRUSTED_PROXY",
+        value_name = "CIDR",
+        value_delimiter = ',',
+        value_parser = network
+    )]
+    pub trusted_proxy: Vec<IpNet>,
+    /// What clients may use.
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 /// How changes are noticed.

@@ -51,8 +51,24 @@ impl TestServer {
     /// Serves a folder that has `tenants`, and perhaps `themes`, in it.
     #[must_use]
     pub fn start(folder: &Path, more: &[&str]) -> Self {
-        let (visitors, operators) = (free_address(), free_address());
         let log = NamedTempFile::new().expect("a file");
+        let stderr = log.reopen().expect("a file").into();
+        Self::start_with(folder, more, log, stderr)
+    }
+
+    /// The same, with a log that goes into a pipe whose other end nobody reads.
+    #[must_use]
+    pub fn start_unread(folder: &Path, more: &[&str]) -> Self {
+        Self::start_with(
+            folder,
+            more,
+            NamedTempFile::new().expect("a file"),
+            Stdio::piped(),
+        )
+    }
+
+    fn start_with(folder: &Path, more: &[&str], log: NamedTempFile, stderr: Stdio) -> Self {
+        let (visitors, operators) = (free_address(), free_address());
         let mut command = Command::new(binary());
         command
             .current_dir(folder)
@@ -62,7 +78,7 @@ impl TestServer {
             .args(["--origin", &format!("http://localhost:{}", visitors.port())])
             .args(more)
             .stdout(Stdio::null())
-            .stderr(log.reopen().expect("a file"));
+            .stderr(stderr);
         let child = command.spawn().expect("a started server");
         let mut server = Self {
             child,

@@ -6,6 +6,7 @@ mod addresses;
 mod around;
 mod islands;
 mod links;
+mod log;
 mod mistakes;
 mod pages;
 mod program;

@@ -353,6 +353,7 @@ fn no_header_goes_out_that_is_not_listed_here() {
             "vary",
             "x-content-type-options",
             "x-frame-options",
+            "x-request-id",
         ]
     );
     let policy = page.header("content-security-policy");

@@ -3,6 +3,7 @@
 //! Exit codes: 0 well, 1 mistakes in the content, 2 could not run.
 
 mod check;
+mod log;
 mod new;
 mod routes;
 mod sarif;

@@ -2,7 +2,6 @@
 //!
 //! The addresses are bound before anything is compiled, so that a port in use is told at once.
 
-use std::io::IsTerminal as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,17 +11,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing::{Metadata, error, info, warn};
-use tracing_appender::non_blocking::WorkerGuard;
-use tracing_subscriber::filter::{FilterExt as _, filter_fn};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer as _};
+use tracing::{error, info, warn};
 
-use super::{FAILED, estate};
-use crate::cli::{AccessLog, ServeArguments, WatchMethod};
+use super::{FAILED, estate, log};
+use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Keeper, tell};
-use crate::serve::access;
+use crate::serve::access::AccessLog;
 use crate::serve::admin::{self, Admin};
 use crate::serve::listen::bind;
 use crate::serve::settings::ServeSettings;
@@ -32,7 +26,7 @@ use crate::watch::{Method, Notice};
 
 /// Serves until a signal ends it.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
-    let _log = start_log(arguments.access_log);
+    let (access_log, _guards) = log::start(arguments);
     let begin = Instant::now();
     let visitors = bind(arguments.listen)?;
     let operators =
@@ -64,6 +58,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             board,
             owner,
             begin,
+            access_log,
         };
         house.serve(arguments).await
     })
@@ -77,6 +72,7 @@ struct House {
     board: Arc<StatusBoard>,
     owner: Sender<Notice>,
     begin: Instant,
+    access_log: Option<AccessLog>,
 }
 
 impl House {
@@ -86,7 +82,9 @@ impl House {
         let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
         let settings = ServeSettings {
             grace: Duration::from_secs(arguments.grace),
-            access_log: arguments.access_log != AccessLog::Off,
+            trusted_proxies: arguments.trusted_proxy.clone(),
+            access_log: self.access_log,
+            limits: arguments.limits.clone(),
             ..ServeSettings::default()
         };
         info!(
@@ -163,31 +161,4 @@ impl Stop {
             _ = self.interrupt.recv() => "SIGINT",
         }
     }
-}
-
-/// Readable on a terminal, JSON elsewhere; `RUST_LOG` chooses what. The access log has its own form.
-///
-/// Both are written by threads of their own: a reader that does not read loses lines and holds nothing up.
-fn start_log(access: AccessLog) -> WorkerGuard {
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
-    let chosen = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let events = tracing_subscriber::fmt::layer().with_writer(writer.clone());
-    let events = if std::io::stderr().is_terminal() {
-        events.with_target(false).boxed()
-    } else {
-        events.json().flatten_event(true).boxed()
-    };
-    let is_access = |metadata: &Metadata<'_>| metadata.target() == access::TARGET;
-    let events = events.with_filter(chosen.and(filter_fn(move |metadata| !is_access(metadata))));
-    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
-    let lines = match access {
-        AccessLog::Off => None,
-        AccessLog::Text => Some(lines.with_target(false).boxed()),
-        AccessLog::Json => Some(lines.json().flatten_event(true).with_target(false).boxed()),
-    };
-    tracing_subscriber::registry()
-        .with(events)
-        .with(lines.with_filter(filter_fn(is_access)))
-        .init();
-    guard
 }

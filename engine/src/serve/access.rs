@@ -1,34 +1,129 @@
-//! One line for each request, as an event of the target `access`.
+//! One line for each request, where no request waits for it.
 //!
-//! A line says which tenant and route answered, with what, and how long that took. Nothing in it was made up by a client: routes are the snapshot's own, and no address is kept.
-//! Whoever subscribes decides how it looks and must not let a slow reader hold a response up.
+//! A worker collects its lines and hands them over together, at the latest with its next round, to the thread that writes. The way there is bounded and takes what there is room for: when nobody reads the log, lines are lost and responses go on.
 //!
-//! **Invariant:** decides no answer.
+//! **Invariant:** decides no answer; a response never waits here.
 
-use std::time::Duration;
+use std::io::Write as _;
 
-use tracing::info;
+use tracing_appender::non_blocking::NonBlocking;
 
-use super::respond::{Answer, Party};
+use super::line::Entry;
 
-/// The target that subscribers filter by.
-pub const TARGET: &str = "access";
+/// The length at which lines are handed over.
+const FULL: usize = 16 * 1024;
 
-/// Says what was answered.
-pub(super) fn log(answer: &Answer<'_>, bytes: u64, took: Duration) {
-    let tenant = match answer.party {
-        Party::Tenant(mount) => mount.tenant.as_ref(),
-        Party::Host => "_shared",
-        Party::Nobody => "_unknown",
-    };
-    let route = &answer.route;
-    info!(
-        target: TARGET,
-        tenant,
-        route = format_args!("{}{}{}", route.prefix, route.path, route.rest),
-        status = answer.response.status().as_u16(),
-        bytes,
-        encoding = answer.coding.token(),
-        duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-    );
+/// The access log, where it is wanted.
+#[derive(Debug, Clone)]
+pub struct AccessLog {
+    /// How a line looks.
+    pub format: Format,
+    /// Whether a line says who asked. Default: no, since an address is personal data.
+    pub addresses: bool,
+    /// The way to the thread that writes. It has to lose what it has no room for.
+    pub writer: NonBlocking,
+}
+
+/// How a line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Words with spaces between them, for people.
+    Text,
+    /// One JSON object, for programs.
+    Json,
+}
+
+/// A worker's lines.
+#[derive(Debug)]
+pub(super) struct Lines {
+    log: AccessLog,
+    waiting: String,
+}
+
+impl Lines {
+    pub(super) fn new(log: AccessLog) -> Self {
+        Self {
+            log,
+            waiting: String::with_capacity(FULL + 1024),
+        }
+    }
+
+    pub(super) const fn with_addresses(&self) -> bool {
+        self.log.addresses
+    }
+
+    pub(super) const fn has_some(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(super) fn push(&mut self, entry: &Entry<'_>) {
+        // Writing to memory does not fail.
+        let _ = entry.write(self.log.format, &mut self.waiting);
+        if self.waiting.len() >= FULL {
+            self.hand_over();
+        }
+    }
+
+    pub(super) fn hand_over(&mut self) {
+        if self.has_some() {
+            // It loses what it cannot take, and counts that itself.
+            let _ = self.log.writer.write(self.waiting.as_bytes());
+            self.waiting.clear();
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::mpsc::{Receiver, channel};
+
+    use tracing_appender::non_blocking::NonBlockingBuilder;
+
+    use super::*;
+
+    /// A log that nobody reads.
+    struct Stuck(Receiver<()>);
+
+    impl io::Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stuck_log_costs_lines_and_no_time() {
+        let (release, stuck) = channel();
+        let (writer, _guard) = NonBlockingBuilder::default()
+            .buffered_lines_limit(8)
+            .finish(Stuck(stuck));
+        let counter = writer.error_counter();
+        let mut lines = Lines::new(AccessLog {
+            format: Format::Text,
+            addresses: false,
+            writer,
+        });
+        for _ in 0..20 {
+            lines.push(&Entry::default());
+            lines.hand_over();
+        }
+        // One may be with the thread already.
+        assert!(
+            (11..=12).contains(&counter.dropped_lines()),
+            "{}",
+            counter.dropped_lines()
+        );
+        drop(release);
+    }
 }

@@ -22,8 +22,14 @@ pub struct Connections {
     pub slow_heads: AtomicU64,
     /// Ended because the client did not read.
     pub slow_readers: AtomicU64,
+    /// Ended because a request and its response took too long together.
+    pub slow_requests: AtomicU64,
     /// Ended because no request came for too long.
     pub idle: AtomicU64,
+    /// Ended because what came was no HTTP, or more of it than is allowed.
+    pub malformed: AtomicU64,
+    /// Open now.
+    pub open: AtomicU64,
 }
 
 /// Connections by address.

@@ -1,7 +1,7 @@
 //! The counters as Prometheus text.
 //!
 //! Requests only add to plain counters ([`Traffic`], [`Connections`](super::connections::Connections)); everything that has a name or a label is put together here, when somebody asks.
-//! The number of series depends on the tenants alone: what names no known host is counted as `_unknown`, and what known hosts answer for no tenant as `_shared`. No tenant has such a name, since ids are host labels.
+//! The number of series depends on the tenants alone: what names no known host is counted as `_unknown`, and what known hosts answer for no tenant as `_shared`.
 //!
 //! **Invariant:** never counts anything itself.
 
@@ -14,7 +14,7 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::shelf::Shelf;
+use super::shelf::{SHARED, Shelf, UNKNOWN};
 use super::status::{State, StatusBoard};
 use crate::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
@@ -47,10 +47,7 @@ impl Collector for Counters {
         let tenants = self.shelf.tenants();
         let parties = || {
             let named = tenants.iter().map(|(id, traffic)| (&**id, &**traffic));
-            named.chain([
-                ("_shared", &self.shelf.shared),
-                ("_unknown", &self.shelf.unknown),
-            ])
+            named.chain([(SHARED, &self.shelf.shared), (UNKNOWN, &self.shelf.unknown)])
         };
         requests(&mut encoder, parties())?;
         latency(&mut encoder, parties())?;
@@ -158,7 +155,9 @@ impl Counters {
             ("address", &connections.refused),
             ("header_timeout", &connections.slow_heads),
             ("write_timeout", &connections.slow_readers),
+            ("request_timeout", &connections.slow_requests),
             ("idle_timeout", &connections.idle),
+            ("malformed", &connections.malformed),
         ] {
             family
                 .encode_family(&[("reason", reason)])?

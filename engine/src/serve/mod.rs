@@ -1,8 +1,8 @@
 //! Answers requests from the snapshot on the [`Shelf`](shelf::Shelf).
 //!
 //! ```text
-//! listen -> accept -> worker -> stream/vitals -> hyper -> respond -> hyper -> stream
-//!           (seats)   (thread)  (timeouts)                (pure)
+//! listen -> accept -> worker -> stream/vitals -> hyper -> visit -> respond -> hyper -> stream
+//!           (seats)   (thread)  (timeouts)                (counts)  (pure)
 //! ```
 //! [`run`] accepts connections and hands each to the worker with the fewest. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
 //!
@@ -10,13 +10,17 @@
 
 pub mod access;
 pub mod admin;
+mod body;
 mod condition;
 mod connections;
 mod host;
+mod line;
 pub mod listen;
 mod metrics;
 mod negotiate;
+pub mod origin;
 mod path;
+mod request_id;
 pub mod respond;
 #[cfg(test)]
 #[path = "../../tests/support/sample.rs"]
@@ -25,6 +29,7 @@ pub mod settings;
 pub mod shelf;
 pub mod status;
 mod stream;
+mod visit;
 mod vitals;
 mod worker;
 
@@ -215,10 +220,7 @@ impl Door {
     fn admit(&self, socket: tokio::net::TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
         let counters = &self.shelf.connections;
         counters.accepted.fetch_add(1, Relaxed);
-        let trusted = self
-            .settings
-            .trusted_proxies
-            .contains(&peer.ip().to_canonical());
+        let trusted = self.settings.trusts(peer.ip());
         let address = (!trusted).then(|| household(peer.ip()));
         if let Some(address) = address
             && !self
@@ -240,7 +242,12 @@ impl Door {
         // A response is written in one go; waiting to fill a packet would only delay it.
         if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
             // The worker is gone only when everything ends.
-            let _ = post.arrivals.send(Arrival { socket, seat });
+            let _ = post.arrivals.send(Arrival {
+                socket,
+                peer: peer.ip(),
+                trusted,
+                seat,
+            });
         }
     }
 }

@@ -16,6 +16,11 @@ use super::connections::Connections;
 use crate::snapshot::traffic::Traffic;
 use crate::snapshot::{HostEntry, Mount, Snapshot};
 
+/// What the log and the counters call a known host that answers for no tenant. No tenant has such a name, since ids are host labels.
+pub(super) const SHARED: &str = "_shared";
+/// What they call a request that names no known host, or is none.
+pub(super) const UNKNOWN: &str = "_unknown";
+
 /// The current snapshot, and the counters that outlive it.
 #[derive(Debug, Default)]
 pub struct Shelf {

@@ -19,11 +19,20 @@ use super::vitals::{Phase, Vitals};
 pub(super) struct Stream {
     socket: TcpStream,
     vitals: Rc<Vitals>,
+    /// Bytes that were read and thrown away at the end.
+    thrown_away: usize,
 }
+
+/// What a client may still send before it has read that nobody reads it.
+const LINGERING: usize = 1024 * 1024;
 
 impl Stream {
     pub(super) const fn new(socket: TcpStream, vitals: Rc<Vitals>) -> Self {
-        Self { socket, vitals }
+        Self {
+            socket,
+            vitals,
+            thrown_away: 0,
+        }
     }
 
     fn note(&self, written: &Poll<io::Result<usize>>) {
@@ -93,14 +102,18 @@ impl AsyncWrite for Stream {
             this.vitals.enter(Phase::Closing);
         }
         let mut sink = [0; 4096];
-        loop {
+        while this.thrown_away < LINGERING {
             let mut buffer = ReadBuf::new(&mut sink);
             match Pin::new(&mut this.socket).poll_read(cx, &mut buffer) {
                 // Content that nobody reads may still be on its way.
                 Poll::Pending if this.vitals.has_unread() => return Poll::Pending,
-                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => this.vitals.leave_unread(),
-                Poll::Ready(_) | Poll::Pending => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    this.thrown_away += buffer.filled().len();
+                    this.vitals.leave_unread();
+                }
+                Poll::Ready(_) | Poll::Pending => break,
             }
         }
+        Poll::Ready(Ok(()))
     }
 }

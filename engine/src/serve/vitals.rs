@@ -6,6 +6,7 @@
 //! **Invariant:** knows no HTTP and no sockets; never leaves its worker's thread.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ pub(super) enum Overdue {
     Head,
     /// The client did not take the response.
     Write,
+    /// The request and its response took too long together.
+    Request,
     /// No request came.
     Idle,
 }
@@ -47,6 +50,13 @@ pub(super) struct Vitals {
     steps: Cell<u32>,
     /// The step that was last seen, and when it was first seen.
     seen: Cell<(u32, Instant)>,
+    /// Goes up with every request of HTTP/1.1.
+    requests: Cell<u32>,
+    /// The request that was last seen, and when it was first seen.
+    request_seen: Cell<(u32, Instant)>,
+    /// When each request of HTTP/2 that is under way began, the oldest first.
+    streams: RefCell<BTreeMap<u32, Instant>>,
+    next_stream: Cell<u32>,
     overdue: Cell<Option<Overdue>>,
     waker: RefCell<Option<Waker>>,
     /// The request brought content that nobody reads.
@@ -63,6 +73,10 @@ impl Vitals {
             blocked: Cell::new(false),
             steps: Cell::new(0),
             seen: Cell::new((0, now)),
+            requests: Cell::new(0),
+            request_seen: Cell::new((0, now)),
+            streams: RefCell::default(),
+            next_stream: Cell::new(0),
             overdue: Cell::new(None),
             waker: RefCell::new(None),
             unread: Cell::new(false),
@@ -75,24 +89,51 @@ impl Vitals {
 
     pub(super) fn enter(&self, phase: Phase) {
         self.phase.set(phase);
-        self.step();
+        self.moved();
     }
 
-    /// Bytes came.
+    /// Bytes came. Over HTTP/2 they may be anything, so that only requests and bodies count as steps there.
     pub(super) fn read(&self) {
-        match self.phase.get() {
-            Phase::Idle => self.enter(Phase::Head),
-            Phase::Streams => self.step(),
-            Phase::Head | Phase::Responding | Phase::Closing => {}
+        if self.phase.get() == Phase::Idle {
+            self.begin_request();
+            self.enter(Phase::Head);
         }
+    }
+
+    /// A request's head is complete.
+    pub(super) fn respond(&self) {
+        // One that came together with the one before it has had no phase of its own.
+        if self.phase.get() != Phase::Head {
+            self.begin_request();
+        }
+        self.enter(Phase::Responding);
     }
 
     /// Bytes went, or could not go.
     pub(super) fn wrote(&self, blocked: bool) {
-        self.blocked.set(blocked);
-        if !blocked {
-            self.step();
+        let was_blocked = self.blocked.replace(blocked);
+        let moved = match self.phase.get() {
+            Phase::Streams => blocked != was_blocked,
+            _ => !blocked,
+        };
+        if moved {
+            self.moved();
         }
+    }
+
+    /// A request of HTTP/2 began.
+    pub(super) fn open_stream(&self, started: Instant) -> u32 {
+        let number = self.next_stream.get();
+        self.next_stream.set(number.wrapping_add(1));
+        self.streams.borrow_mut().insert(number, started);
+        self.moved();
+        number
+    }
+
+    /// It is answered, or was taken back.
+    pub(super) fn close_stream(&self, number: u32) {
+        self.streams.borrow_mut().remove(&number);
+        self.moved();
     }
 
     pub(super) fn leave_unread(&self) {
@@ -121,6 +162,9 @@ impl Vitals {
 
     /// Looks whether the connection has moved, and ends it if it has not for too long.
     pub(super) fn check(&self, now: Instant, limits: &Limits) -> Option<Overdue> {
+        if self.is_without_end(now, limits.request) {
+            return Some(self.end(Overdue::Request));
+        }
         let steps = self.steps.get();
         let (seen, since) = self.seen.get();
         if steps != seen {
@@ -134,15 +178,39 @@ impl Vitals {
             Phase::Idle | Phase::Streams => (limits.idle, Overdue::Idle),
             Phase::Closing => (CLOSING, Overdue::Idle),
         };
-        if now.duration_since(since) < limit {
-            return None;
-        }
-        self.overdue.set(Some(overdue));
-        self.wake();
-        Some(overdue)
+        (now.duration_since(since) >= limit).then(|| self.end(overdue))
     }
 
-    fn step(&self) {
+    /// Whether a request is under way for longer than `limit`, however much moves.
+    fn is_without_end(&self, now: Instant, limit: Duration) -> bool {
+        let since = match self.phase.get() {
+            Phase::Head | Phase::Responding => {
+                let request = self.requests.get();
+                let (seen, since) = self.request_seen.get();
+                if request != seen {
+                    self.request_seen.set((request, now));
+                    return false;
+                }
+                Some(since)
+            }
+            Phase::Streams => self.streams.borrow().values().next().copied(),
+            Phase::Idle | Phase::Closing => None,
+        };
+        since.is_some_and(|since| now.saturating_duration_since(since) >= limit)
+    }
+
+    fn end(&self, overdue: Overdue) -> Overdue {
+        self.overdue.set(Some(overdue));
+        self.wake();
+        overdue
+    }
+
+    fn begin_request(&self) {
+        self.requests.set(self.requests.get().wrapping_add(1));
+    }
+
+    /// Something moved that is a reason to wait for more.
+    pub(super) fn moved(&self) {
         self.steps.set(self.steps.get().wrapping_add(1));
     }
 }
@@ -216,14 +284,54 @@ mod tests {
             vitals.check(start + Duration::from_secs(60), &limits()),
             None
         );
-        vitals.read();
+        let stream = vitals.open_stream(start + Duration::from_secs(60));
+        vitals.close_stream(stream);
         assert_eq!(
             vitals.check(start + Duration::from_secs(61), &limits()),
             None
         );
+        // Signs of life that are no requests keep nothing open.
+        vitals.read();
+        vitals.wrote(false);
         assert_eq!(
             vitals.check(start + Duration::from_secs(121), &limits()),
             Some(Overdue::Idle)
         );
+    }
+
+    #[test]
+    fn a_request_ends_however_much_moves() {
+        let start = Instant::now();
+        let at = |second| start + Duration::from_secs(second);
+        let one = Vitals::new(start);
+        one.respond();
+        let two = Vitals::new(start);
+        two.enter(Phase::Streams);
+        let old = two.open_stream(start);
+        for second in 1..300 {
+            one.wrote(false);
+            two.moved();
+            let young = two.open_stream(at(second));
+            two.close_stream(young);
+            assert_eq!(one.check(at(second), &limits()), None);
+            assert_eq!(two.check(at(second), &limits()), None);
+        }
+        assert_eq!(one.check(at(300), &limits()), Some(Overdue::Request));
+        assert_eq!(two.check(at(300), &limits()), Some(Overdue::Request));
+        two.close_stream(old);
+        assert_eq!(two.check(at(301), &limits()), None);
+    }
+
+    #[test]
+    fn requests_after_each_other_are_not_one_without_end() {
+        let start = Instant::now();
+        let vitals = Vitals::new(start);
+        for second in 0..1000 {
+            vitals.respond();
+            assert_eq!(
+                vitals.check(start + Duration::from_secs(second), &limits()),
+                None
+            );
+        }
     }
 }

@@ -7,10 +7,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::future::{Future, Ready, poll_fn, ready};
+use std::future::{Future, poll_fn};
 use std::io;
-use std::net::TcpStream as StdStream;
+use std::net::{IpAddr, TcpStream as StdStream};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,13 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::{Request, Response, StatusCode, Version};
-use http_body::Body as _;
-use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::net::TcpStream;
@@ -33,12 +26,13 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
-use super::access;
+use super::access::Lines;
 use super::connections::Seat;
-use super::respond::{Asked, Party, refused, respond};
+use super::request_id::RequestIds;
 use super::settings::{Limits, ServeSettings};
 use super::shelf::Shelf;
 use super::stream::Stream;
+use super::visit::Visit;
 use super::vitals::{Overdue, Phase, Vitals};
 use super::{Drained, Order};
 
@@ -50,13 +44,19 @@ const ROUND: Duration = Duration::from_millis(500);
 pub(super) struct Arrival {
     /// Not blocking.
     pub(super) socket: StdStream,
+    pub(super) peer: IpAddr,
+    /// Whether the peer is a trusted proxy.
+    pub(super) trusted: bool,
     pub(super) seat: Seat,
 }
 
 /// What a worker's connections have in common.
-struct Worker {
-    shelf: Arc<Shelf>,
-    settings: Arc<ServeSettings>,
+pub(super) struct Worker {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) settings: Arc<ServeSettings>,
+    pub(super) ids: RequestIds,
+    /// Where there is an access log.
+    pub(super) lines: Option<RefCell<Lines>>,
     http1: http1::Builder,
     http2: http2::Builder<Local>,
     connections: RefCell<HashMap<u64, Rc<Vitals>>>,
@@ -105,9 +105,12 @@ impl Worker {
             // Content is refused, so that nobody needs a window larger than the least that the protocol has.
             .initial_stream_window_size(65_535)
             .initial_connection_window_size(65_535);
+        let lines = settings.access_log.clone().map(Lines::new);
         Self {
             shelf,
             settings,
+            ids: RequestIds::default(),
+            lines: lines.map(RefCell::new),
             http1,
             http2,
             connections: RefCell::default(),
@@ -145,17 +148,34 @@ impl Worker {
                     deadline = Some(Instant::now() + self.settings.grace);
                     self.drain();
                 }
-                _ = round.tick(), if open > 0 => self.check(Instant::now()),
+                _ = round.tick(), if open > 0 || self.has_lines() => {
+                    self.check(Instant::now());
+                    if let Some(lines) = &self.lines {
+                        lines.borrow_mut().hand_over();
+                    }
+                }
                 () = self.emptied.notified(), if deadline.is_some() => {}
             }
         }
     }
 
+    fn has_lines(&self) -> bool {
+        self.lines
+            .as_ref()
+            .is_some_and(|lines| lines.borrow().has_some())
+    }
+
     fn admit(self: &Rc<Self>, arrival: Arrival) {
         let vitals = Rc::new(Vitals::new(Instant::now()));
         let place = Place::take(Rc::clone(self), &vitals, arrival.seat);
+        let visit = Visit {
+            worker: Rc::clone(self),
+            vitals: Rc::clone(&vitals),
+            peer: arrival.peer,
+            trusted: arrival.trusted,
+        };
         tokio::task::spawn_local(async move {
-            let mut talk = pin!(place.worker.talk(arrival.socket, &vitals));
+            let mut talk = pin!(place.worker.talk(arrival.socket, visit));
             poll_fn(|cx| {
                 vitals.attend(cx.waker());
                 if vitals.overdue().is_some() {
@@ -169,31 +189,33 @@ impl Worker {
     }
 
     /// Speaks the client's protocol until the connection ends.
-    async fn talk(self: &Rc<Self>, socket: StdStream, vitals: &Rc<Vitals>) {
+    async fn talk(&self, socket: StdStream, visit: Visit) {
         let Ok(socket) = TcpStream::from_std(socket) else {
             return;
         };
         let Ok(http2) = opens_with_preface(&socket).await else {
             return;
         };
-        let visit = Visit {
-            worker: Rc::clone(self),
-            vitals: Rc::clone(vitals),
-        };
-        let stream = TokioIo::new(Stream::new(socket, Rc::clone(vitals)));
+        let stream = TokioIo::new(Stream::new(socket, Rc::clone(&visit.vitals)));
         let ended = if http2 {
-            vitals.enter(Phase::Streams);
+            visit.vitals.enter(Phase::Streams);
             self.lead(self.http2.serve_connection(stream, visit)).await
         } else {
             self.lead(self.http1.serve_connection(stream, visit)).await
         };
         if let Err(error) = ended {
+            if error.is_parse() || error.is_parse_too_large() {
+                self.shelf.connections.malformed.fetch_add(1, Relaxed);
+            }
             debug!(%error, "a connection ended early");
         }
     }
 
     /// Polls a connection to its end, and asks it to end once the worker drains.
-    async fn lead<C: GracefulConnection>(&self, connection: C) -> Result<(), C::Error> {
+    async fn lead<C>(&self, connection: C) -> hyper::Result<()>
+    where
+        C: GracefulConnection<Error = hyper::Error>,
+    {
         let mut connection = pin!(connection);
         let mut told = false;
         poll_fn(|cx| {
@@ -224,6 +246,7 @@ impl Worker {
             match vitals.check(now, &self.settings.limits) {
                 Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
                 Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
+                Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),
                 Some(Overdue::Idle) => counters.idle.fetch_add(1, Relaxed),
                 None => continue,
             };
@@ -274,63 +297,6 @@ async fn opens_with_preface(socket: &TcpStream) -> io::Result<bool> {
         }
         // The rest is on its way, or the timeout for header fields ends the wait.
         tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// What answers the requests of one connection.
-struct Visit {
-    worker: Rc<Worker>,
-    vitals: Rc<Vitals>,
-}
-
-impl Service<Request<Incoming>> for Visit {
-    type Response = Response<Full<Bytes>>;
-    type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let started = Instant::now();
-        let content = !request.body().is_end_stream();
-        if request.version() < Version::HTTP_2 {
-            self.vitals.enter(Phase::Responding);
-            if content {
-                self.vitals.leave_unread();
-            }
-        }
-        let asked = Asked {
-            method: request.method(),
-            uri: request.uri(),
-            version: request.version(),
-            headers: request.headers(),
-            content,
-        };
-        let shelf = &self.worker.shelf;
-        let snapshot = shelf.current();
-        let target = asked
-            .uri
-            .path_and_query()
-            .map_or(0, |target| target.as_str().len());
-        let answer = if target > self.worker.settings.limits.uri_bytes {
-            refused(StatusCode::URI_TOO_LONG)
-        } else {
-            respond(&snapshot, &asked)
-        };
-        let traffic = match answer.party {
-            Party::Tenant(mount) => mount
-                .traffic
-                .get()
-                .map_or(&shelf.unknown, |traffic| traffic),
-            Party::Host => &shelf.shared,
-            Party::Nobody => &shelf.unknown,
-        };
-        let length = u64::try_from(answer.response.body().len()).unwrap_or(u64::MAX);
-        let took = started.elapsed();
-        traffic.record(answer.response.status(), answer.coding, length, took);
-        if self.worker.settings.access_log {
-            access::log(&answer, length, took);
-        }
-        let response = answer.response;
-        ready(Ok(response.map(Full::new)))
     }
 }
 

@@ -1,17 +1,20 @@
 //! The header fields of the bodies of one kind, ready to be copied into a response.
 //!
 //! Putting a header map together costs a request more than finding its page, so every form that it can take is made once, here, and shared by all the bodies of a kind (the pages of a tenant, say, or all the fonts).
-//! A response copies one of them and sets the entity tag.
+//! A response copies one of them and sets the entity tag; whoever sends it sets its name ([`X_REQUEST_ID`]).
 //!
 //! **Invariant:** knows no request; the maps never change.
 
 use http::HeaderMap;
 use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LOCATION, ETAG, EXPIRES, HeaderValue,
-    VARY,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LOCATION, ETAG, EXPIRES, HeaderName,
+    HeaderValue, VARY,
 };
 
 use super::Coding;
+
+/// The field that carries a request's name in the logs.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The fields of one kind of body, by coding.
 #[derive(Debug)]
@@ -34,10 +37,18 @@ impl Fields {
         }
         // Present from the start, so that setting it does not make the copy grow.
         given.insert(ETAG, HeaderValue::from_static("\"\""));
+        given.insert(X_REQUEST_ID, HeaderValue::from_static("-"));
 
         // RFC 9110, section 15.4.5: what the client needs to update what it has, and no more.
         let mut not_modified = HeaderMap::new();
-        for name in [CACHE_CONTROL, CONTENT_LOCATION, ETAG, EXPIRES, VARY] {
+        for name in [
+            CACHE_CONTROL,
+            CONTENT_LOCATION,
+            ETAG,
+            EXPIRES,
+            VARY,
+            X_REQUEST_ID,
+        ] {
             for value in given.get_all(&name) {
                 not_modified.append(&name, value.clone());
             }
@@ -111,7 +122,7 @@ mod tests {
         );
 
         let not_modified = fields.not_modified(&etag);
-        assert_eq!(not_modified.len(), 3);
+        assert_eq!(not_modified.len(), 4);
         assert_eq!(not_modified[ETAG], "\"x\"");
     }
 }

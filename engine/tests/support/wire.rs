@@ -13,10 +13,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rowhouse::serve::settings::ServeSettings;
+use rowhouse::serve::settings::{ServeSettings, network};
 use rowhouse::serve::shelf::Shelf;
 use rowhouse::serve::{self, Drained, listen};
 use tokio::sync::oneshot;
+
+/// The client is a trusted proxy.
+pub fn behind_a_proxy() -> ServeSettings {
+    ServeSettings {
+        trusted_proxies: vec![network("127.0.0.0/8").unwrap()],
+        ..ServeSettings::default()
+    }
+}
 
 pub struct Server {
     pub address: SocketAddr,
@@ -154,11 +162,12 @@ impl Reply {
             .map(|(_, value)| &**value)
     }
 
-    pub fn headers_but_date(&self) -> Vec<(String, String)> {
+    /// All but those that no two responses share.
+    pub fn stable_headers(&self) -> Vec<(String, String)> {
         let mut headers: Vec<_> = self
             .headers
             .iter()
-            .filter(|(name, _)| name != "date")
+            .filter(|(name, _)| !["date", "x-request-id"].contains(&&**name))
             .cloned()
             .collect();
         headers.sort();

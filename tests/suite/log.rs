@@ -1,0 +1,78 @@
+//! The log and the limits of the real program.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{TestServer, binary, fixture};
+
+#[test]
+fn a_bad_flag_is_told_with_what_is_wanted() {
+    for (flags, wanted) in [
+        (&["--trusted-proxy", "localhost"], "`10.0.0.0/8`"),
+        (&["--idle-timeout", "never"], "give seconds above 0"),
+        (&["--max-connections", "0"], "--max-connections"),
+    ] {
+        let output = Command::new(binary())
+            .arg("serve")
+            .args(flags)
+            .output()
+            .expect("rowhouse");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted), "{text}");
+    }
+}
+
+#[test]
+fn flags_and_variables_reach_the_listener() {
+    let server = TestServer::start(
+        &fixture("street"),
+        &[
+            "--max-uri-length",
+            "30",
+            "--trusted-proxy",
+            "127.0.0.0/8,::1",
+        ],
+    );
+    let named = [("x-request-id", "proxy-1")];
+    let answer = server.ask("GET", &server.domain(), "/about", &named);
+    assert_eq!(
+        (answer.status, answer.header("x-request-id")),
+        (200, "proxy-1")
+    );
+    let long = format!("/{}", "a".repeat(30));
+    assert_eq!(server.get(&server.domain(), &long).status, 414);
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_no_response_up() {
+    let mut server = TestServer::start_unread(&fixture("street"), &["--access-log", "json"]);
+    let mut socket = TcpStream::connect(server.visitors).expect("a connection");
+    let request = format!("HEAD /about HTTP/1.1\r\nhost: {}\r\n\r\n", server.domain());
+    // Their lines, some 200 bytes each, fill the pipe and all that may wait many times over.
+    let hundred = request.repeat(100);
+    let begin = Instant::now();
+    for _ in 0..300 {
+        socket.write_all(hundred.as_bytes()).expect("requests");
+        read_heads(&mut socket, 100);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(60));
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0), "nor the end");
+}
+
+/// Reads as many responses without a body.
+fn read_heads(socket: &mut TcpStream, count: usize) {
+    let (mut ends, mut last, mut part) = (0, [0; 4], [0; 8192]);
+    while ends < count {
+        let length = socket.read(&mut part).expect("responses");
+        assert!(length > 0, "the connection was closed");
+        for byte in &part[..length] {
+            last.rotate_left(1);
+            last[3] = *byte;
+            ends += usize::from(last == *b"\r\n\r\n");
+        }
+    }
+}
