@@ -12,10 +12,11 @@
  *
  * It tells its state in `data-state`: `loading`, `ready` or `failed`; before that it has none.
  *
- * The loader also does three small things that need no component: see reveal.ts, missing.ts and asked.ts.
+ * The loader also does four small things that need no component: see asked.ts, loaded.ts, missing.ts and reveal.ts.
  */
 import type { FunctionComponent } from 'react';
 import { markAsked } from './asked.ts';
+import { markLoaded } from './loaded.ts';
 import { reportMissing } from './missing.ts';
 import { reveal } from './reveal.ts';
 import { when } from './when.ts';
@@ -92,5 +93,6 @@ class RowIsland extends HTMLElement {
 if (!customElements.get('row-island')) customElements.define('row-island', RowIsland);
 
 markAsked();
+markLoaded();
 reveal();
 reportMissing();

@@ -7,22 +7,6 @@
 /** Calls `start` at most once, when the moment has come; the function it returns calls the waiting off. */
 export type When = (island: HTMLElement, start: () => void) => () => void;
 
-/** The policy that a `client` attribute names. */
-export function when(client: string | null): When {
-  switch (client) {
-    case 'load':
-      return load;
-    case 'idle':
-      return idle;
-    case 'visible':
-      return visible;
-    case 'media':
-      return media;
-    default:
-      throw new Error(`client \`${client}\` is none of \`load\`, \`idle\`, \`visible\`, \`media\``);
-  }
-}
-
 /** At once. */
 const load: When = (_island, start) => {
   start();
@@ -70,3 +54,12 @@ const media: When = (island, start) => {
   check();
   return stop;
 };
+
+const policies: Partial<Record<string, When>> = { load, idle, visible, media };
+
+/** The policy that a `client` attribute names. */
+export function when(client: string | null): When {
+  const policy = policies[`${client}`];
+  if (policy) return policy;
+  throw new Error(`client \`${client}\` is none of the policies`);
+}

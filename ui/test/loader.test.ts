@@ -1,7 +1,8 @@
-/** What the loader does besides islands: see runtime/reveal.ts, missing.ts and asked.ts. */
+/** What the loader does besides islands: see runtime/asked.ts, loaded.ts, missing.ts and reveal.ts. */
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { markAsked } from '../runtime/asked.ts';
+import { markLoaded } from '../runtime/loaded.ts';
 import { reportMissing } from '../runtime/missing.ts';
 import { reveal } from '../runtime/reveal.ts';
 
@@ -76,4 +77,18 @@ test('a page is marked where one topic was asked for', () => {
     markAsked();
   }
   assert.deepEqual(marks, ['data-asked=false', 'data-asked=false', 'data-asked=true']);
+});
+
+test('a page is marked once it has loaded', () => {
+  const marks: string[] = [];
+  const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
+  const events = new EventTarget();
+  Object.assign(globalThis, {
+    document: { documentElement },
+    addEventListener: events.addEventListener.bind(events),
+  });
+  markLoaded();
+  assert.deepEqual(marks, []);
+  events.dispatchEvent(new Event('load'));
+  assert.deepEqual(marks, ['data-loaded=true']);
 });

@@ -1,0 +1,202 @@
+/** The blog's topics: a reader narrows the list, links to what is left, and walks from post to post. */
+import type { Locator, Page } from '@playwright/test';
+import { holdBack } from '../support/hold.ts';
+import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
+import { canonical } from '../support/metadata.ts';
+import { islandsReady, visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+const TOPIC = 'mobile';
+
+interface Parts {
+  topics: Locator;
+  status: Locator;
+  entries: Locator;
+  /** The entries that a reader sees. */
+  shown: Locator;
+}
+
+function parts(page: Page): Parts {
+  const entries = page.getByRole('main').locator('[data-tags]');
+  return {
+    topics: page.getByRole('navigation', { name: 'Topics' }).getByRole('link'),
+    status: page.getByRole('main').getByRole('status'),
+    entries,
+    shown: entries.filter({ visible: true }),
+  };
+}
+
+/** The tags of each entry in the list. */
+function tagsOf(entries: Locator): Promise<string[][]> {
+  return entries.evaluateAll((items) =>
+    items.map((item) => item.getAttribute('data-tags')?.split(',') ?? []),
+  );
+}
+
+/** The list shows what has the topic, all of that, and says so. */
+async function expectTopic(page: Page, topic: string): Promise<void> {
+  const { topics, status, entries, shown } = parts(page);
+  const having = (await tagsOf(entries)).filter((tags) => tags.includes(topic));
+  expect(having).not.toEqual([]);
+  await expect(shown).toHaveCount(having.length);
+  expect((await tagsOf(shown)).every((tags) => tags.includes(topic))).toBe(true);
+  await expect(status).toHaveText(`${having.length} of ${await entries.count()} shown: ${topic}`);
+  await expect(topics.and(page.locator('[aria-current]'))).toHaveText(`${topic} ${having.length}`);
+}
+
+async function expectAll(page: Page, said: RegExp): Promise<void> {
+  const { topics, status, entries, shown } = parts(page);
+  const total = await entries.count();
+  expect(total).toBeGreaterThan(1);
+  await expect(shown).toHaveCount(total);
+  await expect(status).toHaveText(said);
+  await expect(status).toContainText(`${total}`);
+  await expect(topics.and(page.locator('[aria-current]'))).toHaveText(`All ${total}`);
+}
+
+test('a click shows one topic, without a request, and the back button undoes it', async ({ page, watch }) => {
+  await visit(page, '/blog');
+  await expectAll(page, /^All \d+ shown$/);
+  const { topics } = parts(page);
+  const before = watch.calls.length;
+
+  await topics.filter({ hasText: new RegExp(`^${TOPIC} `) }).click();
+  await expect(page).toHaveURL(`/blog?tag=${TOPIC}`);
+  await expectTopic(page, TOPIC);
+  await topics.filter({ hasText: /^tv / }).click();
+  await expectTopic(page, 'tv');
+  expect(watch.calls.slice(before)).toEqual([]);
+  expect(await canonical(page)).toMatch(/\/blog$/);
+
+  await page.goBack();
+  await expectTopic(page, TOPIC);
+  await page.goBack();
+  await expect(page).toHaveURL('/blog');
+  await expectAll(page, /^All \d+ shown$/);
+  await page.goForward();
+  await expectTopic(page, TOPIC);
+  await topics.first().click();
+  await expect(page).toHaveURL('/blog');
+  await expectAll(page, /^All \d+ shown$/);
+});
+
+test('every topic of every entry is offered, with its number', async ({ page }) => {
+  await visit(page, '/blog');
+  const { topics, entries } = parts(page);
+  const counts = new Map<string, number>();
+  const tags = await tagsOf(entries);
+  for (const tag of tags.flat()) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  const expected = [`All ${tags.length}`, ...[...counts].map(([tag, count]) => `${tag} ${count}`)];
+  expect((await topics.allInnerTexts()).sort()).toEqual(expected.sort());
+});
+
+test('the keyboard alone shows a topic, and keeps its place', async ({ page, context }) => {
+  await visit(page, '/blog');
+  const { topics } = parts(page);
+  const link = topics.filter({ hasText: new RegExp(`^${TOPIC} `) });
+  await topics.first().focus();
+  for (let step = await indexOf(topics, TOPIC); step > 0; step -= 1) await page.keyboard.press('Tab');
+  await expect(link).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expectTopic(page, TOPIC);
+  await expect(link).toBeFocused();
+
+  // With the browser's own key the link is a link like any other.
+  const opened = context.waitForEvent('page');
+  await page.keyboard.press('Control+Enter');
+  const other = await opened;
+  await expect(other).toHaveURL(/\?tag=mobile$/);
+  await expectTopic(other, TOPIC);
+});
+
+test('the address of a topic can be opened directly, and nothing jumps', async ({ page }) => {
+  // The filter comes late: what it is about to hide is not seen meanwhile.
+  const release = await holdBack(page, /\/EntryFilter\.\w+\.js$/);
+  await recordLayoutShifts(page);
+  await page.goto(`/blog?tag=${TOPIC}`, { waitUntil: 'commit' });
+  const { entries, shown } = parts(page);
+  await expect(page.locator('html[data-asked]')).toHaveCount(1);
+  // The list waits for a second at most, so its animation is stopped where it begins.
+  await page.evaluate(() => {
+    for (const animation of document.getAnimations())
+      if (animation instanceof CSSAnimation && animation.animationName === 'entries-wait') animation.pause();
+  });
+  await expect(entries).not.toHaveCount(0);
+  await expect(shown).toHaveCount(0);
+
+  release();
+  await islandsReady(page);
+  await expectTopic(page, TOPIC);
+  expect(await canonical(page)).toMatch(/\/blog$/);
+  expect(await layoutShifts(page)).toEqual([]);
+});
+
+for (const unknown of ['no-such-topic', '%3Cb%3E%22%26', '']) {
+  test(`?tag=${unknown} shows everything`, async ({ page }) => {
+    await visit(page, `/blog?tag=${unknown}`);
+    await expectAll(page, unknown ? /^Nothing has that topic\. All \d+ are shown$/ : /^All \d+ shown$/);
+  });
+}
+
+test('a post leads to its topics, and the way back to the post', async ({ page }) => {
+  await visit(page, '/blog');
+  const { entries } = parts(page);
+  await entries.first().getByRole('heading').getByRole('link').click();
+  await page.waitForURL(/\/blog\/./);
+  const post = page.url();
+  const topic = page.getByRole('list', { name: 'Topics' }).getByRole('link').first();
+  const name = (await topic.innerText()).trim();
+  await topic.click();
+  await page.waitForURL(/\?tag=/);
+  await expectTopic(page, name);
+  await page.goBack();
+  await expect(page).toHaveURL(post);
+});
+
+test.describe('without JavaScript', () => {
+  test.use({ javaScriptEnabled: false });
+
+  test('the list is whole, and there is nothing that would not work', async ({ page }) => {
+    for (const path of ['/blog', `/blog?tag=${TOPIC}`]) {
+      await page.goto(path);
+      const { topics, entries, shown } = parts(page);
+      await expect(topics.filter({ visible: true })).toHaveCount(0);
+      await expect(shown).toHaveCount(await entries.count());
+      expect(await canonical(page)).toMatch(/\/blog$/);
+    }
+  });
+
+  test('older and newer lead from post to post', async ({ page }) => {
+    await page.goto('/blog');
+    const titles = await parts(page).entries.getByRole('heading').allInnerTexts();
+    const way = page.getByRole('navigation', { name: 'More entries' });
+    const heading = page.getByRole('heading', { level: 1 });
+    await parts(page).entries.first().getByRole('heading').getByRole('link').click();
+    await expect(heading).toHaveText(titles[0] ?? '');
+    await expect(way.getByRole('link')).toHaveText([new RegExp(titles[1] ?? '')]);
+    await way.getByRole('link', { name: 'Older' }).click();
+    await expect(heading).toHaveText(titles[1] ?? '');
+    await way.getByRole('link', { name: 'Newer' }).click();
+    await expect(heading).toHaveText(titles[0] ?? '');
+  });
+
+  test('on every post they are the neighbours in the list', async ({ page }) => {
+    await page.goto('/blog');
+    const hrefs = await parts(page)
+      .entries.getByRole('heading')
+      .getByRole('link')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
+    expect(hrefs.length).toBeGreaterThan(2);
+    for (const [index, href] of hrefs.entries()) {
+      const html = await (await page.request.get(href)).text();
+      const neighbour = (rel: string) => html.match(new RegExp(`rel="${rel}" href="([^"]+)"`))?.[1];
+      expect.soft(neighbour('prev'), `older than ${href}`).toBe(hrefs[index + 1]);
+      expect.soft(neighbour('next'), `newer than ${href}`).toBe(hrefs[index - 1]);
+    }
+  });
+});
+
+/** How many links stand before that of a topic. */
+async function indexOf(topics: Locator, topic: string): Promise<number> {
+  return (await topics.allInnerTexts()).findIndex((text) => text.startsWith(`${topic} `));
+}

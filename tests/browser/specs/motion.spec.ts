@@ -1,0 +1,169 @@
+/** What moves by itself: the home page's opening, and what fades in as it is scrolled to. To the number. */
+import type { Page } from '@playwright/test';
+import { catchFrames, settleFrames } from '../support/frames.ts';
+import { holdBack } from '../support/hold.ts';
+import { islandsReady, visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+const HERO = '.hero-words';
+/** Milliseconds between the load event and the opening. */
+const DELAY = 100;
+/** The part of an element that has to be in view. */
+const THRESHOLD = 0.1;
+const LOADER = /\/loader\.\w+\.js$/;
+/** Where nothing may be hidden for the sake of motion. */
+const STILL = [
+  ['with motion reduced', { reducedMotion: 'reduce' }],
+  ['on paper', { media: 'print' }],
+] as const;
+
+test.describe('the opening', () => {
+  test('begins 100 ms after the load event, and not before', async ({ page }) => {
+    await catchOpening(page);
+    await page.goto('/');
+    const { loaded, frames, begins } = await opening(page);
+    expect(begins - loaded).toBeGreaterThanOrEqual(DELAY);
+    // The style follows the event within a frame or two, however long these take on a busy machine.
+    expect(begins - DELAY).toBeLessThanOrEqual(frames[2] ?? 0);
+
+    const { before, at, end } = await page.evaluate((selector) => {
+      const hero = document.querySelector(selector);
+      const [fade] = window.opening;
+      if (!hero || !fade) throw new Error('nothing opens');
+      const opacity = (time: number) => {
+        fade.currentTime = time;
+        return Number(getComputedStyle(hero).opacity);
+      };
+      fade.pause();
+      return { before: opacity(99), at: opacity(130), end: opacity(100 + 299.9) };
+    }, HERO);
+    // A hundredth is invisible; nothing at all would delay what the browser takes for the largest paint.
+    expect(before).toBeLessThanOrEqual(0.011);
+    expect(at).toBeGreaterThan(0.05);
+    expect(end).toBeGreaterThan(0.99);
+  });
+
+  test('does not wait for a script that does not come', async ({ page }) => {
+    const release = await holdBack(page, LOADER);
+    await page.goto('/', { waitUntil: 'commit' });
+    await expect(page.locator(HERO)).toHaveCSS('opacity', '1');
+    await expect(page.locator('html[data-loaded]')).toHaveCount(0);
+
+    // The load event comes at last: what is there does not vanish again.
+    await catchFrames(page, HERO);
+    release();
+    await expect(page.locator('html[data-loaded]')).toHaveCount(1);
+    await settleFrames(page);
+    expect(await page.evaluate(() => Math.min(...window.opacities))).toBe(1);
+  });
+
+  for (const [name, media] of STILL) {
+    test(`is over from the start ${name}`, async ({ page }) => {
+      await page.emulateMedia(media);
+      const release = await holdBack(page, LOADER);
+      await page.goto('/', { waitUntil: 'commit' });
+      await expect(page.locator(HERO)).toBeVisible();
+      expect(await page.locator(HERO).evaluate((hero) => getComputedStyle(hero).opacity)).toBe('1');
+      expect(await page.locator(HERO).evaluate((hero) => hero.getAnimations().length)).toBe(0);
+      release();
+    });
+  }
+});
+
+test.describe('what is scrolled to', () => {
+  test('stays hidden at 9% and shows at 10%, once', async ({ page }) => {
+    await page.goto('/');
+    const target = page.locator('.statement-words[data-reveal]');
+    await expect(target).toHaveAttribute('data-seen', 'false');
+    await expect(target).toHaveCSS('opacity', '0');
+    await page.evaluate(() => document.fonts.ready.then(() => undefined));
+
+    // Hidden it lies a little lower, and that is what the browser measures.
+    const { top, height } = await target.evaluate((element) => {
+      const box = element.getBoundingClientRect();
+      return { top: box.top + scrollY, height: box.height };
+    });
+    const viewport = page.viewportSize()?.height ?? 0;
+    const scrollTo = async (part: number) => {
+      await page.evaluate((y) => window.scrollTo({ top: y, behavior: 'instant' }), top + part - viewport);
+      await settleFrames(page);
+    };
+    const enough = Math.ceil(height * THRESHOLD);
+    expect((enough - 1.5) / height).toBeGreaterThan(0.085);
+
+    await scrollTo(enough - 1.5);
+    await expect(target).toHaveAttribute('data-seen', 'false');
+    await scrollTo(enough + 0.5);
+    await expect(target).toHaveAttribute('data-seen', 'true');
+    await expect(target).toHaveCSS('opacity', '1');
+
+    // Gone and come again it is simply there.
+    await catchFrames(page, '.statement-words');
+    await scrollTo(-500);
+    await scrollTo(height + 50);
+    await expect(target).toHaveAttribute('data-seen', 'true');
+    expect(await page.evaluate(() => Math.min(...window.opacities))).toBe(1);
+  });
+
+  for (const [name, media] of STILL) {
+    test(`is there from the start ${name}`, async ({ page }) => {
+      await page.emulateMedia(media);
+      await page.goto('/');
+      const waiting = page.locator('[data-reveal][data-seen="false"]');
+      await expect(waiting).not.toHaveCount(0);
+      expect(await waiting.evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity))).toEqual(
+        Array(await waiting.count()).fill('1'),
+      );
+    });
+  }
+
+  test('is not hidden from who reaches it by keyboard', async ({ page }) => {
+    await visit(page, '/givefive');
+    await page.reload();
+    await islandsReady(page);
+    const hidden = page
+      .locator('[data-seen="false"]')
+      .filter({ has: page.locator('a') })
+      .last();
+    await hidden.locator('a').first().focus();
+    await expect(hidden).toHaveCSS('opacity', '1');
+  });
+});
+
+declare global {
+  interface Window {
+    opening: CSSTransition[];
+    /** When the first frames after the load event began. */
+    framesLoaded: number[];
+  }
+}
+
+/** Keeps the transitions that open the page. Call before it is opened. */
+async function catchOpening(page: Page): Promise<void> {
+  await page.addInitScript((selector) => {
+    window.opening = [];
+    window.framesLoaded = [];
+    const frame = (time: number) => window.framesLoaded.push(time) < 3 && requestAnimationFrame(frame);
+    addEventListener('load', () => requestAnimationFrame(frame));
+    addEventListener('transitionrun', ({ target, propertyName }) => {
+      if (!(target instanceof Element) || !target.matches(selector) || propertyName !== 'opacity') return;
+      for (const animation of target.getAnimations())
+        if (animation instanceof CSSTransition && animation.transitionProperty === propertyName)
+          window.opening.push(animation);
+    });
+  }, HERO);
+}
+
+/** When the load event was, its next frames, and when the page begins to open, in milliseconds of the page's clock. */
+async function opening(page: Page): Promise<{ loaded: number; frames: number[]; begins: number }> {
+  await page.waitForFunction(
+    () => window.framesLoaded.length > 2 && typeof window.opening[0]?.startTime === 'number',
+  );
+  return page.evaluate(() => {
+    const [fade] = window.opening;
+    const [entry] = performance.getEntriesByType('navigation');
+    const loaded = entry instanceof PerformanceNavigationTiming ? entry.loadEventStart : Number.NaN;
+    const begins = Number(fade?.startTime) + Number(fade?.effect?.getTiming().delay);
+    return { loaded, frames: window.framesLoaded, begins };
+  });
+}

@@ -1,0 +1,8 @@
+/**
+ * Marks a page that has loaded, by `data-loaded` on its root: a theme's opening may wait for that.
+ *
+ * Runs in the browser, within the loader, and so before the event.
+ */
+export function markLoaded(): void {
+  addEventListener('load', () => document.documentElement.toggleAttribute('data-loaded', true));
+}
