@@ -274,3 +274,50 @@ fn a_tenant_without_a_social_image_shows_the_root_tenants() {
     assert_eq!(image("studio.example", "/app"), own);
     assert_eq!(image("app.studio.example", ""), own);
 }
+
+#[test]
+fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/pages/terms.md",
+        "title: Terms",
+        "title: Terms\nschema: contact\nsections:\n  - kind: questions\n    items:\n      - {question: \"Where?\", answer: \"[Here](#scope) or [home](/).\"}",
+    )
+    .reload();
+    assert!(
+        !site.report_text().contains("mistake["),
+        "{}",
+        site.report_text()
+    );
+    let page = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    assert!(
+        page.contains(r#""@type":["ContactPage","FAQPage"]"#),
+        "{page}"
+    );
+    for href in [
+        "https://studio.example/app/terms#scope",
+        "https://studio.example/app",
+    ] {
+        assert!(
+            page.contains(&format!(r#"href=\"{href}\""#)),
+            "{href}\n{page}"
+        );
+    }
+}
+
+#[test]
+fn sections_of_a_group_stand_in_one_part_that_links_can_name() {
+    let site = TestSite::copy_of(&rowhouse_tests::workspace());
+    let page = site.page("studio.example", "", "/").expect("a page");
+    let about = page
+        .split("<div class=\"group\" id=\"about\">")
+        .nth(1)
+        .expect("the part");
+    let about = about.split("</section>\n</div>").next().expect("its end");
+    for word in ["End-to-end delivery", "Our mission", "products shipped"] {
+        assert!(about.contains(word), "{word}\n{about}");
+    }
+    assert!(!about.contains("Send Message"), "{about}");
+}

@@ -92,12 +92,17 @@ pub(super) fn graph(facts: &Facts<'_>) -> Json {
 }
 
 fn page(facts: &Facts<'_>) -> Json {
-    let kind = match facts.schema {
-        Some(PageSchema::About) => "AboutPage",
-        Some(PageSchema::Contact) => "ContactPage",
-        Some(PageSchema::Collection) => "CollectionPage",
-        _ if !facts.questions.is_empty() => "FAQPage",
-        _ => "WebPage",
+    let own = match facts.schema {
+        Some(PageSchema::About) => Some("AboutPage"),
+        Some(PageSchema::Contact) => Some("ContactPage"),
+        Some(PageSchema::Collection) => Some("CollectionPage"),
+        _ => None,
+    };
+    let kind = match (own, facts.questions.is_empty()) {
+        (Some(own), true) => json!(own),
+        (Some(own), false) => json!([own, "FAQPage"]),
+        (None, true) => json!("WebPage"),
+        (None, false) => json!("FAQPage"),
     };
     let questions: Vec<Json> = facts
         .questions

@@ -36,7 +36,7 @@ pub struct FrontMatter {
     /// The day of an entry.
     #[serde(default)]
     pub date: Option<Date>,
-    /// The day of the last change, as legal texts state it.
+    /// The day of the last change: legal texts show it, sitemaps and structured data say it of every page.
     #[serde(default)]
     pub updated: Option<Date>,
     /// Whether that day is the one from which the text holds.

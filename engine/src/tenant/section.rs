@@ -18,6 +18,9 @@ macro_rules! sections {
                 /// The fragment that links can name.
                 #[serde(default)]
                 id: Option<String>,
+                /// The part of the page that it belongs to, together with the sections beside it that name the same: a fragment that links can name, too.
+                #[serde(default)]
+                group: Option<String>,
                 /// The section's number on the street, for example `No. 1`.
                 #[serde(default)]
                 address: Option<String>,

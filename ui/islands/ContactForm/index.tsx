@@ -32,7 +32,7 @@ export default function ContactForm({ name, fields, submit, notice, labels }: Pr
       ))}
       <noscript>
         <p className="form-note">
-          {title}. {text} {action && <a href={action.href}>{action.label}</a>}
+          {title}. {action && <a href={action.href}>{action.label}</a>}
         </p>
       </noscript>
       <p className="form-actions">

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use super::super::link::Resolver;
+use super::super::view;
 use super::super::xml::Xml;
-use crate::tenant::Site;
+use crate::tenant::{Page, Site};
 
 /// The path of a host's sitemap, or of the index of its parts.
 pub(super) const PATH: &str = "/sitemap.xml";
@@ -47,14 +48,26 @@ pub(super) fn listing(site: &Site, resolver: &Resolver) -> Listing {
                 xml.element("url", &[], |xml| {
                     let url = resolver.url_at(&resolver.address, &page.path);
                     xml.text("loc", &[], &url);
-                    if let Some(date) = page.front.updated.or(page.front.date) {
-                        xml.text("lastmod", &[], &date.day().to_string());
+                    if let Some(day) = last_change(site, page) {
+                        xml.text("lastmod", &[], &day.to_string());
                     }
                 });
                 xml.into_string()
             })
             .collect(),
     }
+}
+
+/// The day of a page's last change. A collection changes with its entries.
+fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
+    let own = page.front.updated.or(page.front.date);
+    let entries = page
+        .front
+        .collection
+        .iter()
+        .flat_map(|_| view::entries(site, &page.path));
+    let newest = entries.filter_map(|entry| entry.front.updated.or(entry.front.date));
+    own.into_iter().chain(newest).max().map(|date| date.day())
 }
 
 /// The sitemap of a host as files: paths and texts. More entries than one file may hold make an index and its parts; none make no file.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::super::around::{Feed, WEB_MANIFEST};
 use super::super::asset::ASSETS;
 use super::super::head::{Head, SocialImage};
-use super::super::markdown;
+use super::super::markdown::{self, Surroundings};
 use super::super::picture::social;
+use super::super::resolver;
 use super::super::structured::{self, Facts};
 use super::super::template::{Scope, asset_href};
 use super::super::view;
@@ -65,8 +66,10 @@ impl Renderer<'_> {
             })
             .flatten()
             .map(|item| {
-                let answer = markdown::render_inline(item.answer.as_str(), &self.surroundings());
-                (item.question.clone(), answer)
+                (
+                    item.question.clone(),
+                    self.answer(item.answer.as_str(), canonical),
+                )
             })
             .collect();
         let is_home = self.site.manifest.root && page.path == "/";
@@ -96,6 +99,19 @@ impl Renderer<'_> {
                 .map(|app| (app, app.name.as_deref().unwrap_or(&self.site.manifest.name))),
             questions: &questions,
         })
+    }
+
+    /// An answer as it can be read away from its page: every link in it is absolute and canonical.
+    fn answer(&self, text: &str, canonical: &str) -> String {
+        let street = &self.inputs.street;
+        let around = Surroundings {
+            resolver: &resolver(self.site, self.canonical, street),
+            assets: self.assets,
+        };
+        let host = street.origin.at(&self.canonical.host);
+        markdown::render_inline(text, &around)
+            .replace("href=\"/", &format!("href=\"{host}/"))
+            .replace("href=\"#", &format!("href=\"{canonical}#"))
     }
 
     /// What every page of the tenant has in its head.
