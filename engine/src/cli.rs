@@ -14,7 +14,7 @@ use crate::serve::settings::{Limits, network};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  well; `serve` was told to end, and has
-  1  `check` found mistakes
+  1  `check` found mistakes; the server that `probe` asked is not ready
   2  could not run, or a second signal ended it at once";
 
 /// Serves many small sites from one program: a site is a folder.
@@ -47,6 +47,8 @@ pub enum Command {
     Routes(RoutesArguments),
     /// Make a tenant to begin with
     New(NewArguments),
+    /// Ask a running server whether it is ready: 0 ready, 1 not
+    Probe(ProbeArguments),
     /// Write the JSON Schemas that editors complete and check with
     Schema(SchemaArguments),
 }
@@ -205,6 +207,19 @@ pub struct NewArguments {
         default_value = "tenants"
     )]
     pub tenants: PathBuf,
+}
+
+/// `probe`.
+#[derive(Debug, Clone, Args)]
+pub struct ProbeArguments {
+    /// The server's address for operators
+    #[arg(
+        long,
+        env = "ROWHOUSE_ADMIN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8081"
+    )]
+    pub admin: SocketAddr,
 }
 
 /// `schema`.

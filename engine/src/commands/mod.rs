@@ -5,6 +5,7 @@
 mod check;
 mod log;
 mod new;
+mod probe;
 mod routes;
 mod sarif;
 mod schema;
@@ -33,6 +34,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Routes(arguments)) => routes::run(&arguments),
         Some(Command::New(arguments)) => new::run(&arguments),
+        Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),
         Some(Command::Schema(arguments)) => schema::run(&arguments),
     };
     result.unwrap_or_else(|error| {
