@@ -1,0 +1,152 @@
+//! `deploy/container/Containerfile`: no engine is needed to see who runs in the image, and what its health check does.
+
+use std::process::Command;
+
+use rowhouse_tests::{binary, workspace};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Rowhouse, run, tenant, text};
+
+/// The instructions, each with what it says, of the last stage or of all.
+fn instructions(all: bool) -> Vec<(String, String)> {
+    let text = text("container/Containerfile").replace("\\\n", " ");
+    let instructions: Vec<(String, String)> = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, rest)| (name.to_owned(), rest.trim().to_owned()))
+        .collect();
+    let last = instructions
+        .iter()
+        .rposition(|(name, _)| name == "FROM")
+        .expect("a stage");
+    instructions[if all { 0 } else { last }..].to_vec()
+}
+
+/// What the one instruction of that name says, in the last stage.
+fn said(name: &str) -> String {
+    let mut all: Vec<String> = instructions(false)
+        .into_iter()
+        .filter(|(other, _)| other == name)
+        .map(|(_, said)| said)
+        .collect();
+    assert_eq!(all.len(), 1, "one {name}: {all:?}");
+    all.remove(0)
+}
+
+fn list(json: &str) -> Vec<String> {
+    let list: Vec<Value> = serde_json::from_str(json).expect("the form without a shell");
+    list.iter()
+        .map(|word| word.as_str().expect("text").to_owned())
+        .collect()
+}
+
+#[test]
+fn the_image_has_no_shell_and_is_not_root() {
+    let user = said("USER");
+    let (user, group) = user.split_once(':').expect("a user and a group");
+    assert!(user.parse::<u32>().expect("a number") > 0);
+    assert!(group.parse::<u32>().expect("a number") > 0);
+    assert!(
+        instructions(false)
+            .iter()
+            .all(|(name, _)| name != "RUN" && name != "ADD")
+    );
+    assert_eq!(list(&said("ENTRYPOINT")), ["/rowhouse"]);
+    assert_eq!(list(&said("CMD")), ["serve"]);
+    let copies = said("COPY");
+    assert!(
+        copies.starts_with("--from=program --chown=65532:65532 "),
+        "{copies}"
+    );
+    let base = instructions(true)
+        .into_iter()
+        .find_map(|(_, said)| said.strip_prefix("BASE=").map(ToOwned::to_owned))
+        .expect("a base");
+    assert!(
+        base.contains("/distroless/") && base.ends_with(":nonroot"),
+        "{base}"
+    );
+}
+
+#[test]
+fn the_image_says_what_it_is() {
+    let label = said("LABEL");
+    for name in ["title", "description", "licenses", "version", "revision"] {
+        assert!(
+            label.contains(&format!("org.opencontainers.image.{name}=")),
+            "{name}"
+        );
+    }
+    let env = said("ENV");
+    let port = said("EXPOSE");
+    assert!(
+        env.contains(&format!("ROWHOUSE_LISTEN=0.0.0.0:{port}")),
+        "{env}"
+    );
+    assert!(
+        env.contains("ROWHOUSE_ADMIN=127.0.0.1:"),
+        "operators' port stays inside"
+    );
+}
+
+#[test]
+fn each_stage_is_there_when_it_is_copied_from_and_rust_is_new_enough() {
+    let all = instructions(true);
+    let stages: Vec<&str> = all
+        .iter()
+        .filter(|(name, _)| name == "FROM")
+        .filter_map(|(_, said)| said.split_once(" AS ").map(|(_, stage)| stage))
+        .collect();
+    for (_, said) in all.iter().filter(|(name, _)| name == "COPY") {
+        if let Some(from) = said
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("--from="))
+        {
+            assert!(stages.contains(&from), "{from} is none of {stages:?}");
+        }
+    }
+    let minor = |text: &str, before: &str| -> u32 {
+        let (_, version) = text.split_once(before).expect("a version");
+        let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().expect("a number")
+    };
+    let manifest = std::fs::read_to_string(workspace().join("Cargo.toml")).expect("a file");
+    assert!(
+        minor(&text("container/Containerfile"), "library/rust:1.")
+            >= minor(&manifest, "rust-version = \"1.")
+    );
+    let ignored = std::fs::read_to_string(workspace().join(".dockerignore")).expect("a file");
+    for large in [".git", "**/target", "**/node_modules"] {
+        assert!(ignored.lines().any(|line| line == large), "{large}");
+    }
+}
+
+#[test]
+fn the_health_check_tells_a_ready_server_from_none() {
+    let check = said("HEALTHCHECK");
+    let (_, command) = check.split_once(" CMD ").expect("a command");
+    let command = list(command);
+    assert_eq!(command[0], list(&said("ENTRYPOINT"))[0]);
+    let folder = TempDir::new().expect("a folder");
+    tenant(&folder.path().join("home"), "Home", "root: true\n");
+    tenant(&folder.path().join("broken"), "Broken", "rooot: true\n");
+    let mut server = Rowhouse::start(folder.path(), "https://studio.example");
+    let probe = |admin: &str| {
+        run(Command::new(binary())
+            .args(&command[1..])
+            .env("ROWHOUSE_ADMIN", admin))
+    };
+    let admin = server.operators.to_string();
+    let everywhere = format!("0.0.0.0:{}", server.operators.port());
+    for address in [&admin, &everywhere] {
+        assert_eq!(probe(address), (true, "ready\nbroken: absent\n".to_owned()));
+    }
+    assert_eq!(server.program.end(), Some(0));
+    let (healthy, said) = probe(&admin);
+    assert!(
+        !healthy && said.starts_with("error: nobody answers at"),
+        "{said}"
+    );
+}

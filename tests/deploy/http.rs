@@ -1,0 +1,75 @@
+//! A visitor of a proxy or of rowhouse itself, who keeps a connection for as long as it is kept for him.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    stream: BufReader<TcpStream>,
+}
+
+impl Visitor {
+    pub(crate) fn connect(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Self {
+            stream: BufReader::new(stream),
+        })
+    }
+
+    /// Asks once, with more header lines, each with its end: the status, whether the connection is kept, and the body.
+    pub(crate) fn get(
+        &mut self,
+        host: &str,
+        path: &str,
+        more: &str,
+    ) -> io::Result<(u16, bool, Vec<u8>)> {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n{more}\r\n");
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let status = line
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .ok_or_else(|| io::Error::other(format!("no status in {line:?}")))?;
+        let (mut kept, mut length) = (true, None);
+        loop {
+            line.clear();
+            if self.stream.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let Some((name, value)) = line.trim_end().split_once(':') else {
+                break;
+            };
+            if name.eq_ignore_ascii_case("connection") {
+                kept = !value.trim().eq_ignore_ascii_case("close");
+            } else if name.eq_ignore_ascii_case("content-length") {
+                length = value.trim().parse().ok();
+            }
+        }
+        let mut body = Vec::new();
+        match length {
+            Some(length) => {
+                body.resize(length, 0);
+                self.stream.read_exact(&mut body)?;
+            }
+            None if kept => return Err(io::Error::other("a body without a length")),
+            None => {
+                self.stream.read_to_end(&mut body)?;
+            }
+        }
+        Ok((status, kept, body))
+    }
+}
+
+/// One request on a connection of its own: the status and the body; nothing when nobody answers.
+pub(crate) fn ask(address: SocketAddr, host: &str, path: &str) -> Option<(u16, String)> {
+    let (status, _, body) = Visitor::connect(address)
+        .ok()?
+        .get(host, path, "connection: close\r\n")
+        .ok()?;
+    Some((status, String::from_utf8_lossy(&body).into_owned()))
+}

@@ -1,0 +1,393 @@
+//! `deploy/kubernetes/`: what one manifest names, another has. A wrong label or port there is valid YAML and an outage.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use rowhouse_tests::binary;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Rowhouse, files, is_there, place, run, tenant, text, tool, yaml};
+
+/// Every kind that is used, with the version of the interface that has it.
+const KINDS: [(&str, &str); 7] = [
+    ("Namespace", "v1"),
+    ("PersistentVolumeClaim", "v1"),
+    ("Deployment", "apps/v1"),
+    ("Service", "v1"),
+    ("HorizontalPodAutoscaler", "autoscaling/v2"),
+    ("PodDisruptionBudget", "policy/v1"),
+    ("NetworkPolicy", "networking.k8s.io/v1"),
+];
+
+/// The one document of a file.
+fn document(path: &str) -> Value {
+    let mut documents = yaml(path);
+    assert_eq!(documents.len(), 1, "{path}");
+    documents.remove(0)
+}
+
+fn base(file: &str) -> Value {
+    document(&format!("kubernetes/base/{file}.yaml"))
+}
+
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value
+        .pointer(pointer)
+        .unwrap_or_else(|| panic!("no `{pointer}` in {value}"))
+}
+
+fn items<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    at(value, pointer)
+        .as_array()
+        .unwrap_or_else(|| panic!("`{pointer}` is no list"))
+}
+
+fn word<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    at(value, pointer)
+        .as_str()
+        .unwrap_or_else(|| panic!("`{pointer}` is no text"))
+}
+
+fn number(value: &Value, pointer: &str) -> u64 {
+    at(value, pointer)
+        .as_u64()
+        .unwrap_or_else(|| panic!("`{pointer}` is no number"))
+}
+
+fn names(list: &[Value]) -> BTreeSet<&str> {
+    list.iter().map(|item| word(item, "/name")).collect()
+}
+
+fn container(deployment: &Value) -> &Value {
+    let containers = items(deployment, "/spec/template/spec/containers");
+    assert_eq!(containers.len(), 1);
+    &containers[0]
+}
+
+/// What the container's environment says.
+fn variable<'a>(container: &'a Value, name: &str) -> &'a str {
+    items(container, "/env")
+        .iter()
+        .find(|variable| word(variable, "/name") == name)
+        .map(|variable| word(variable, "/value"))
+        .unwrap_or_else(|| panic!("the container does not set {name}"))
+}
+
+#[test]
+fn each_manifest_is_of_a_known_kind_and_listed() {
+    let kustomization = base("kustomization");
+    let listed: BTreeSet<String> = items(&kustomization, "/resources")
+        .iter()
+        .map(|file| format!("kubernetes/base/{}", file.as_str().expect("text")))
+        .collect();
+    let there: BTreeSet<String> = files("kubernetes/base")
+        .into_iter()
+        .filter(|file| !file.ends_with("/kustomization.yaml"))
+        .collect();
+    assert_eq!(listed, there);
+    let mut kinds = BTreeSet::new();
+    for file in &there {
+        let manifest = document(file);
+        let kind = (word(&manifest, "/kind"), word(&manifest, "/apiVersion"));
+        assert!(KINDS.contains(&kind), "{file}: {kind:?}");
+        assert!(kinds.insert(kind.0.to_owned()), "{file}: a second one");
+        word(&manifest, "/metadata/name");
+    }
+    assert_eq!(kinds.len(), KINDS.len());
+    assert_eq!(
+        word(&base("namespace"), "/metadata/name"),
+        word(&kustomization, "/namespace")
+    );
+    assert_eq!(
+        word(&items(&kustomization, "/images")[0], "/name"),
+        word(container(&base("deployment")), "/image")
+    );
+}
+
+#[test]
+fn every_selector_finds_the_pods() {
+    let deployment = base("deployment");
+    let labels = at(&deployment, "/spec/template/metadata/labels");
+    let spread = &items(&deployment, "/spec/template/spec/topologySpreadConstraints")[0];
+    for (who, selector) in [
+        (
+            "the deployment",
+            at(&deployment, "/spec/selector/matchLabels"),
+        ),
+        ("the spread", at(spread, "/labelSelector/matchLabels")),
+        ("the service", at(&base("service"), "/spec/selector")),
+        (
+            "the budget",
+            at(&base("disruption-budget"), "/spec/selector/matchLabels"),
+        ),
+        (
+            "the policy",
+            at(&base("network-policy"), "/spec/podSelector/matchLabels"),
+        ),
+    ] {
+        let selector = selector.as_object().expect("labels");
+        assert!(!selector.is_empty(), "{who} selects everything");
+        for (name, value) in selector {
+            assert_eq!(labels.get(name), Some(value), "{who}: {name}");
+        }
+    }
+}
+
+#[test]
+fn every_port_has_one_name_and_one_number() {
+    let deployment = base("deployment");
+    let container = container(&deployment);
+    let port = |name: &str| {
+        let port = items(container, "/ports")
+            .iter()
+            .find(|port| word(port, "/name") == name)
+            .unwrap_or_else(|| panic!("the container has no port `{name}`"));
+        number(port, "/containerPort").to_string()
+    };
+    for (name, variable_name) in [("http", "ROWHOUSE_LISTEN"), ("admin", "ROWHOUSE_ADMIN")] {
+        let address = variable(container, variable_name);
+        assert_eq!(address, format!("0.0.0.0:{}", port(name)));
+    }
+    let service = base("service");
+    let ports = items(&service, "/spec/ports");
+    assert_eq!(ports.len(), 1, "the operators' port has no service");
+    assert_eq!(word(&ports[0], "/targetPort"), "http");
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        assert_eq!(word(container, &format!("/{probe}/httpGet/port")), "admin");
+    }
+}
+
+#[test]
+fn the_admin_port_is_for_prometheus_alone() {
+    let policy = base("network-policy");
+    let mut open = BTreeSet::new();
+    for rule in items(&policy, "/spec/ingress") {
+        for port in items(rule, "/ports") {
+            let name = word(port, "/port");
+            assert!(open.insert(name.to_owned()), "two rules for {name}");
+            if name != "admin" {
+                continue;
+            }
+            let from = items(rule, "/from");
+            assert_eq!(from.len(), 1, "each entry of the list opens it further");
+            assert_eq!(
+                word(&from[0], "/podSelector/matchLabels/app.kubernetes.io~1name"),
+                "prometheus"
+            );
+            word(
+                &from[0],
+                "/namespaceSelector/matchLabels/kubernetes.io~1metadata.name",
+            );
+        }
+    }
+    assert_eq!(open, ["admin", "http"].map(ToOwned::to_owned).into());
+    assert!(items(&policy, "/spec/egress").is_empty());
+    let types = items(&policy, "/spec/policyTypes");
+    assert!(types.contains(&"Egress".into()) && types.contains(&"Ingress".into()));
+}
+
+#[test]
+fn every_mount_has_its_volume_and_every_volume_its_source() {
+    let deployment = base("deployment");
+    let container = container(&deployment);
+    let volumes = items(&deployment, "/spec/template/spec/volumes");
+    assert_eq!(names(items(container, "/volumeMounts")), names(volumes));
+    let mounted = |name: &str| {
+        items(container, "/volumeMounts")
+            .iter()
+            .find(|mount| word(mount, "/name") == name)
+            .unwrap_or_else(|| panic!("`{name}` is not mounted"))
+    };
+    let tenants = mounted("tenants");
+    assert_eq!(
+        word(tenants, "/mountPath"),
+        variable(container, "ROWHOUSE_TENANTS")
+    );
+    assert_eq!(at(tenants, "/readOnly"), true);
+    let claims: Vec<&str> = volumes
+        .iter()
+        .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str())
+        .collect();
+    assert_eq!(claims, [word(&base("tenants"), "/metadata/name")]);
+}
+
+#[test]
+fn a_pod_may_do_nothing_that_it_need_not() {
+    let deployment = base("deployment");
+    let pod = at(&deployment, "/spec/template/spec");
+    let container = container(&deployment);
+    assert_eq!(at(pod, "/securityContext/runAsNonRoot"), true);
+    assert!(number(pod, "/securityContext/runAsUser") > 0);
+    assert_eq!(
+        word(pod, "/securityContext/seccompProfile/type"),
+        "RuntimeDefault"
+    );
+    assert_eq!(at(pod, "/automountServiceAccountToken"), false);
+    assert_eq!(
+        at(pod, "/enableServiceLinks"),
+        false,
+        "a service named rowhouse would set variables that are the program's"
+    );
+    assert_eq!(
+        at(container, "/securityContext/readOnlyRootFilesystem"),
+        true
+    );
+    assert_eq!(
+        at(container, "/securityContext/allowPrivilegeEscalation"),
+        false
+    );
+    assert_eq!(
+        items(container, "/securityContext/capabilities/drop"),
+        ["ALL"]
+    );
+    assert!(at(container, "/resources/limits").get("cpu").is_none());
+    word(container, "/resources/limits/memory");
+    assert_eq!(
+        word(
+            &base("namespace"),
+            "/metadata/labels/pod-security.kubernetes.io~1enforce"
+        ),
+        "restricted"
+    );
+}
+
+#[test]
+fn a_pod_has_the_time_that_it_needs_to_go() {
+    let deployment = base("deployment");
+    let container = container(&deployment);
+    let grace: u64 = variable(container, "ROWHOUSE_GRACE")
+        .parse()
+        .expect("seconds");
+    let sleep = number(container, "/lifecycle/preStop/sleep/seconds");
+    let allowed = number(
+        &deployment,
+        "/spec/template/spec/terminationGracePeriodSeconds",
+    );
+    assert!(sleep + grace < allowed, "{sleep} + {grace} < {allowed}");
+    assert_eq!(
+        number(&deployment, "/spec/strategy/rollingUpdate/maxUnavailable"),
+        0
+    );
+}
+
+#[test]
+fn the_autoscaler_finds_its_deployment() {
+    let (autoscaler, deployment) = (base("autoscaler"), base("deployment"));
+    for (theirs, its) in [
+        ("apiVersion", "apiVersion"),
+        ("kind", "kind"),
+        ("name", "metadata/name"),
+    ] {
+        assert_eq!(
+            word(&autoscaler, &format!("/spec/scaleTargetRef/{theirs}")),
+            word(&deployment, &format!("/{its}"))
+        );
+    }
+    assert!(number(&autoscaler, "/spec/minReplicas") >= 2);
+    assert!(
+        deployment.pointer("/spec/replicas").is_none(),
+        "each `apply` would undo what the autoscaler did"
+    );
+    // Utilisation is a share of what is requested.
+    word(container(&deployment), "/resources/requests/cpu");
+    number(&base("disruption-budget"), "/spec/maxUnavailable");
+}
+
+#[test]
+fn the_probes_ask_for_what_the_admin_listener_answers() {
+    let folder = TempDir::new().expect("a folder");
+    tenant(&folder.path().join("home"), "Home", "root: true\n");
+    let rowhouse = Rowhouse::start(folder.path(), "https://studio.example");
+    let deployment = base("deployment");
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        let path = word(container(&deployment), &format!("/{probe}/httpGet/path")).to_owned();
+        let (status, _) = rowhouse.operator(&path).expect("an answer");
+        assert_eq!(status, 200, "{path}");
+    }
+    assert_eq!(
+        rowhouse.operator("/healthz").map(|answer| answer.0),
+        Some(404)
+    );
+}
+
+#[test]
+fn tenants_from_config_maps_lie_as_the_program_wants_them() {
+    let kustomization = document("kubernetes/configmap/kustomization.yaml");
+    assert_eq!(
+        at(&kustomization, "/generatorOptions/disableNameSuffixHash"),
+        true
+    );
+    let patch = document("kubernetes/configmap/tenants.yaml");
+    let volume = &items(&patch, "/spec/template/spec/volumes")[0];
+    let sources = items(volume, "/projected/sources");
+    let generated = items(&kustomization, "/configMapGenerator");
+    assert_eq!(sources.len(), generated.len());
+    let folder = TempDir::new().expect("a folder");
+    for source in sources {
+        let name = word(source, "/configMap/name");
+        let map = generated
+            .iter()
+            .find(|map| word(map, "/name") == name)
+            .unwrap_or_else(|| panic!("nothing makes the ConfigMap `{name}`"));
+        for item in items(source, "/configMap/items") {
+            let key = word(item, "/key");
+            let file = items(map, "/files")
+                .iter()
+                .filter_map(|file| file.as_str()?.split_once('='))
+                .find(|(known, _)| *known == key)
+                .unwrap_or_else(|| panic!("`{name}` has no `{key}`"))
+                .1;
+            let target = folder.path().join("tenants").join(word(item, "/path"));
+            fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
+            fs::write(target, text(&format!("kubernetes/configmap/{file}"))).expect("a file");
+        }
+    }
+    let (content, said) = run(Command::new(binary())
+        .arg("check")
+        .current_dir(folder.path()));
+    assert!(content, "{said}");
+}
+
+#[test]
+fn kustomize_puts_both_variants_together() {
+    if !is_there("kubectl") {
+        return;
+    }
+    for (variant, claims) in [("base", 1), ("configmap", 0)] {
+        let folder = place("kubernetes").join(variant).display().to_string();
+        let (content, said) = tool("kubectl", &["kustomize", &folder]);
+        assert!(content, "{said}");
+        let documents: Vec<Value> = serde_saphyr::from_multiple(&said).expect("YAML");
+        let kinds: Vec<&str> = documents.iter().map(|one| word(one, "/kind")).collect();
+        let count = kinds
+            .iter()
+            .filter(|kind| **kind == "PersistentVolumeClaim")
+            .count();
+        assert_eq!(count, claims, "{variant}: {kinds:?}");
+        let deployment = documents
+            .iter()
+            .find(|one| word(one, "/kind") == "Deployment")
+            .expect("a deployment");
+        let volumes = items(deployment, "/spec/template/spec/volumes");
+        let of_tenants = volumes
+            .iter()
+            .find(|volume| word(volume, "/name") == "tenants")
+            .expect("tenants");
+        let source = if claims == 1 {
+            "persistentVolumeClaim"
+        } else {
+            "projected"
+        };
+        assert!(
+            of_tenants.get(source).is_some()
+                && of_tenants.as_object().is_some_and(|all| all.len() == 2)
+        );
+        assert!(word(container(deployment), "/image").starts_with("registry.example/rowhouse:"));
+        assert_eq!(
+            names(items(container(deployment), "/volumeMounts")),
+            names(volumes)
+        );
+    }
+}

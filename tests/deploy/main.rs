@@ -1,0 +1,17 @@
+//! What is in `deploy/`, tried as far as this machine can: units, manifests, rules and proxies against the real binary.
+//!
+//! A check that needs a program which is not there (`caddy`, `haproxy`, `promtool`, `systemd-analyze`, `kubectl`) prints one line that says so, and passes.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod caddy;
+mod container;
+
+mod http;
+mod kubernetes;
+mod names;
+
+mod rolling;
+
+mod support;
+mod systemd;

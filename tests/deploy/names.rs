@@ -1,0 +1,60 @@
+//! What `deploy/` says of the program is what the program has: variables, files, and a README of one screen in each folder.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use rowhouse_tests::binary;
+
+use crate::support::{between, files, place, run, text, words};
+
+/// Variables of that beginning that the program does not read: one is for its build, one is Kubernetes' doing.
+const OTHERS: [&str; 2] = ["ROWHOUSE_UI_DIST", "ROWHOUSE_PORT"];
+
+#[test]
+fn every_variable_is_one_that_serve_reads() {
+    let (_, help) = run(Command::new(binary()).args(["serve", "--help"]));
+    let known: BTreeSet<&str> = between(&help, "[env: ", "=").into_iter().collect();
+    assert!(known.contains("ROWHOUSE_TENANTS"), "{help}");
+    for file in files("") {
+        for variable in words(&text(&file), "ROWHOUSE_") {
+            assert!(
+                known.contains(&*variable) || OTHERS.contains(&&*variable),
+                "deploy/{file} names {variable}, which `serve` does not read"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_folder_is_explained_on_one_screen_and_every_link_leads_somewhere() {
+    let readmes: Vec<String> = files("")
+        .into_iter()
+        .filter(|file| file.ends_with("README.md"))
+        .collect();
+    for file in files("") {
+        let Some((folder, _)) = file.split_once('/') else {
+            continue;
+        };
+        assert!(readmes.contains(&format!("{folder}/README.md")), "{folder}");
+        assert!(
+            text("README.md").contains(&format!("]({folder}/README.md)")),
+            "{folder}"
+        );
+    }
+    for readme in readmes {
+        let said = text(&readme);
+        let lines = said.lines().count();
+        assert!(
+            (5..=60).contains(&lines),
+            "deploy/{readme} has {lines} lines"
+        );
+        for link in between(&said, "](", ")") {
+            let target = link.split('#').next().unwrap_or_default();
+            if !target.contains("://") && !target.is_empty() {
+                let from = place(&readme);
+                let target = from.parent().expect("a folder").join(target);
+                assert!(target.exists(), "deploy/{readme} links to {link}");
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `deploy/haproxy/haproxy.cfg`, run as it stands: two instances restart one after the other under load, and no visitor notices.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use tempfile::TempDir;
+
+use crate::http::Visitor;
+use crate::support::{Program, Rowhouse, free_address, is_there, place, tenant, wait_for};
+
+/// Visitors at once; every second one opens a connection for each request.
+const VISITORS: usize = 8;
+
+/// Answers that must have come between two steps.
+const SOME: usize = 500;
+
+const ORIGIN: &str = "http://studio.example";
+
+/// The load: what was answered, and what went wrong.
+#[derive(Debug, Default)]
+struct Load {
+    over: AtomicBool,
+    answered: AtomicUsize,
+}
+
+impl Load {
+    /// Asks until the load is over: what went wrong.
+    fn visit(&self, proxy: SocketAddr, keeps: bool) -> Vec<String> {
+        let mut failures = Vec::new();
+        let mut connection = None;
+        while !self.over.load(Relaxed) && failures.len() < 10 {
+            let answer = connection
+                .take()
+                .map_or_else(|| Visitor::connect(proxy), Ok)
+                .and_then(|mut visitor: Visitor| {
+                    let more = if keeps { "" } else { "connection: close\r\n" };
+                    let (status, kept, body) = visitor.get("studio.example", "/", more)?;
+                    if keeps && kept {
+                        connection = Some(visitor);
+                    }
+                    Ok((status, body))
+                });
+            match answer {
+                Ok((200, body)) if body.ends_with(b"</html>") || body.ends_with(b"</html>\n") => {
+                    self.answered.fetch_add(1, Relaxed);
+                }
+                Ok((status, body)) => failures.push(format!("{status} with {} bytes", body.len())),
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+        failures
+    }
+
+    fn end(&self) {
+        self.over.store(true, Relaxed);
+    }
+
+    fn wait_for_some_more(&self) {
+        let until = self.answered.load(Relaxed) + SOME;
+        wait_for("some more answers", || {
+            (self.answered.load(Relaxed) >= until).then_some(())
+        });
+    }
+}
+
+/// Ends the load also when something failed, or its visitors would never be joined.
+struct Ending<'a>(&'a Load);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// How many visitors an instance has had.
+fn had(instance: &Rowhouse) -> Option<u64> {
+    let (_, metrics) = instance.operator("/metrics")?;
+    metrics
+        .lines()
+        .filter(|line| line.starts_with("rowhouse_http_requests_total{tenant=\"home\""))
+        .filter_map(|line| line.rsplit(' ').next()?.parse().ok())
+        .reduce(|sum: u64, more: u64| sum + more)
+}
+
+#[test]
+fn a_rolling_restart_behind_haproxy_fails_no_request() {
+    if !is_there("haproxy") {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let tenants: PathBuf = folder.path().join("tenants");
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    let mut instances = [
+        Rowhouse::start(&tenants, ORIGIN),
+        Rowhouse::start(&tenants, ORIGIN),
+    ];
+    let proxy = free_address();
+    let mut haproxy = Program::start(
+        Command::new("haproxy")
+            .arg("-f")
+            .arg(place("haproxy/haproxy.cfg"))
+            .env("FRONT", proxy.to_string())
+            .env("ONE", instances[0].visitors.to_string())
+            .env("ONE_ADMIN", instances[0].operators.port().to_string())
+            .env("TWO", instances[1].visitors.to_string())
+            .env("TWO_ADMIN", instances[1].operators.port().to_string()),
+    );
+    wait_for("an answer through haproxy", || {
+        haproxy.must_run();
+        crate::http::ask(proxy, "studio.example", "/").filter(|(status, _)| *status == 200)
+    });
+
+    let load = Load::default();
+    let failures: Vec<String> = thread::scope(|scope| {
+        let _ending = Ending(&load);
+        let visitors: Vec<_> = (0..VISITORS)
+            .map(|number| {
+                let load = &load;
+                scope.spawn(move || load.visit(proxy, number % 2 == 0))
+            })
+            .collect();
+        load.wait_for_some_more();
+        for instance in &mut instances {
+            assert_eq!(
+                instance.program.end(),
+                Some(0),
+                "{}",
+                instance.program.log()
+            );
+            // On the other instance alone.
+            load.wait_for_some_more();
+            *instance = Rowhouse::start_at(&tenants, ORIGIN, instance.visitors, instance.operators);
+            wait_for("visitors of the new process", || {
+                had(instance).filter(|had| *had >= 50)
+            });
+        }
+        load.wait_for_some_more();
+        load.end();
+        visitors
+            .into_iter()
+            .flat_map(|visitor| visitor.join().expect("a visitor"))
+            .collect()
+    });
+    assert!(failures.is_empty(), "{failures:?}\n{}", haproxy.log());
+}

@@ -1,0 +1,233 @@
+//! Programs that a test starts and ends, and the files of `deploy/`.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{binary, workspace};
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::http;
+
+/// The longest that anything may take: a debug build on a busy machine compiles every page.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A file or folder of `deploy/`.
+pub(crate) fn place(path: &str) -> PathBuf {
+    workspace().join("deploy").join(path)
+}
+
+/// The text of a file of `deploy/`.
+pub(crate) fn text(path: &str) -> String {
+    fs::read_to_string(place(path)).unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
+}
+
+/// Every file below a folder of `deploy/`, by its path from there.
+pub(crate) fn files(folder: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(place(folder)).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().into_string().expect("UTF-8");
+        let path = if folder.is_empty() {
+            name
+        } else {
+            format!("{folder}/{name}")
+        };
+        if entry.path().is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The documents of a YAML file of `deploy/`.
+pub(crate) fn yaml(path: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(&text(path))
+        .unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
+}
+
+/// Whether a program is there; where it is not, says what goes untested.
+pub(crate) fn is_there(program: &str) -> bool {
+    let found = std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    });
+    if !found {
+        // Past the test harness, which keeps what a passing test prints to itself.
+        let line = format!("skipped: `{program}` is not on the PATH, so nothing of it is tried\n");
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+    found
+}
+
+/// What a program prints, to both outputs, and whether it is content.
+pub(crate) fn run(command: &mut Command) -> (bool, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
+    (status.success(), said.into_owned())
+}
+
+/// An address of this machine that nobody listens on.
+pub(crate) fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+}
+
+/// Looks again and again until there is something to see.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(begin.elapsed() < PATIENCE, "waited in vain for {what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// A running program. It ends with the test.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    log: NamedTempFile,
+}
+
+impl Program {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let log = NamedTempFile::new().expect("a file");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.reopen().expect("a file"))
+            .stderr(log.reopen().expect("a file"))
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Self { child, log }
+    }
+
+    /// What it has said so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.log.path()).expect("a file")
+    }
+
+    /// Fails if it has ended.
+    pub(crate) fn must_run(&mut self) {
+        if let Some(status) = self.child.try_wait().expect("a child") {
+            panic!("ended early: {status}\n{}", self.log());
+        }
+    }
+
+    /// Asks it to end and waits until it has: the exit code.
+    pub(crate) fn end(&mut self) -> Option<i32> {
+        let (sent, said) = run(Command::new("kill").arg(self.child.id().to_string()));
+        assert!(sent, "{said}");
+        wait_for("the end of a program", || {
+            self.child.try_wait().expect("a child")
+        })
+        .code()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is what some tests are about.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `rowhouse serve`, told everything by its environment, as every unit and manifest here does.
+#[derive(Debug)]
+pub(crate) struct Rowhouse {
+    pub(crate) program: Program,
+    pub(crate) visitors: SocketAddr,
+    pub(crate) operators: SocketAddr,
+}
+
+impl Rowhouse {
+    /// Serves a folder of tenants and waits until it is ready.
+    pub(crate) fn start(tenants: &Path, origin: &str) -> Self {
+        Self::start_at(tenants, origin, free_address(), free_address())
+    }
+
+    pub(crate) fn start_at(
+        tenants: &Path,
+        origin: &str,
+        visitors: SocketAddr,
+        operators: SocketAddr,
+    ) -> Self {
+        let program = Program::start(
+            Command::new(binary())
+                .arg("serve")
+                .current_dir(tenants)
+                .env("ROWHOUSE_TENANTS", tenants)
+                .env("ROWHOUSE_ORIGIN", origin)
+                .env("ROWHOUSE_LISTEN", visitors.to_string())
+                .env("ROWHOUSE_ADMIN", operators.to_string())
+                .env("ROWHOUSE_TRUSTED_PROXY", "127.0.0.1")
+                .env("ROWHOUSE_ACCESS_LOG", "json"),
+        );
+        let mut server = Self {
+            program,
+            visitors,
+            operators,
+        };
+        wait_for("a ready rowhouse", || {
+            server.program.must_run();
+            server.operator("/readyz").filter(|answer| answer.0 == 200)
+        });
+        server
+    }
+
+    /// The status and body that an operator gets; nothing when nobody answers.
+    pub(crate) fn operator(&self, path: &str) -> Option<(u16, String)> {
+        http::ask(self.operators, "localhost", path)
+    }
+}
+
+/// Writes a small tenant.
+pub(crate) fn tenant(folder: &Path, name: &str, more: &str) {
+    fs::create_dir_all(folder.join("pages")).expect("a folder");
+    fs::write(folder.join("tenant.yaml"), format!("name: {name}\n{more}")).expect("a file");
+    fs::write(
+        folder.join("pages/index.md"),
+        format!("---\ntitle: {name}\n---\nThis is the house of {name}.\n"),
+    )
+    .expect("a file");
+}
+
+/// The words between two others, each time they stand in a text.
+pub(crate) fn between<'a>(text: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+    text.match_indices(start)
+        .filter_map(|(at, _)| text[at + start.len()..].split_once(end))
+        .map(|(inner, _)| inner)
+        .collect()
+}
+
+/// Every word of a text that begins in some way and goes on with letters, digits and underscores.
+pub(crate) fn words(text: &str, beginning: &str) -> BTreeSet<String> {
+    text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_')
+        .filter(|word| word.starts_with(beginning) && word.len() > beginning.len())
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+/// Runs a program with arguments, in `deploy/`.
+pub(crate) fn tool<I: AsRef<OsStr>>(program: &str, arguments: &[I]) -> (bool, String) {
+    run(Command::new(program).args(arguments).current_dir(place("")))
+}

@@ -1,0 +1,113 @@
+//! `deploy/systemd/`: the units parse, are closed to all that the program does not need, and agree with each other.
+
+use std::fs;
+
+use rowhouse_tests::binary;
+use tempfile::TempDir;
+
+use crate::support::{is_there, text, tool};
+
+const SERVICE: &str = "systemd/rowhouse.service";
+const SOCKET: &str = "systemd/rowhouse.socket";
+
+/// The values of a key, in order.
+fn values(unit: &str, key: &str) -> Vec<String> {
+    text(unit)
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .filter(|(name, _)| *name == key)
+        .map(|(_, value)| value.to_owned())
+        .collect()
+}
+
+fn value(unit: &str, key: &str) -> String {
+    let mut all = values(unit, key);
+    assert_eq!(all.len(), 1, "{unit}: `{key}` stands once: {all:?}");
+    all.remove(0)
+}
+
+/// What the service's environment says of one variable of the program.
+fn variable(name: &str) -> String {
+    values(SERVICE, "Environment")
+        .iter()
+        .filter_map(|setting| setting.split_once('='))
+        .find(|(variable, _)| *variable == name)
+        .map(|(_, value)| value.to_owned())
+        .unwrap_or_else(|| panic!("{SERVICE} does not set {name}"))
+}
+
+#[test]
+fn the_service_exposes_less_than_one_and_a_half() {
+    if !is_there("systemd-analyze") {
+        return;
+    }
+    // The threshold is in tenths; above it the exit code is not 0.
+    let (content, said) = tool(
+        "systemd-analyze",
+        &[
+            "security",
+            "--offline=true",
+            "--threshold=15",
+            "--no-pager",
+            SERVICE,
+        ],
+    );
+    assert!(content, "{said}");
+}
+
+#[test]
+fn systemd_has_nothing_to_say_of_the_units() {
+    if !is_there("systemd-analyze") {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let program = binary().display().to_string();
+    // A copy, since `verify` wants the program to be where the unit says.
+    let service = text(SERVICE).replace(
+        "ExecStart=/usr/local/bin/rowhouse",
+        &format!("ExecStart={program}"),
+    );
+    assert!(service.contains(&program));
+    fs::write(folder.path().join("rowhouse.service"), service).expect("a file");
+    fs::write(folder.path().join("rowhouse.socket"), text(SOCKET)).expect("a file");
+    let units = ["rowhouse.service", "rowhouse.socket"]
+        .map(|unit| folder.path().join(unit).display().to_string());
+    let (content, said) = tool(
+        "systemd-analyze",
+        &["verify", "--man=no", &units[0], &units[1]],
+    );
+    assert!(content, "{said}");
+    assert!(!said.contains("rowhouse."), "{said}");
+}
+
+#[test]
+fn the_service_may_take_as_long_to_stop_as_visitors_may_and_a_little_more() {
+    let grace: u32 = variable("ROWHOUSE_GRACE").parse().expect("seconds");
+    let stop: u32 = value(SERVICE, "TimeoutStopSec").parse().expect("seconds");
+    assert_eq!(stop, grace + 5);
+}
+
+#[test]
+fn what_the_service_sets_is_what_it_allows() {
+    let tenants = variable("ROWHOUSE_TENANTS");
+    assert_eq!(value(SERVICE, "ReadOnlyPaths"), tenants);
+    assert_eq!(value(SERVICE, "RequiresMountsFor"), tenants);
+    let admin = variable("ROWHOUSE_ADMIN");
+    let (address, port) = admin.rsplit_once(':').expect("a port");
+    assert_eq!(address, "127.0.0.1", "operators ask from this machine");
+    assert_eq!(
+        value(SERVICE, "SocketBindAllow"),
+        format!("ipv4:tcp:{port}")
+    );
+    assert!(value(SERVICE, "ExecReload").contains("-HUP $MAINPID"));
+    assert_eq!(value(SERVICE, "DynamicUser"), "yes");
+    assert!(value(SERVICE, "MemoryMax").ends_with('M'));
+}
+
+#[test]
+fn the_service_comes_with_its_socket() {
+    assert_eq!(value(SERVICE, "Requires"), "rowhouse.socket");
+    assert!(value(SERVICE, "After").contains("rowhouse.socket"));
+    assert_eq!(values(SOCKET, "ListenStream").len(), 1);
+    assert_eq!(values(SOCKET, "Accept"), Vec::<String>::new());
+}
