@@ -49,6 +49,21 @@ test.describe('scrolling', () => {
   });
 });
 
+test('the page being shown is marked among the links, and no other', async ({ page }) => {
+  for (const [path, marked] of [
+    ['/projects', ['Projects']],
+    ['/contact', ['Contact']],
+    ['/', []],
+    ['/about', []],
+  ] as const) {
+    await page.goto(path);
+    const current = page.getByRole('banner').locator('[aria-current="page"]');
+    await expect(current, path).toHaveText([...marked]);
+    // The mark is there for the eye as well.
+    if (marked.length > 0) await expect(current).toHaveCSS('border-bottom-style', 'solid');
+  }
+});
+
 test.describe('width', () => {
   test('767 px has a menu button, 768 px has the links', async ({ page }) => {
     await page.setViewportSize({ width: 767, height: 800 });

@@ -75,9 +75,10 @@ test('the toast is announced and offers the inquiry form', async ({ page }) => {
 
 test('it stays for 5000 ms', async ({ page }) => {
   const { toast } = await withToast(page);
-  await page.clock.runFor(DURATION - 100);
+  await page.clock.runFor(DURATION - 1);
   await expect(toast).toBeVisible();
-  await page.clock.runFor(200);
+  await expect(toast).toHaveAttribute('data-state', 'open');
+  await page.clock.runFor(1);
   await expect(toast).toHaveCount(0);
 });
 
@@ -88,6 +89,16 @@ test('it waits while the pointer is over it', async ({ page }) => {
   await expect(toast).toBeVisible();
   await page.mouse.move(1, 1);
   await page.clock.runFor(DURATION + 100);
+  await expect(toast).toHaveCount(0);
+});
+
+test('it waits while it has the focus', async ({ page }) => {
+  const { toast, button } = await withToast(page);
+  await toast.getByRole('link').focus();
+  await page.clock.runFor(4 * DURATION);
+  await expect(toast).toBeVisible();
+  await button.focus();
+  await page.clock.runFor(DURATION);
   await expect(toast).toHaveCount(0);
 });
 
@@ -115,16 +126,17 @@ test('its button dismisses it', async ({ page }) => {
 });
 
 for (const { distance, left } of [
-  { distance: 40, left: 1 },
-  { distance: 60, left: 0 },
+  { distance: 50, left: 1 },
+  { distance: 51, left: 0 },
 ]) {
   test(`a swipe of ${distance} px to the right leaves ${left}`, async ({ page }) => {
     const { toast } = await withToast(page);
     const title = await toast.getByText('not connected').first().boundingBox();
     if (!title) throw new Error('the toast has no title to swipe');
-    await page.mouse.move(title.x + 5, title.y + 5);
+    const [x, y] = [Math.ceil(title.x) + 5, Math.ceil(title.y) + 5];
+    await page.mouse.move(x, y);
     await page.mouse.down();
-    await page.mouse.move(title.x + 5 + distance, title.y + 5, { steps: 10 });
+    await page.mouse.move(x + distance, y, { steps: 10 });
     await page.mouse.up();
     await expect(toast).toHaveCount(left);
   });

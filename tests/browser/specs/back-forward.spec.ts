@@ -1,0 +1,47 @@
+/**
+ * Back and forward come from the browser's cache: the page is as it was left, typed words and all.
+ *
+ * Playwright switches that cache off, so this file starts a browser of its own with it on, and goes back as a visitor
+ * does, by the history: Playwright's own `goBack` waits for a load that never comes.
+ */
+import config from '../playwright.config.ts';
+import { visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+declare global {
+  interface Window {
+    shownFromCache: boolean[];
+  }
+}
+
+test.use({
+  launchOptions: { ...config.use?.launchOptions, ignoreDefaultArgs: ['--disable-back-forward-cache'] },
+});
+
+for (const { path, link } of [
+  { path: '/', link: 'Projects' },
+  { path: '/contact', link: 'Projects' },
+  { path: '/blog?tag=mobile', link: 'Contact' },
+]) {
+  test(`${path} comes back as it was left`, async ({ page }) => {
+    await page.addInitScript(() => {
+      window.shownFromCache = [];
+      addEventListener('pageshow', ({ persisted }) => window.shownFromCache.push(persisted));
+    });
+    await visit(page, path);
+    const field = page.getByLabel('Email').first();
+    if ((await field.count()) > 0) await field.fill('ada@example.com');
+    await page.getByRole('banner').getByRole('link', { name: link }).click();
+    await expect(page.locator('.header-link[aria-current]')).toHaveText(link);
+
+    await page.evaluate(() => history.back());
+    await expect(page.locator('.header-link[aria-current]').filter({ hasText: link })).toHaveCount(0);
+    expect(await page.evaluate(() => window.shownFromCache)).toEqual([false, true]);
+    if ((await field.count()) > 0) await expect(field).toHaveValue('ada@example.com');
+    // The islands are alive, not only their pictures.
+    await page.evaluate(() => scrollTo({ top: 0, behavior: 'instant' }));
+    await expect(page.locator('.site-header')).toHaveAttribute('data-scrolled', 'false');
+    await page.evaluate(() => scrollTo({ top: 60, behavior: 'instant' }));
+    await expect(page.locator('.site-header')).toHaveAttribute('data-scrolled', 'true');
+  });
+}

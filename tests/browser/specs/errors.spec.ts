@@ -1,0 +1,92 @@
+/** An island that fails harms itself only: the rest of the page lives. */
+import type { Page } from '@playwright/test';
+import { expectNoViolations } from '../support/axe.ts';
+import { unreachableLinks } from '../support/layout.ts';
+import { visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+const TITLE = 'Unexpected Application Error!';
+const BROKEN = 'broken on purpose';
+
+test.use({ tolerated: /broken on purpose|net::ERR_FAILED|failed while loading/ });
+
+/** Serves a component that throws as soon as it is rendered, in the place of an island's own. */
+async function breakIsland(page: Page, name: string): Promise<void> {
+  await page.route(new RegExp(`/${name}\\.\\w+\\.js$`), (route) =>
+    route.fulfill({
+      contentType: 'text/javascript',
+      body: `export default () => { throw new Error(${JSON.stringify(BROKEN)}) }`,
+    }),
+  );
+}
+
+test('one that fails while it runs shows the error screen, and the others go on', async ({ page, watch }) => {
+  await visit(page, '/');
+  // The header asks how far the page is scrolled.
+  await page.evaluate((message) => {
+    Object.defineProperty(window, 'scrollY', {
+      get: () => {
+        throw new Error(message);
+      },
+    });
+  }, BROKEN);
+  await page.mouse.wheel(0, 300);
+
+  const alert = page.getByRole('alert');
+  await expect(alert.getByRole('heading', { name: TITLE })).toBeVisible();
+  await expect(page.getByRole('alert')).toHaveCount(1);
+  await expect(page.locator('row-island[data-state="failed"]')).toHaveAttribute('name', 'Header');
+  // The cause is for developers only.
+  await expect(alert).not.toContainText(BROKEN);
+  expect(watch.problems).toEqual([`console error: island \`Header\` failed while running: Error: ${BROKEN}`]);
+
+  await page.getByLabel('First Name').fill('Ada');
+  await page.getByRole('button', { name: 'Send Message' }).click();
+  await expect(page.getByRole('region', { name: 'F8' }).getByRole('listitem')).toBeVisible();
+  const notice = page.locator('.consent');
+  await notice.getByRole('button').first().click();
+  await expect(notice).toBeHidden();
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await expectNoViolations(page, 'with an error screen');
+});
+
+test('one without markup that fails at once shows the error screen', async ({ page }) => {
+  await breakIsland(page, 'Toaster');
+  await visitBroken(page, '/');
+  await expect(page.getByRole('alert').getByRole('heading', { name: TITLE })).toBeVisible();
+  await page.getByRole('contentinfo').getByRole('link', { name: 'Labs' }).click();
+  await page.waitForURL('/labs');
+});
+
+test('one that fails while it hydrates keeps what the server wrote', async ({ page, watch }) => {
+  await breakIsland(page, 'InquiryForm');
+  await visitBroken(page, '/contact', 'form');
+  await expect(page.locator('row-island[name="InquiryForm"]')).toHaveAttribute('data-state', 'failed');
+  await expect(page.getByText(TITLE)).toHaveCount(0);
+  const form = page.locator('form').filter({ has: page.getByLabel('Your Name') });
+  await expect(form).toHaveAttribute('action', /^mailto:/);
+  await form.getByLabel('Your Name').fill('Ada');
+  await expect(form.getByLabel('Your Name')).toHaveValue('Ada');
+  expect(watch.problems.join()).toContain('`InquiryForm` failed while hydrating');
+});
+
+test.describe('on a phone', () => {
+  test.use({ viewport: { width: 360, height: 740 } });
+
+  test('a header whose script does not arrive keeps its links', async ({ page }) => {
+    await page.route(/\/Header\.\w+\.js$/, (route) => route.abort());
+    await page.goto('/about');
+    await expect(page.locator('row-island[name="Header"]')).toHaveAttribute('data-state', 'failed');
+    expect(await unreachableLinks(page, 'header')).toEqual([]);
+  });
+});
+
+/** Opens a page with a broken island: the others come to life. */
+async function visitBroken(page: Page, path: string, near = 'footer'): Promise<void> {
+  // Files that are intercepted come too late for a view transition, which the browser would complain about.
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.goto(path);
+  await page.locator(near).first().scrollIntoViewIfNeeded();
+  await expect(page.locator('row-island[data-state="failed"]')).toHaveCount(1);
+  await expect(page.locator('row-island[name="Consent"]')).toHaveAttribute('data-state', 'ready');
+}
