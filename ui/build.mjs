@@ -6,6 +6,7 @@
  *
  *   DIR/client/*.js      ES modules, split, named by their content
  *   DIR/server.js        one classic script; not minified, so that its errors name functions
+ *   DIR/dev.js           what `rowhouse serve --dev` adds to pages; not among the client's files
  *   DIR/manifest.json    islands with their files, imports and prop schemas
  *
  * `--dev` takes React's development build, which reports every hydration mismatch. The same sources give the
@@ -14,7 +15,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bundleClient, bundleServer } from './build/bundle.mjs';
+import { bundleClient, bundleDev, bundleServer } from './build/bundle.mjs';
 import { BuildError } from './build/error.mjs';
 import { findIslands, root } from './build/islands.mjs';
 import { manifest } from './build/manifest.mjs';
@@ -26,11 +27,13 @@ async function main() {
   // One after the other: a mistake in an island is then told once.
   const client = await bundleClient(islands, mode);
   const server = await bundleServer(islands, mode);
+  const script = await bundleDev(mode);
 
   rmSync(join(out, 'client'), { recursive: true, force: true });
   mkdirSync(join(out, 'client'), { recursive: true });
   for (const [name, bytes] of client.files) writeFileSync(join(out, 'client', name), bytes);
   writeFileSync(join(out, 'server.js'), server);
+  writeFileSync(join(out, 'dev.js'), script);
   writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(manifest(islands, client, mode), null, 2)}\n`);
 }
 

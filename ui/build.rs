@@ -194,6 +194,11 @@ fn table(bundle: &Path) -> Result<String, io::Error> {
         "const SERVER_SCRIPT: &str = include_str!({:?});",
         path("server.js")
     );
+    let _ = writeln!(
+        table,
+        "const DEV_SCRIPT: &str = include_str!({:?});",
+        path("dev.js")
+    );
     let _ = writeln!(table, "const CLIENT: &[(&str, &[u8])] = &[");
     for file in client {
         let name = file

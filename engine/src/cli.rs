@@ -118,6 +118,13 @@ pub struct ServeArguments {
         default_value = "auto"
     )]
     pub watch: WatchMethod,
+    /// For authors: pages keep themselves as the files are, mistakes are shown over them, drafts are shown
+    #[arg(
+        long,
+        env = "ROWHOUSE_DEV",
+        value_parser = clap::builder::FalseyValueParser::new()
+    )]
+    pub dev: bool,
     /// One line a request, to stderr
     #[arg(
         long,

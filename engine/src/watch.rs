@@ -188,29 +188,49 @@ impl Changes {
         }
     }
 
-    /// The names directly below `root` that changed, or nothing when anything may have.
+    /// The names directly below `root` that changed; `None` when the root itself did.
     #[must_use]
     pub fn below(&self, root: &Path) -> Option<BTreeSet<String>> {
-        if self.everything {
-            return None;
+        let root = Root::new(root);
+        let within = self.paths.iter().filter_map(|path| root.inner(path));
+        within
+            .map(|inner| {
+                let first = inner.components().next()?;
+                Some(first.as_os_str().to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// Whether anything below none of `roots` changed: a place that a link leads to.
+    #[must_use]
+    pub fn elsewhere(&self, roots: &[&Path]) -> bool {
+        let roots: Vec<Root<'_>> = roots.iter().map(|root| Root::new(root)).collect();
+        let is_within = |path: &PathBuf| roots.iter().any(|root| root.inner(path).is_some());
+        !self.paths.iter().all(is_within)
+    }
+}
+
+/// A watched folder by the name it was given and by its own: notifications may use either.
+struct Root<'a> {
+    given: &'a Path,
+    resolved: Option<PathBuf>,
+    absolute: Option<PathBuf>,
+}
+
+impl<'a> Root<'a> {
+    fn new(given: &'a Path) -> Self {
+        Self {
+            given,
+            resolved: given.canonicalize().ok(),
+            absolute: std::path::absolute(given).ok(),
         }
-        let resolved = root.canonicalize().ok();
-        let mut names = BTreeSet::new();
-        for path in &self.paths {
-            let inner = path
-                .strip_prefix(root)
-                .ok()
-                .or_else(|| path.strip_prefix(resolved.as_deref()?).ok());
-            match inner {
-                // The root itself, or somewhere that a link leads to.
-                None => return None,
-                Some(inner) => {
-                    let first = inner.components().next()?;
-                    names.insert(first.as_os_str().to_string_lossy().into_owned());
-                }
-            }
-        }
-        Some(names)
+    }
+
+    fn inner<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let names = [&self.resolved, &self.absolute].into_iter().flatten();
+        std::iter::once(self.given)
+            .chain(names.map(PathBuf::as_path))
+            .find_map(|root| path.strip_prefix(root).ok())
     }
 }
 
@@ -244,26 +264,40 @@ fn links_in(root: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn changes_are_told_by_the_first_name_below_the_root() {
-        let changes = |paths: &[&str]| Changes {
+    fn changes(paths: &[&str]) -> Changes {
+        Changes {
             paths: paths.iter().map(PathBuf::from).collect(),
             everything: false,
-        };
-        let names = changes(&["/t/a/pages/index.md", "/t/b"]).below(Path::new("/t"));
+        }
+    }
+
+    #[test]
+    fn changes_are_told_by_the_first_name_below_the_root() {
+        let both = changes(&["/t/a/pages/index.md", "/t/b", "/themes/base/x.css"]);
+        let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        assert_eq!(both.below(Path::new("/t")), Some(names));
+        assert_eq!(changes(&["/t"]).below(Path::new("/t")), None);
         assert_eq!(
-            names,
-            Some(BTreeSet::from(["a".to_owned(), "b".to_owned()]))
+            changes(&["/u"]).below(Path::new("/t")),
+            Some(BTreeSet::new())
         );
+    }
+
+    #[test]
+    fn a_relative_root_knows_its_absolute_paths() {
+        let here = std::env::current_dir().expect("a folder");
+        let path = here.join("themes/base/theme.yaml");
+        let changes = changes(&[&path.display().to_string()]);
         assert_eq!(
-            changes(&["/t"]).below(Path::new("/t")),
-            None,
-            "the root itself"
+            changes.below(Path::new("themes")),
+            Some(BTreeSet::from(["base".to_owned()]))
         );
-        assert_eq!(
-            changes(&["/elsewhere/x"]).below(Path::new("/t")),
-            None,
-            "where a link leads"
-        );
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_elsewhere() {
+        let roots = [Path::new("/t"), Path::new("/themes")];
+        assert!(changes(&["/elsewhere/x"]).elsewhere(&roots));
+        assert!(!changes(&["/t/a", "/themes/base"]).elsewhere(&roots));
     }
 }

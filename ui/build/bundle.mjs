@@ -1,4 +1,4 @@
-/** The two esbuild calls: modules for the browser, one script for QuickJS. */
+/** The esbuild calls: modules for the browser, one script for QuickJS, one for `rowhouse serve --dev`. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -80,6 +80,21 @@ export async function bundleServer(islands, mode) {
     conditions: ['browser'],
     target: 'es2020',
     plugins: [serverModules(rendered, legacyServer(mode))],
+  });
+  return outputFiles[0].contents;
+}
+
+/** The script that keeps an open page as its files are, as bytes: by itself, since visitors never get it. */
+export async function bundleDev(mode) {
+  const { outputFiles } = await build({
+    ...common(mode),
+    entryPoints: ['./runtime/dev/index.ts'],
+    outfile: 'dev.js',
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    minify: mode === 'production',
+    loader: { '.css': 'text' },
   });
   return outputFiles[0].contents;
 }

@@ -16,3 +16,8 @@ declare module '#islands' {
   const islands: Record<string, FunctionComponent<object>>;
   export = islands;
 }
+
+declare module '*.css' {
+  const text: string;
+  export default text;
+}

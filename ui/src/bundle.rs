@@ -17,6 +17,7 @@ type Client = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
 pub(crate) struct Parts {
     pub(crate) manifest: Cow<'static, str>,
     pub(crate) server_script: Cow<'static, str>,
+    pub(crate) dev_script: Cow<'static, str>,
     pub(crate) client: Client,
 }
 
@@ -25,6 +26,7 @@ pub(crate) struct Parts {
 pub struct Bundle {
     manifest: Manifest,
     server_script: Cow<'static, str>,
+    dev_script: Cow<'static, str>,
     client: Client,
     id: String,
 }
@@ -92,6 +94,7 @@ impl Bundle {
         Bundle::new(Parts {
             manifest: text("manifest.json")?,
             server_script: text("server.js")?,
+            dev_script: text("dev.js")?,
             client,
         })
     }
@@ -110,6 +113,7 @@ impl Bundle {
         Ok(Bundle {
             manifest,
             server_script: parts.server_script,
+            dev_script: parts.dev_script,
             client: parts.client,
             id,
         })
@@ -131,6 +135,11 @@ impl Bundle {
     /// of which returns HTML or throws.
     pub fn server_script(&self) -> &str {
         &self.server_script
+    }
+
+    /// The module that keeps an open page as its files are, for authors alone: it is not among [`Bundle::files`].
+    pub fn dev_script(&self) -> &str {
+        &self.dev_script
     }
 
     /// SHA-256 over every part, in hexadecimal: equal bundles have equal ids.
@@ -155,6 +164,7 @@ fn id(parts: &Parts) -> String {
     };
     add(parts.manifest.as_bytes());
     add(parts.server_script.as_bytes());
+    add(parts.dev_script.as_bytes());
     for (name, bytes) in &parts.client {
         add(name.as_bytes());
         add(bytes);
@@ -197,6 +207,7 @@ mod tests {
         let dir = folder(&[
             ("manifest.json", MANIFEST),
             ("server.js", "globalThis.render = 1"),
+            ("dev.js", "3"),
             ("client/runtime.B.js", "2"),
             ("client/loader.A.js", "1"),
         ]);
@@ -210,6 +221,7 @@ mod tests {
             ]
         );
         assert_eq!(bundle.server_script(), "globalThis.render = 1");
+        assert_eq!(bundle.dev_script(), "3");
         assert_eq!(bundle.manifest().loader, "loader.A.js");
     }
 
@@ -218,6 +230,7 @@ mod tests {
         let files = [
             ("manifest.json", MANIFEST),
             ("server.js", ""),
+            ("dev.js", ""),
             ("client/loader.A.js", "1"),
             ("client/runtime.B.js", "2"),
         ];
@@ -274,6 +287,7 @@ mod tests {
         let message = refusal(&[
             ("manifest.json", MANIFEST),
             ("server.js", ""),
+            ("dev.js", ""),
             ("client/loader.A.js", "1"),
         ]);
         assert_eq!(

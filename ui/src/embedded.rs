@@ -10,6 +10,7 @@ pub(crate) fn parts() -> Parts {
     Parts {
         manifest: Cow::Borrowed(MANIFEST),
         server_script: Cow::Borrowed(SERVER_SCRIPT),
+        dev_script: Cow::Borrowed(DEV_SCRIPT),
         client: CLIENT
             .iter()
             .map(|(name, bytes)| (Cow::Borrowed(*name), Cow::Borrowed(*bytes)))

@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
     }
-    let mut estate = estate(&arguments.content)?;
+    let mut estate = estate(&arguments.content, false)?;
     estate.reload(Timestamp::now())?;
     let known: Vec<String> = estate
         .status()

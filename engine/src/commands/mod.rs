@@ -43,8 +43,8 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
-/// The estate that the flags describe, with nothing read yet.
-fn estate(content: &Content) -> anyhow::Result<Estate> {
+/// The estate that the flags describe, with nothing read yet. `dev`: for authors.
+fn estate(content: &Content, dev: bool) -> anyhow::Result<Estate> {
     let bundle = match &content.ui_dist {
         Some(directory) => Bundle::from_dir(directory),
         None => Bundle::embedded(),
@@ -59,7 +59,11 @@ fn estate(content: &Content) -> anyhow::Result<Estate> {
             .or_else(|| beside.is_dir().then(|| beside.to_owned())),
         origin: content.origin.clone(),
     };
-    let islands = Islands::new(bundle, content.origin.is_secure());
+    let secure = content.origin.is_secure();
+    let mut islands = Islands::new(bundle, secure);
+    if dev {
+        islands = islands.with_dev_script(secure);
+    }
     Ok(Estate::new(places, Arc::new(islands)))
 }
 

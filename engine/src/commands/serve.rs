@@ -18,6 +18,7 @@ use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Keeper, tell};
 use crate::serve::access::AccessLog;
 use crate::serve::admin::{self, Admin};
+use crate::serve::events::Events;
 use crate::serve::listen::bind;
 use crate::serve::settings::ServeSettings;
 use crate::serve::shelf::Shelf;
@@ -31,15 +32,17 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let visitors = bind(arguments.listen)?;
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
-    let mut estate = estate(&arguments.content)?;
+    let mut estate = estate(&arguments.content, arguments.dev)?;
     let snapshot = estate.reload(Timestamp::now())?;
     let shelf = Arc::new(Shelf::new(snapshot));
     let board = Arc::new(StatusBoard::default());
     tell(&estate, &board);
+    let events = arguments.dev.then(|| Events::new(&estate.state(None)));
     let owner = Keeper {
         estate,
         shelf: Arc::clone(&shelf),
         board: Arc::clone(&board),
+        events: events.clone(),
     }
     .start(match arguments.watch {
         WatchMethod::Auto => Method::Notifications,
@@ -57,6 +60,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             shelf,
             board,
             owner,
+            events,
             begin,
             access_log,
         };
@@ -71,6 +75,7 @@ struct House {
     shelf: Arc<Shelf>,
     board: Arc<StatusBoard>,
     owner: Sender<Notice>,
+    events: Option<Events>,
     begin: Instant,
     access_log: Option<AccessLog>,
 }
@@ -85,6 +90,7 @@ impl House {
             trusted_proxies: arguments.trusted_proxy.clone(),
             access_log: self.access_log,
             limits: arguments.limits.clone(),
+            events: self.events,
             ..ServeSettings::default()
         };
         info!(

@@ -38,6 +38,8 @@ pub struct Islands {
     pub bundle: Bundle,
     /// Its files by path, ready to be served.
     pub files: ResourceTable,
+    /// The script that every page names with `--dev`, and only then.
+    pub dev: Option<Asset>,
     integrity: BTreeMap<String, String>,
 }
 
@@ -55,8 +57,20 @@ impl Islands {
                 .into_iter()
                 .map(|asset| (asset.hashed_name, asset.integrity))
                 .collect(),
+            dev: None,
             bundle,
         }
+    }
+
+    /// The same for authors: pages keep themselves as their files are, and drafts are shown.
+    #[must_use]
+    pub fn with_dev_script(mut self, secure: bool) -> Self {
+        let script = Bytes::copy_from_slice(self.bundle.dev_script().as_bytes());
+        let script = Asset::new("dev.js", script);
+        self.files
+            .extend(super::shared_files(std::slice::from_ref(&script), secure));
+        self.dev = Some(script);
+        self
     }
 
     /// The `integrity` attribute of one of its files.

@@ -10,6 +10,7 @@
 pub mod around;
 pub mod asset;
 mod contrast;
+pub mod dev;
 mod encode;
 mod head;
 mod island;

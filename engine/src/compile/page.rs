@@ -11,6 +11,7 @@ use http::StatusCode;
 use super::Inputs;
 use super::around::Around;
 use super::asset::{Asset, policy_hash, property};
+use super::dev;
 use super::encode::{self, Effort};
 use super::head::{Head, SCRIPTS_MARK};
 use super::link::Resolver;
@@ -122,7 +123,7 @@ impl<'a> Renderer<'a> {
         let head = self.head(page, &trail, &canonical, &scope);
         let layout = view::layout_of(self.site, page);
         let page_view = self.view(page, rendered, &trail, canonical, layout);
-        self.finish(page_view, &head, scope)
+        self.finish(page_view, &head, scope, false)
     }
 
     /// A page that no file stands for.
@@ -166,15 +167,31 @@ impl<'a> Renderer<'a> {
             status: Some(StatusView {
                 code: status.as_u16(),
                 reason: status.canonical_reason().unwrap_or_default(),
-                detail: None,
+                detail: self.detail(special),
             }),
             ..PageView::default()
         };
-        self.finish(page, &head, scope)
+        self.finish(page, &head, scope, false)
+    }
+
+    /// The cause of an error page, which authors see and visitors do not.
+    fn detail(&self, special: &Special<'_>) -> Option<&'static str> {
+        match special {
+            Special::MethodNotAllowed if self.inputs.islands.dev.is_some() => {
+                Some("pages answer GET, HEAD and OPTIONS only")
+            }
+            _ => None,
+        }
     }
 
     /// Renders the layout, and puts the scripts into the head once the islands are known.
-    fn finish(&self, page: PageView<'_>, head: &Head, scope: Scope) -> Result<String, Diagnostic> {
+    fn finish(
+        &self,
+        page: PageView<'_>,
+        head: &Head,
+        scope: Scope,
+        draft: bool,
+    ) -> Result<String, Diagnostic> {
         let view = View {
             head: head.html(),
             site: view::site(self.site, &self.resolver, page.path),
@@ -184,7 +201,9 @@ impl<'a> Renderer<'a> {
         let layout = view.page.layout;
         let template = format!("layouts/{layout}.html");
         let (html, scope) = self.inputs.templates.render(&template, &view, scope)?;
-        Ok(html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1))
+        // The script of `--dev` comes first, so that it hears of every island that fails.
+        let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
+        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
     }
 
     fn view<'p>(

@@ -25,6 +25,7 @@ impl Hosts {
     pub(super) fn routes(
         &mut self,
         tenants: &[Arc<Compiled>],
+        absent: &[PlacedMount],
         street: &Arc<Street>,
     ) -> BTreeMap<String, HostRoutes> {
         let domain = street.origin.domain();
@@ -37,6 +38,12 @@ impl Hosts {
                     placed,
                     routes.entry(placed.address.host.clone()).or_default(),
                 );
+            }
+        }
+        for placed in absent {
+            let host = routes.entry(placed.address.host.clone()).or_default();
+            if is_free(host, &placed.address.prefix) {
+                place(placed, host);
             }
         }
         for host in routes.keys() {
@@ -103,6 +110,14 @@ fn alone(host: &str) -> HostFacts {
         host: host.to_owned(),
         canonical: host.to_owned(),
         listings: Vec::new(),
+    }
+}
+
+fn is_free(host: &HostRoutes, prefix: &str) -> bool {
+    if prefix.is_empty() {
+        host.root.is_none()
+    } else {
+        !host.prefixes.contains_key(prefix)
     }
 }
 

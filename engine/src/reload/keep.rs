@@ -3,6 +3,7 @@
 //! It works on a thread of its own. Whatever goes wrong there, the last snapshot goes on being served.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -13,6 +14,7 @@ use tracing::{error, info, warn};
 
 use super::{Estate, year_in_chicago};
 use crate::report::Severity;
+use crate::serve::events::Events;
 use crate::serve::shelf::Shelf;
 use crate::serve::status::{State, Status, StatusBoard};
 use crate::watch::{Changes, Method, Notice, Watch};
@@ -29,6 +31,8 @@ pub struct Keeper {
     pub shelf: Arc<Shelf>,
     /// Where the tenants' state is told.
     pub board: Arc<StatusBoard>,
+    /// Where authors' browsers hear of it (`--dev`).
+    pub events: Option<Events>,
 }
 
 impl Keeper {
@@ -71,19 +75,17 @@ impl Keeper {
     /// Reloads what changed. What cannot be read changes nothing.
     fn take(&mut self, changes: &Changes) {
         let places = self.estate.places();
-        let tenants = changes.below(&places.tenants);
-        let themes = match &places.themes {
-            None => false,
-            Some(themes) => {
-                changes.everything || changes.paths.iter().any(|path| path.starts_with(themes))
-            }
+        let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
+            .chain(places.themes.as_deref())
+            .collect();
+        let everything = changes.everything || changes.elsewhere(&roots);
+        let tenants = match everything {
+            true => None,
+            false => changes.below(&places.tenants),
         };
-        // Paths of the themes' folder are not below the tenants'.
-        let tenants = if themes && !changes.everything {
-            Some(BTreeSet::new())
-        } else {
-            tenants
-        };
+        let themes = places.themes.as_deref().is_some_and(|themes| {
+            everything || changes.below(themes).is_none_or(|names| !names.is_empty())
+        });
         self.reload(tenants.as_ref(), themes);
     }
 
@@ -94,6 +96,7 @@ impl Keeper {
             Ok(snapshot) => {
                 self.shelf.replace(snapshot);
                 tell(&self.estate, &self.board);
+                self.announce(None);
                 let names = |names: &BTreeSet<String>| {
                     names
                         .iter()
@@ -108,9 +111,18 @@ impl Keeper {
                     "reloaded"
                 );
             }
-            Err(problem) => error!(%problem, "nothing was taken; the last state is served"),
+            Err(problem) => {
+                error!(%problem, "nothing was taken; the last state is served");
+                self.announce(Some(&problem.to_string()));
+            }
         }
         self.draw();
+    }
+
+    fn announce(&self, problem: Option<&str>) {
+        if let Some(events) = &self.events {
+            events.tell(&self.estate.state(problem));
+        }
     }
 
     /// Adds the pictures that are not drawn yet: what is served does not wait for them.

@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
+mod dev;
 mod hosts;
 mod keep;
 mod retired;
@@ -146,6 +147,11 @@ impl Estate {
             .values()
             .filter_map(|tenant| tenant.next_change(now))
             .min()
+    }
+
+    /// Whether this is for authors (`--dev`).
+    fn is_dev(&self) -> bool {
+        self.islands.dev.is_some()
     }
 
     /// Where the folders are.
@@ -339,9 +345,10 @@ impl Estate {
     fn snapshot(&mut self, street: &Arc<Street>) -> Snapshot {
         let tenants = self.compiled();
         let origin = &self.places.origin;
+        let absent = self.absent();
         let mut hosts: HashMap<Box<str>, HostEntry> = self
             .hosts
-            .routes(&tenants, street)
+            .routes(&tenants, &absent, street)
             .into_iter()
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();

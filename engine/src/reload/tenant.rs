@@ -52,7 +52,8 @@ impl Tenant {
         }
     }
 
-    fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
+    /// What is wrong now.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
         self.content
             .iter()
             .chain(self.result.iter())

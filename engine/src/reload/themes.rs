@@ -77,10 +77,18 @@ impl Themes {
             .collect()
     }
 
+    /// What is wrong with one of them, or with all when it is not known which.
+    pub(super) fn report_of(&self, name: Option<&str>) -> impl Iterator<Item = &Diagnostic> {
+        let loaded = self.loaded.iter();
+        let of_each = loaded
+            .filter(move |(own, _)| name.is_none_or(|name| name == *own))
+            .flat_map(|(_, loaded)| loaded.report.iter());
+        self.notes.iter().chain(of_each)
+    }
+
     /// What is wrong with them.
     pub(super) fn report(&self) -> impl Iterator<Item = &Diagnostic> {
-        let of_each = self.loaded.values().flat_map(|loaded| loaded.report.iter());
-        self.notes.iter().chain(of_each)
+        self.report_of(None)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod admin;
 mod body;
 mod condition;
 mod connections;
+pub mod events;
 mod host;
 mod line;
 pub mod listen;

@@ -14,6 +14,7 @@ use clap::builder::RangedU64ValueParser;
 use ipnet::IpNet;
 
 use super::access::AccessLog;
+use super::events::Events;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct ServeSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// Where a line for each request goes. Default: nowhere, since the counters tell most and proxies have a log.
     pub access_log: Option<AccessLog>,
+    /// What is streamed to authors' browsers (`--dev`). Default: nothing, and no connection pays for it.
+    pub events: Option<Events>,
     /// What one client may use.
     pub limits: Limits,
 }
@@ -37,6 +40,7 @@ impl Default for ServeSettings {
             grace: Duration::from_secs(20),
             trusted_proxies: Vec::new(),
             access_log: None,
+            events: None,
             limits: Limits::default(),
         }
     }

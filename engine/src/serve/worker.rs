@@ -28,6 +28,7 @@ use tracing::debug;
 
 use super::access::Lines;
 use super::connections::Seat;
+use super::events::Attended;
 use super::request_id::RequestIds;
 use super::settings::{Limits, ServeSettings};
 use super::shelf::Shelf;
@@ -64,6 +65,7 @@ pub(super) struct Worker {
     draining: Cell<bool>,
     /// Told while draining, when a connection has ended.
     emptied: Notify,
+    orders: watch::Receiver<Order>,
 }
 
 /// Runs a worker until it is told to stop.
@@ -79,12 +81,16 @@ pub(super) fn work(
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let worker = Rc::new(Worker::new(shelf, settings));
+    let worker = Rc::new(Worker::new(shelf, settings, orders.clone()));
     Ok(runtime.block_on(worker.run(arrivals, orders)))
 }
 
 impl Worker {
-    fn new(shelf: Arc<Shelf>, settings: Arc<ServeSettings>) -> Self {
+    fn new(
+        shelf: Arc<Shelf>,
+        settings: Arc<ServeSettings>,
+        orders: watch::Receiver<Order>,
+    ) -> Self {
         let limits = &settings.limits;
         let mut http1 = http1::Builder::new();
         // The timeout is kept by `vitals`, which needs no timer for each request.
@@ -117,6 +123,7 @@ impl Worker {
             next: Cell::new(0),
             draining: Cell::new(false),
             emptied: Notify::new(),
+            orders,
         }
     }
 
@@ -197,17 +204,47 @@ impl Worker {
             return;
         };
         let stream = TokioIo::new(Stream::new(socket, Rc::clone(&visit.vitals)));
-        let ended = if http2 {
+        if http2 {
             visit.vitals.enter(Phase::Streams);
-            self.lead(self.http2.serve_connection(stream, visit)).await
-        } else {
-            self.lead(self.http1.serve_connection(stream, visit)).await
+        }
+        let ended = match &self.settings.events {
+            None => self.converse(stream, http2, visit).await,
+            Some(events) => {
+                let attended = Attended {
+                    visit,
+                    events: events.clone(),
+                    shelf: Arc::clone(&self.shelf),
+                    orders: self.orders.clone(),
+                };
+                self.converse(stream, http2, attended).await
+            }
         };
         if let Err(error) = ended {
             if error.is_parse() || error.is_parse_too_large() {
                 self.shelf.connections.malformed.fetch_add(1, Relaxed);
             }
             debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn converse<S, B>(
+        &self,
+        stream: TokioIo<Stream>,
+        http2: bool,
+        service: S,
+    ) -> hyper::Result<()>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
+        S::Future: 'static,
+        B: http_body::Body + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if http2 {
+            self.lead(self.http2.serve_connection(stream, service))
+                .await
+        } else {
+            self.lead(self.http1.serve_connection(stream, service))
+                .await
         }
     }
 

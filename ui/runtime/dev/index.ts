@@ -1,0 +1,79 @@
+/**
+ * The script of `rowhouse serve --dev`: it keeps an open page as its files are. No visitor ever gets it.
+ *
+ * The server only says that something changed, and what is wrong now. What that means for this page is found out by
+ * asking for it again: with another `data-page` it is loaded anew; with the same one only its styles can differ, and
+ * these are swapped, so that scroll place and form entries stay.
+ */
+import type { IslandError } from '../loader.ts';
+import { Overlay } from './overlay.ts';
+import { type Facts, factsOf, swapStyles } from './page.ts';
+import { mistakesFor, type State } from './state.ts';
+
+const EVENTS = '/.rowhouse/events';
+
+const tag = document.querySelector<HTMLScriptElement>('script[data-page]');
+const tenant = tag?.dataset.tenant ?? '';
+const shown = tag?.dataset.page;
+const overlay = new Overlay();
+if (tag?.dataset.draft !== undefined) overlay.mark('Draft: only you see this page');
+
+/** How this page is now; `undefined` where the server does not say. */
+async function ask(): Promise<Facts | undefined> {
+  const answer = await fetch(location.href, { cache: 'no-cache' });
+  return factsOf(await answer.text());
+}
+
+let asking = false;
+let again = false;
+
+/** Makes the page what the server has. One question at a time; what comes meanwhile is asked after it. */
+async function refresh() {
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = true;
+  try {
+    do {
+      again = false;
+      const facts = await ask();
+      if (!facts) continue;
+      if (facts.page !== shown || !(await swapStyles(facts))) return location.reload();
+    } while (again);
+  } catch {
+    // The server is away; when it is back, the events begin anew.
+  } finally {
+    asking = false;
+  }
+}
+
+let source: EventSource | undefined;
+
+function listen() {
+  if (source || document.hidden) return;
+  source = new EventSource(EVENTS);
+  source.onmessage = (message: MessageEvent<string>) => {
+    overlay.show(mistakesFor(tenant, JSON.parse(message.data) as State));
+    void refresh();
+  };
+}
+
+function stop() {
+  source?.close();
+  source = undefined;
+}
+
+// A browser opens six connections to a host: a page that nobody sees gives its own back.
+document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
+addEventListener('pagehide', stop);
+addEventListener('pageshow', listen);
+addEventListener('rowhouse:island-error', (event) => {
+  const { island, stage, cause } = (event as CustomEvent<IslandError>).detail;
+  overlay.fault({
+    file: `island ${island}`,
+    message: `it failed while ${stage}`,
+    text: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+  });
+});
+listen();

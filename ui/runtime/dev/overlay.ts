@@ -1,0 +1,97 @@
+/**
+ * Shows mistakes over the page, which stays as it is behind them. Runs in the browser, with `--dev` only.
+ *
+ * Everything is in a shadow root, so that neither the theme's styles nor these reach the other. The text is plain:
+ * the page's policy forbids markup from strings, and a mistake may hold anything that a file can.
+ */
+import { marked, type Mistake, placeOf } from './state.ts';
+import css from './style.css';
+
+export class Overlay {
+  readonly #root: ShadowRoot;
+  readonly #dialog = document.createElement('dialog');
+  readonly #list = element('ol', 'list');
+  readonly #title = element('h1', 'title');
+  #mistakes: Mistake[] = [];
+  #faults: Mistake[] = [];
+  /** What is shown, or was and has been closed: it is not shown a second time. */
+  #known = '';
+
+  constructor() {
+    const host = document.createElement('rowhouse-dev');
+    this.#root = host.attachShadow({ mode: 'open' });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(css);
+    this.#root.adoptedStyleSheets = [sheet];
+    const close = element('button', 'close', 'Close');
+    close.addEventListener('click', () => this.#dialog.close());
+    this.#dialog.setAttribute('aria-label', 'Mistakes');
+    const about = element(
+      'p',
+      'about',
+      'The last good page is behind this. It goes away when the mistake is mended.',
+    );
+    this.#dialog.append(close, this.#title, this.#list, about);
+    this.#root.append(this.#dialog);
+    document.documentElement.append(host);
+  }
+
+  /** Shows what is wrong, and takes away what no longer is. */
+  show(mistakes: Mistake[]) {
+    this.#mistakes = mistakes;
+    this.#draw();
+  }
+
+  /** Adds something that went wrong in the browser; it stays until the page is loaded again. */
+  fault(fault: Mistake) {
+    this.#faults.push(fault);
+    this.#draw();
+  }
+
+  /** Says something of the page in its corner. */
+  mark(words: string) {
+    const mark = element('p', 'mark', words);
+    mark.setAttribute('role', 'note');
+    this.#root.append(mark);
+  }
+
+  #draw() {
+    const all = [...this.#mistakes, ...this.#faults];
+    const known = JSON.stringify(all);
+    if (known === this.#known) return;
+    this.#known = known;
+    this.#title.textContent = all.length === 1 ? '1 mistake' : `${all.length} mistakes`;
+    this.#list.replaceChildren(...all.map(item));
+    if (all.length === 0) this.#dialog.close();
+    else if (!this.#dialog.open) this.#dialog.showModal();
+  }
+}
+
+function item(mistake: Mistake): HTMLElement {
+  const parts = [element('p', 'message', mistake.message), element('p', 'place', placeOf(mistake))];
+  const line = marked(mistake);
+  if (line) {
+    const code = element('pre', 'code');
+    const [before, meant, after] = line;
+    code.append(
+      element('span', 'number', `${mistake.line} `),
+      before,
+      element('mark', 'meant', meant),
+      after,
+    );
+    parts.push(code);
+  } else if (mistake.text) {
+    parts.push(element('pre', 'code', mistake.text));
+  }
+  if (mistake.hint) parts.push(element('p', 'hint', mistake.hint));
+  const entry = element('li', 'mistake');
+  entry.append(...parts);
+  return entry;
+}
+
+function element(name: string, part: string, text = ''): HTMLElement {
+  const made = document.createElement(name);
+  made.className = part;
+  made.textContent = text;
+  return made;
+}
