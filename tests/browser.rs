@@ -38,6 +38,7 @@ fn every_page_holds_in_a_real_browser() {
             format!("http://{}", development.domain()),
         )
         .env("ROWHOUSE_ADMIN_URL", format!("http://{}", server.operators))
+        .env("ROWHOUSE_BINARY", binary())
         .env("ROWHOUSE_ROUTES", &routes));
 }
 

@@ -28,6 +28,7 @@
 //! - [`snapshot`] knows no YAML, Markdown, Tera or React. It is never changed after it is built.
 //! - [`serve`] sees only a snapshot. For a request it takes no lock, opens no file and builds no body.
 //! - [`compile`] and [`serve`] do not know each other.
+//! - What is for authors (`--dev`) is among the inputs of [`compile`] and the settings of [`serve`]; without it not one byte is different.
 //! - [`reload`] is the only owner. A tenant's failure removes neither another tenant nor its own last good state.
 //! - Only [`commands`] prints; only `main` ends the process.
 //!

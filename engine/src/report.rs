@@ -59,9 +59,11 @@ codes! {
     BrokenFragment => "broken-fragment", "A link names a place in a page that has no element with that id.";
     BrokenLink => "broken-link", "A link leads to no page of its tenant. Where that is known and wanted, `known_missing` in the manifest says so.";
     BrokenNeighbourLink => "broken-neighbour-link", "A link leads to a page that another tenant does not have now. Neighbours come and go, so this is a warning.";
+    Draft => "draft", "How many pages of a tenant are drafts. Only `rowhouse serve --dev` shows them, marked as such; without it they do not exist.";
     DuplicateKey => "duplicate-key", "YAML wants each key once. The second one would silently win or lose.";
     EmptyFile => "empty-file", "A manifest or page without a single byte is more likely a copy cut short than a wish.";
     ForeignSymlink => "foreign-symlink", "A link inside a tenant's folder may not lead out of it: a tenant is only its folder.";
+    HiddenLink => "hidden-link", "A link leads to a page of its tenant that is not served now, because it is a draft or scheduled for another time. Visitors who follow it find nothing until the page is there.";
     IslandFailed => "island-failed", "A component threw, or ran out of time or memory, while it was rendered on the server.";
     IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
     KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";

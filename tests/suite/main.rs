@@ -4,6 +4,8 @@
 
 mod addresses;
 mod around;
+mod dev;
+mod drafts;
 mod islands;
 mod links;
 mod log;

@@ -123,7 +123,7 @@ impl<'a> Renderer<'a> {
         let head = self.head(page, &trail, &canonical, &scope);
         let layout = view::layout_of(self.site, page);
         let page_view = self.view(page, rendered, &trail, canonical, layout);
-        self.finish(page_view, &head, scope, false)
+        self.finish(page_view, &head, scope, page.front.draft)
     }
 
     /// A page that no file stands for.

@@ -12,7 +12,7 @@ use super::markdown;
 use super::template::Templates;
 use super::view;
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, nearest};
-use crate::tenant::{MANIFEST, Page, Site};
+use crate::tenant::{Hidden, MANIFEST, Page, Site};
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
 #[derive(Debug, Clone)]
@@ -183,6 +183,18 @@ impl Checker<'_> {
                 self.report.push(Diagnostic {
                     severity: Severity::Note,
                     ..diagnostic
+                });
+            }
+            (None, _) if self.site.hidden.contains_key(page) => {
+                let why = match self.site.hidden.get(page) {
+                    Some(Hidden::Draft) => "a draft, which visitors do not see",
+                    _ => "a page that is not served at this time",
+                };
+                let message = format!("`{link}` leads to {why}");
+                let diagnostic = self.mistake(Code::HiddenLink, message, spot);
+                self.report.push(Diagnostic {
+                    severity: Severity::Warning,
+                    ..diagnostic.hint("visitors who follow it find nothing until the page is there")
                 });
             }
             (None, _) => {

@@ -125,7 +125,7 @@ impl Estate {
         }
         self.read_tenants(&folders, tenants, now);
         for tenant in self.tenants.values_mut() {
-            tenant.turn_pages(now);
+            tenant.turn_pages(now, self.islands.dev.is_some());
         }
         let sites: Vec<Arc<Site>> = self
             .tenants
@@ -237,7 +237,7 @@ impl Estate {
             let (site, problems) = crate::tenant::read(&id, &folder);
             report.extend(problems);
             if let (Some(site), true) = (site, report.is_servable()) {
-                tenant.take(site, now);
+                tenant.take(site, now, self.islands.dev.is_some());
             }
             tenant.content = report;
             tenant.fingerprint = Some(fingerprint);

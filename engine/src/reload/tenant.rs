@@ -83,23 +83,23 @@ impl Tenant {
     }
 
     /// Takes new content.
-    pub(super) fn take(&mut self, site: Site, now: Timestamp) {
-        self.site = Some(Arc::new(site.at(now)));
+    pub(super) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
+        self.site = Some(Arc::new(site.at(now, drafts)));
         self.content_site = Some(site);
     }
 
     /// Lets pages come and go whose moment has come.
-    pub(super) fn turn_pages(&mut self, now: Timestamp) {
+    pub(super) fn turn_pages(&mut self, now: Timestamp, drafts: bool) {
         let (Some(content), Some(shown)) = (&self.content_site, &self.site) else {
             return;
         };
         let due = content
             .pages
             .values()
-            .filter(|page| page.is_public(now))
+            .filter(|page| page.is_shown(now, drafts))
             .map(|page| &page.path);
         if !due.eq(shown.pages.keys()) {
-            self.site = Some(Arc::new(content.at(now)));
+            self.site = Some(Arc::new(content.at(now, drafts)));
         }
     }
 

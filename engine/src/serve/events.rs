@@ -7,21 +7,25 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response};
+use http_body_util::Either;
 use http_body_util::channel::{Channel, Sender};
-use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use tokio::sync::watch;
 
 use super::Order;
+use super::body::Reply;
 use super::host::requested_host;
 use super::shelf::Shelf;
+use super::visit::Visit;
+use super::vitals::{Phase, Vitals};
 
 /// Where events are to be had, on every known host.
 pub const PATH: &str = "/.rowhouse/events";
@@ -50,24 +54,16 @@ impl Events {
     }
 }
 
-/// Answers [`PATH`], and leaves everything else to the service that visitors have.
-pub(super) struct Attended<S> {
-    pub(super) visit: S,
+/// Answers [`PATH`], and leaves everything else to what answers visitors.
+pub(super) struct Attended {
+    pub(super) visit: Visit,
     pub(super) events: Events,
     pub(super) shelf: Arc<Shelf>,
     pub(super) orders: watch::Receiver<Order>,
 }
 
-impl<S> Service<Request<Incoming>> for Attended<S>
-where
-    S: Service<
-            Request<Incoming>,
-            Response = Response<Full<Bytes>>,
-            Error = Infallible,
-            Future = Ready<Result<Response<Full<Bytes>>, Infallible>>,
-        >,
-{
-    type Response = Response<Either<Full<Bytes>, Channel<Bytes>>>;
+impl Service<Request<Incoming>> for Attended {
+    type Response = Response<Either<Reply, Channel<Bytes>>>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
 
@@ -83,7 +79,7 @@ where
     }
 }
 
-impl<S> Attended<S> {
+impl Attended {
     fn is_known_host(&self, request: &Request<Incoming>) -> bool {
         let host = requested_host(request.uri(), request.headers(), request.version());
         host.is_ok_and(|host| self.shelf.current().hosts.contains_key(&*host))
@@ -93,7 +89,12 @@ impl<S> Attended<S> {
         let (sender, body) = Channel::new(1);
         let mut latest = self.events.latest.subscribe();
         latest.mark_changed();
-        tokio::task::spawn_local(send(sender, latest, self.orders.clone()));
+        let vitals = Rc::clone(&self.visit.vitals);
+        if vitals.phase() != Phase::Streams {
+            // A request under way has to end after a while; this one is like waiting for the next.
+            vitals.enter(Phase::Idle);
+        }
+        tokio::task::spawn_local(send(sender, latest, self.orders.clone(), vitals));
         let mut response = Response::new(body);
         let headers = response.headers_mut();
         for (name, value) in [
@@ -112,6 +113,7 @@ async fn send(
     mut sender: Sender<Bytes>,
     mut latest: watch::Receiver<Arc<str>>,
     mut orders: watch::Receiver<Order>,
+    vitals: Rc<Vitals>,
 ) {
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
@@ -126,6 +128,7 @@ async fn send(
         if sender.send_data(message).await.is_err() {
             return;
         }
+        vitals.moved();
     }
 }
 

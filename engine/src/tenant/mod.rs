@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::name::{TenantId, is_route_path};
-use crate::report::{Code, Diagnostic, Report, Severity};
+use crate::report::{Code, Diagnostic, Report, Severity, list};
 use crate::schema::{self, Formatted};
 use crate::source::Folder;
 use crate::yaml;
@@ -46,18 +46,42 @@ pub struct Site {
     pub formatted: Vec<Formatted>,
     /// Its pages by path.
     pub pages: BTreeMap<String, Page>,
+    /// The paths of pages that are not shown now, with the reason.
+    pub hidden: BTreeMap<String, Hidden>,
     /// The files under `assets`, by their path within it.
     pub assets: BTreeMap<String, Bytes>,
     /// The texts of the manifest and the pages by file, for reports.
     pub texts: BTreeMap<String, String>,
 }
 
+/// Why a page is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hidden {
+    /// It is a draft.
+    Draft,
+    /// Its time is still to come, or over.
+    Scheduled,
+}
+
 impl Site {
-    /// The site without the pages that visitors do not see at a moment.
+    /// The site as it is shown at a moment: without the pages whose time it is not and, unless `drafts` are shown, without drafts. Search engines are kept from a draft that is shown.
     #[must_use]
-    pub fn at(&self, now: Timestamp) -> Self {
+    pub fn at(&self, now: Timestamp, drafts: bool) -> Self {
         let mut site = self.clone();
-        site.pages.retain(|_, page| page.is_public(now));
+        let pages = std::mem::take(&mut site.pages);
+        for (path, mut page) in pages {
+            if page.is_shown(now, drafts) {
+                page.front.noindex |= page.front.draft;
+                site.pages.insert(path, page);
+                continue;
+            }
+            let reason = match page.front.draft {
+                true => Hidden::Draft,
+                false => Hidden::Scheduled,
+            };
+            let paths = page.paths().map(|path| (path.to_owned(), reason));
+            site.hidden.extend(paths);
+        }
         site
     }
 
@@ -107,6 +131,7 @@ pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
     if let Some((manifest, formatted)) = &manifest {
         reader.redirects(manifest, formatted, &pages);
     }
+    reader.drafts(&pages);
     let report = reader.report.sorted();
     let site = match manifest {
         Some((manifest, formatted)) if report.is_servable() => Some(Site {
@@ -118,6 +143,7 @@ pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
                 .into_iter()
                 .map(|page| (page.path.clone(), page))
                 .collect(),
+            hidden: BTreeMap::new(),
             assets: folder
                 .files
                 .iter()
@@ -304,6 +330,26 @@ impl SiteReader<'_> {
                 _ => diagnostic,
             });
         }
+    }
+
+    /// How many pages only authors see: forgotten drafts are a surprise on the day that they were to be read.
+    fn drafts(&mut self, pages: &[Page]) {
+        let drafts: Vec<&str> = pages
+            .iter()
+            .filter(|page| page.front.draft)
+            .map(|page| page.path.as_str())
+            .collect();
+        let message = match drafts.len() {
+            0 => return,
+            1 => format!("1 page is a draft: {}", list(drafts)),
+            count => format!("{count} pages are drafts: {}", list(drafts)),
+        };
+        let diagnostic = Diagnostic::mistake(Code::Draft, self.folder.label.clone(), message);
+        self.report.push(Diagnostic {
+            severity: Severity::Note,
+            ..diagnostic
+                .hint("`rowhouse serve --dev` shows them; take out `draft: true` to publish")
+        });
     }
 
     fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {

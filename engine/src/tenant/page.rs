@@ -48,6 +48,9 @@ pub struct FrontMatter {
     /// The moment from which it is no longer served.
     #[serde(default)]
     pub expire: Option<Moment>,
+    /// That the page is not ready: only `serve --dev` shows it, and nobody else finds it.
+    #[serde(default)]
+    pub draft: bool,
     /// What lists show of an entry.
     #[serde(default)]
     pub excerpt: Option<String>,
@@ -150,9 +153,12 @@ impl Page {
         }
     }
 
-    /// Whether visitors see the page at a moment.
+    /// Whether the page is shown at a moment; `drafts` when drafts are shown, too.
     #[must_use]
-    pub fn is_public(&self, now: Timestamp) -> bool {
+    pub fn is_shown(&self, now: Timestamp, drafts: bool) -> bool {
+        if self.front.draft && !drafts {
+            return false;
+        }
         let begun = self
             .front
             .publish

@@ -27,7 +27,10 @@ impl Renderer<'_> {
         let image_url = image.as_ref().map(|image| image.url.as_str());
         let is_article = view::schema_of(self.site, page) == Some(PageSchema::Article);
         Head {
-            title: self.title(&page.front.title),
+            title: match page.front.draft {
+                true => format!("Draft: {}", self.title(&page.front.title)),
+                false => self.title(&page.front.title),
+            },
             description: self.description(page).map(ToOwned::to_owned),
             canonical: Some(canonical.to_owned()),
             noindex: page.front.noindex,

@@ -1,0 +1,148 @@
+/** `rowhouse serve --dev` in a real browser: what an author sees while saving files. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from '@playwright/test';
+import { binary, repository } from '../support/environment.ts';
+import { expect, test } from '../support/test.ts';
+
+// A page that is not there any more, or not yet, is asked for on purpose.
+test.use({
+  tolerated: /status (404|503)|Failed to load resource|404: there is no page|ERR_CONNECTION_REFUSED/,
+});
+test.describe.configure({ mode: 'serial' });
+
+let street: string;
+let origin: string;
+let server: ChildProcess;
+
+const path = (file: string) => join(street, file);
+const edit = (file: string, from: string, to: string) => {
+  const text = readFileSync(path(file), 'utf8');
+  expect(text, file).toContain(from);
+  writeFileSync(path(file), text.replace(from, to));
+};
+
+async function freePort(): Promise<number> {
+  const listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const address = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+test.beforeAll(async () => {
+  street = mkdtempSync(join(tmpdir(), 'rowhouse-dev-'));
+  cpSync(join(repository, 'themes'), path('themes'), { recursive: true });
+  for (const tenant of ['studio', 'bluedoor'])
+    cpSync(join(repository, 'tenants', tenant), path(`tenants/${tenant}`), { recursive: true });
+  const [visitors, operators] = [await freePort(), await freePort()];
+  origin = `http://localhost:${visitors}`;
+  const flags = [
+    '--listen',
+    `127.0.0.1:${visitors}`,
+    '--admin',
+    `127.0.0.1:${operators}`,
+    '--origin',
+    origin,
+  ];
+  server = spawn(binary, ['serve', '--dev', ...flags], { cwd: street, stdio: 'ignore' });
+  const ready = async () => (await fetch(`http://127.0.0.1:${operators}/readyz`).catch(() => undefined))?.ok;
+  await expect.poll(ready, { timeout: 80_000 }).toBe(true);
+});
+
+test.afterAll(() => {
+  server.kill();
+  rmSync(street, { recursive: true });
+});
+
+/** Marks the document: a mark that is still there was never loaded again. */
+const mark = (page: Page) => page.evaluate(() => document.documentElement.setAttribute('data-marked', ''));
+const isMarked = (page: Page) => page.evaluate(() => document.documentElement.hasAttribute('data-marked'));
+const outline = (page: Page) => page.evaluate(() => getComputedStyle(document.body).outlineWidth);
+const patience = { timeout: 40_000 };
+
+test('a change of styles alone keeps scroll place and form entries', async ({ page }) => {
+  await page.goto(`${origin}/contact`);
+  const field = page.locator('input:visible').first();
+  await field.fill('typed words');
+  const scroll = () => page.evaluate(() => scrollY);
+  const scrollToPlace = async () => {
+    await page.evaluate(() => scrollTo({ top: 250, behavior: 'instant' }));
+    return scroll();
+  };
+  // Filling in scrolls, too, and smoothly.
+  await expect.poll(scrollToPlace).toBe(250);
+  await mark(page);
+  writeFileSync(
+    path('themes/base/css/tokens.css'),
+    `${readFileSync(path('themes/base/css/tokens.css'), 'utf8')}\nbody { outline: 7px solid; }\n`,
+  );
+  await expect.poll(() => outline(page), patience).toBe('7px');
+  expect(await isMarked(page), 'not loaded again').toBe(true);
+  expect(await field.inputValue()).toBe('typed words');
+  expect(await scroll()).toBe(250);
+});
+
+test('other words load the page again, and only where they stand', async ({ page, context }) => {
+  const neighbour = await context.newPage();
+  await page.goto(`${origin}/bluedoor/terms`);
+  await neighbour.goto(`${origin}/contact`);
+  await mark(page);
+  await mark(neighbour);
+  edit('tenants/bluedoor/pages/terms.md', '\n---\n', '\n---\n\nNew words for the test.\n');
+  await expect(page.getByText('New words for the test.')).toBeVisible(patience);
+  expect(await isMarked(page)).toBe(false);
+  expect(await isMarked(neighbour)).toBe(true);
+});
+
+test('a mistake is shown over the last good page until it is mended', async ({ page }) => {
+  await page.goto(`${origin}/contact`);
+  await mark(page);
+  edit('tenants/studio/pages/contact.md', 'title:', 'titel:');
+  const overlay = page.getByRole('dialog', { name: 'Mistakes' });
+  await expect(overlay).toBeVisible(patience);
+  await expect(overlay).toContainText('unknown key `titel`');
+  await expect(overlay).toContainText('contact.md:2:1');
+  await expect(overlay.locator('.code').first()).toContainText('titel: Contact');
+  await expect(overlay).toContainText('did you mean `title`?');
+  expect(await isMarked(page), 'the last good page is behind it').toBe(true);
+  edit('tenants/studio/pages/contact.md', 'titel:', 'title:');
+  await expect(overlay).toBeHidden(patience);
+});
+
+test('a mistake in a theme or a manifest is shown, and can be closed', async ({ page }) => {
+  await page.goto(`${origin}/bluedoor`);
+  const overlay = page.getByRole('dialog', { name: 'Mistakes' });
+  edit('themes/base/layouts/base.html', '{% block main %}', '{% block main %}{{ x|nowhere }}');
+  await expect(overlay).toContainText('Unknown filter `nowhere`', patience);
+  await expect(overlay).toContainText('themes/base/layouts/base.html:');
+  await page.keyboard.press('Escape');
+  await expect(overlay).toBeHidden();
+  edit('themes/base/layouts/base.html', '{{ x|nowhere }}', '');
+  edit('tenants/bluedoor/tenant.yaml', 'name:', 'nmae:');
+  await expect(overlay).toContainText('unknown key `nmae`', patience);
+  edit('tenants/bluedoor/tenant.yaml', 'nmae:', 'name:');
+  await expect(overlay).toBeHidden(patience);
+});
+
+test('a draft is marked, and a tenant without a page becomes one', async ({ page }) => {
+  writeFileSync(path('tenants/bluedoor/pages/soon.md'), '---\ntitle: Soon\ndraft: true\n---\n');
+  await expect.poll(async () => (await fetch(`${origin}/bluedoor/soon`)).status, patience).toBe(200);
+  await page.goto(`${origin}/bluedoor/soon`);
+  await expect(page).toHaveTitle(/^Draft: Soon/);
+  await expect(page.getByText('Draft: only you see this page')).toBeVisible();
+
+  cpSync(path('tenants/bluedoor'), path('tenants/.fresh'), { recursive: true });
+  writeFileSync(path('tenants/.fresh/tenant.yaml'), 'nmae: Fresh\n');
+  cpSync(path('tenants/.fresh'), path('tenants/fresh'), { recursive: true });
+  await expect.poll(async () => (await fetch(`${origin}/fresh`)).status, patience).toBe(503);
+  await page.goto(`${origin}/fresh`);
+  await expect(page.getByRole('dialog', { name: 'Mistakes' })).toContainText('unknown key `nmae`');
+  writeFileSync(path('tenants/fresh/tenant.yaml'), 'name: Fresh\n');
+  await expect(page.locator('html')).toHaveAttribute('lang', 'en');
+  await expect(page).not.toHaveTitle(/no page yet/, patience);
+});

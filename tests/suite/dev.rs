@@ -1,0 +1,277 @@
+//! `serve --dev`: what authors get, and that visitors get none of it.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rowhouse::compile::Islands;
+use rowhouse::snapshot::{HostEntry, Resource, ResourceTable, Snapshot};
+use rowhouse_tests::{TestServer, TestSite, fixture, text_of};
+use rowhouse_ui::Bundle;
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn for_authors(name: &str) -> TestSite {
+    let islands = Islands::new(Bundle::embedded().expect("the islands"), true);
+    TestSite::with_islands(&fixture(name), Arc::new(islands.with_dev_script(true)))
+}
+
+/// Everything that a snapshot can answer, with a name for each.
+fn everything(snapshot: &Snapshot) -> Vec<(String, Arc<Resource>)> {
+    let mut all = Vec::new();
+    let mut add = |place: &str, table: &ResourceTable| {
+        for (path, resource) in table {
+            all.push((format!("{place} {path}"), Arc::clone(resource)));
+        }
+    };
+    add("shared", &snapshot.shared);
+    for (host, entry) in &snapshot.hosts {
+        let HostEntry::Site(routes) = entry else {
+            continue;
+        };
+        add(host, &routes.files);
+        for mount in routes.root.iter().chain(routes.prefixes.values()) {
+            let place = format!("{host}{}", mount.prefix);
+            add(&place, &mount.resources);
+            let mut specials: ResourceTable = mount.not_found.iter().cloned().collect();
+            specials.insert("405".into(), Arc::clone(&mount.method_not_allowed));
+            add(&format!("{place} special"), &specials);
+        }
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all
+}
+
+/// A page without the tag that `--dev` adds.
+fn without_tag(html: &str) -> String {
+    let (Some(mark), true) = (html.find(" data-tenant="), html.contains("data-page=")) else {
+        return html.to_owned();
+    };
+    let start = html[..mark].rfind("<script").expect("a tag");
+    let end = mark + html[mark..].find("</script>\n").expect("an end") + "</script>\n".len();
+    format!("{}{}", &html[..start], &html[end..])
+}
+
+#[test]
+fn without_the_flag_not_one_byte_is_for_authors() {
+    let (visitors, authors) = (TestSite::fixture("street"), for_authors("street"));
+    let shown = everything(&authors.snapshot);
+    let mut for_authors_only = Vec::new();
+    let mut pages = 0;
+    let theirs = everything(&visitors.snapshot);
+    for (name, resource) in &shown {
+        let Some((_, plain)) = theirs.iter().find(|(other, _)| other == name) else {
+            for_authors_only.push(name.as_str());
+            continue;
+        };
+        let (Some(with), Some(without)) = (text_of(resource), text_of(plain)) else {
+            continue;
+        };
+        assert!(
+            !without.contains("data-page=") && !without.contains(".rowhouse"),
+            "{name}"
+        );
+        if with.contains("data-page=") {
+            pages += 1;
+            let with = without_tag(&with);
+            assert_eq!(with, without, "{name}");
+        } else {
+            assert_eq!(with, without, "{name}");
+        }
+    }
+    assert!(pages > 10, "{pages} pages have the script");
+    assert_eq!(for_authors_only.len(), 1, "{for_authors_only:?}");
+    assert!(
+        for_authors_only[0].contains("/assets/dev."),
+        "{for_authors_only:?}"
+    );
+    assert_eq!(theirs.len() + 1, shown.len());
+}
+
+#[test]
+fn styles_alone_change_no_pages_digest_and_words_do() {
+    let mut site = for_authors("street");
+    let digest = |site: &TestSite| {
+        let page = site
+            .page("studio.example", "/app", "/terms")
+            .expect("a page");
+        let (_, rest) = page.split_once("data-page=\"").expect("a digest");
+        rest.split('"').next().expect("an end").to_owned()
+    };
+    let before = digest(&site);
+    site.edit("tenants/app/tenant.yaml", "#1f4fa3", "#1f4fa4")
+        .reload();
+    let page = site
+        .page("studio.example", "/app", "/terms")
+        .expect("a page");
+    assert!(page.contains("#1f4fa4"), "{page}");
+    assert_eq!(before, digest(&site), "another colour");
+    site.edit("tenants/app/pages/terms.md", "title: ", "title: The ")
+        .reload();
+    assert_ne!(before, digest(&site), "other words");
+}
+
+/// A street of one tenant.
+fn street() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("tenants/home");
+    fs::create_dir_all(home.join("pages")).expect("a folder");
+    fs::write(home.join("tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
+    fs::write(home.join("pages/index.md"), "---\ntitle: Home\n---\n").expect("a file");
+    folder
+}
+
+/// The events of a server, as a browser would read them.
+struct Listener(BufReader<TcpStream>);
+
+impl Listener {
+    fn connect(server: &TestServer) -> Self {
+        let mut stream = TcpStream::connect(server.visitors).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let request = format!(
+            "GET /.rowhouse/events HTTP/1.1\r\nhost: {}\r\n\r\n",
+            server.domain()
+        );
+        stream.write_all(request.as_bytes()).expect("a request");
+        Self(BufReader::new(stream))
+    }
+
+    /// The next state.
+    fn next(&mut self) -> serde_json::Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let length = self.0.read_line(&mut line).expect("a line");
+            assert!(length > 0, "the stream ended");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return serde_json::from_str(data).expect("JSON");
+            }
+        }
+    }
+}
+
+#[test]
+fn listeners_are_told_at_once_what_is_wrong_and_when_it_is_mended() {
+    let folder = street();
+    let mut server = TestServer::start(folder.path(), &["--dev"]);
+    let mut listener = Listener::connect(&server);
+    assert_eq!(
+        listener.next(),
+        serde_json::json!({"everyone": [], "tenants": {}})
+    );
+
+    let page = folder.path().join("tenants/home/pages/index.md");
+    fs::write(&page, "---\ntitel: Home\n---\n").expect("a file");
+    let state = listener.next();
+    let mistakes = state["tenants"]["home"].as_array().expect("mistakes");
+    let unknown = mistakes
+        .iter()
+        .find(|mistake| mistake["code"] == "unknown-key");
+    let unknown = unknown.expect("the mistake");
+    assert_eq!(
+        (&unknown["line"], &unknown["text"]),
+        (&2.into(), &"titel: Home".into())
+    );
+    assert_eq!(unknown["hint"], "did you mean `title`?");
+    let domain = server.domain();
+    assert!(
+        server.get(&domain, "/").text().contains("<h1>Home</h1>"),
+        "the last good page"
+    );
+
+    fs::write(&page, "---\ntitle: Mended\n---\n").expect("a file");
+    assert_eq!(listener.next()["tenants"], serde_json::json!({}));
+    assert!(server.get(&domain, "/").text().contains("Mended"));
+
+    fs::rename(folder.path().join("tenants"), folder.path().join("away")).expect("a folder");
+    server.signal("HUP");
+    let state = loop {
+        let state = listener.next();
+        if state["everyone"] != serde_json::json!([]) {
+            break state;
+        }
+    };
+    let message = state["everyone"][0]["message"].as_str().expect("a message");
+    assert!(
+        message.contains("cannot read the folder `tenants`"),
+        "{message}"
+    );
+
+    let begin = Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    assert!(
+        begin.elapsed() < Duration::from_secs(10),
+        "an open stream holds the end up"
+    );
+}
+
+#[test]
+fn a_tenant_that_never_was_good_says_so_to_authors_only() {
+    let folder = street();
+    let fresh = folder.path().join("tenants/fresh");
+    fs::create_dir_all(fresh.join("pages")).expect("a folder");
+    fs::write(fresh.join("tenant.yaml"), "nme: Fresh\n").expect("a file");
+    fs::write(fresh.join("pages/index.md"), "---\ntitle: Fresh\n---\n").expect("a file");
+
+    let server = TestServer::start(folder.path(), &["--dev"]);
+    let domain = server.domain();
+    for (host, path) in [
+        (domain.clone(), "/fresh"),
+        (domain.clone(), "/fresh/any/path"),
+        (format!("fresh.{domain}"), "/"),
+    ] {
+        let answer = server.get(&host, path);
+        assert_eq!(answer.status, 503, "{host}{path}");
+        assert_eq!(answer.header("x-robots-tag"), "noindex");
+        let text = answer.text();
+        assert!(
+            text.contains("unknown key `nme`") && text.contains("data-tenant=\"fresh\""),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        server.get(&domain, "/").status,
+        200,
+        "the neighbour keeps its place"
+    );
+    let begin = Instant::now();
+    fs::write(fresh.join("tenant.yaml"), "name: Fresh\n").expect("a file");
+    while server.get(&domain, "/fresh").status != 200 {
+        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+
+    fs::write(fresh.join("tenant.yaml"), "nme: Fresh\n").expect("a file");
+    let server = TestServer::start(folder.path(), &[]);
+    assert_eq!(server.get(&server.domain(), "/fresh").status, 404);
+    assert_eq!(
+        server.get(&server.domain(), "/.rowhouse/events").status,
+        404
+    );
+}
+
+#[test]
+fn an_unknown_host_hears_nothing() {
+    let folder = street();
+    let server = TestServer::start(folder.path(), &["--dev"]);
+    assert_eq!(
+        server.get("stranger.example", "/.rowhouse/events").status,
+        421
+    );
+}
+
+#[test]
+fn the_error_screen_tells_its_cause_to_authors_only() {
+    let cause = "pages answer GET, HEAD and OPTIONS only";
+    let folder = street();
+    for (flags, told) in [(&["--dev"][..], true), (&[], false)] {
+        let server = TestServer::start(folder.path(), flags);
+        let answer = server.ask("POST", &server.domain(), "/", &[("content-length", "0")]);
+        assert_eq!(answer.status, 405);
+        assert_eq!(answer.text().contains(cause), told, "{}", answer.text());
+    }
+}

@@ -1,0 +1,133 @@
+//! Pages that are not served now: drafts, which only authors see, and scheduled ones that others link to.
+
+use std::sync::Arc;
+
+use rowhouse::compile::Islands;
+use rowhouse::report::Severity;
+use rowhouse_tests::{TestSite, fixture};
+use rowhouse_ui::Bundle;
+
+const DRAFT: &str = "---\ntitle: Soon\ndraft: true\naliases: [/later]\n---\n";
+
+fn with_draft(mut site: TestSite) -> TestSite {
+    site.write("tenants/app/pages/soon.md", DRAFT)
+        .write(
+            "tenants/app/pages/about.md",
+            "---\ntitle: About\n---\nSee [soon](/soon) and [later](/later).\n",
+        )
+        .reload();
+    site
+}
+
+fn for_authors() -> TestSite {
+    let islands = Islands::new(Bundle::embedded().expect("the islands"), true);
+    TestSite::with_islands(&fixture("street"), Arc::new(islands.with_dev_script(true)))
+}
+
+#[test]
+fn a_draft_does_not_exist_for_visitors() {
+    let site = with_draft(TestSite::fixture("street"));
+    for path in ["/soon", "/later"] {
+        assert_eq!(site.page("studio.example", "/app", path), None, "{path}");
+    }
+    assert!(site.page("studio.example", "/app", "/about").is_some());
+    for (path, file) in site.host_files("studio.example") {
+        let text = rowhouse_tests::text_of(file).unwrap_or_default();
+        assert!(!text.contains("/soon"), "{path}");
+    }
+}
+
+#[test]
+fn links_to_a_draft_are_warnings_and_drafts_are_counted() {
+    let site = with_draft(TestSite::fixture("street"));
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let said: Vec<(Severity, String, Option<usize>)> = site
+        .report()
+        .iter()
+        .filter(|one| ["draft", "hidden-link"].contains(&one.code.as_str()))
+        .map(|one| {
+            (
+                one.severity,
+                one.message.clone(),
+                one.place.map(|place| place.line),
+            )
+        })
+        .collect();
+    let link = |link: &str| format!("`{link}` leads to a draft, which visitors do not see");
+    assert_eq!(
+        said,
+        [
+            (
+                Severity::Note,
+                "1 page is a draft: `/soon`".to_owned(),
+                None
+            ),
+            (Severity::Warning, link("/soon"), Some(4)),
+            (Severity::Warning, link("/later"), Some(4)),
+        ]
+    );
+}
+
+#[test]
+fn authors_see_a_draft_marked_as_one() {
+    let mut site = with_draft(for_authors());
+    let page = site
+        .page("studio.example", "/app", "/soon")
+        .expect("the draft");
+    assert!(page.contains("<title>Draft: Soon | "), "{page}");
+    assert!(
+        page.contains("<meta name=\"robots\" content=\"noindex\">"),
+        "{page}"
+    );
+    assert!(page.contains(" data-draft></script>"), "{page}");
+    let about = site
+        .page("studio.example", "/app", "/about")
+        .expect("a page");
+    assert!(!about.contains("data-draft"), "{about}");
+    assert!(
+        !site.report_text().contains("hidden-link"),
+        "{}",
+        site.report_text()
+    );
+    let sitemap = site
+        .host_files("studio.example")
+        .get("/sitemap.xml")
+        .expect("a sitemap");
+    assert!(
+        !rowhouse_tests::text_of(sitemap)
+            .expect("text")
+            .contains("/soon")
+    );
+
+    site.edit("tenants/app/pages/soon.md", "draft: true\n", "")
+        .reload();
+    let page = site
+        .page("studio.example", "/app", "/soon")
+        .expect("the page");
+    assert!(
+        page.contains("<title>Soon | ") && !page.contains("data-draft"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_page_that_is_linked_ends_at_its_moment_all_the_same() {
+    let mut site = TestSite::fixture("street");
+    site.write(
+        "tenants/app/pages/sale.md",
+        "---\ntitle: Sale\nexpire: 2026-12-24T18:00:00Z\n---\n",
+    )
+    .write(
+        "tenants/app/pages/about.md",
+        "---\ntitle: About\n---\n[The sale](/sale)\n",
+    )
+    .reload_at("2026-12-24T17:59:59Z");
+    assert!(site.page("studio.example", "/app", "/sale").is_some());
+    site.reload_at("2026-12-24T18:00:00Z");
+    assert_eq!(site.page("studio.example", "/app", "/sale"), None);
+    let said = site.report_text();
+    assert!(
+        said.contains("`/sale` leads to a page that is not served at this time"),
+        "{said}"
+    );
+}
