@@ -1,6 +1,7 @@
 /**
  * Every page, by day and by night: accessible at three widths, still, contained, and described in its head.
- * One load serves all widths; what the browser complains about meanwhile fails the test too (support/test.ts).
+ * Two loads, one on a phone by day and one on a desk by night, serve all of that; what the browser complains about
+ * meanwhile fails the test too (support/test.ts).
  */
 import { expectNoViolations } from '../support/axe.ts';
 import { holdFonts } from '../support/fonts.ts';
@@ -17,50 +18,48 @@ test('there are pages', () => {
   expect(canonicalPages).not.toEqual([]);
 });
 
-for (const { scheme, loadedAt } of [
-  { scheme: 'light', loadedAt: 360 },
-  { scheme: 'dark', loadedAt: 1280 },
-] as const) {
-  test.describe(scheme, () => {
-    test.use({ colorScheme: scheme, viewport: { width: loadedAt, height: HEIGHT } });
+for (const route of canonicalPages) {
+  test(label(route), async ({ page, context }) => {
+    const url = address(route);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 360, height: HEIGHT });
+    const releaseFonts = await holdFonts(page);
+    await recordLayoutShifts(page);
+    await arrive(page, url);
+    const shifts = await layoutShifts(page);
+    expect.soft(shifts, 'layout shifts').toEqual([]);
+    await releaseFonts();
+    await stillness(page);
+    // A font that comes late is kept for the next page (font-display: optional), so it may not move anything either.
+    expect.soft(await layoutShifts(page), 'layout shifts once the fonts are there').toEqual(shifts);
 
-    for (const route of canonicalPages) {
-      test(label(route), async ({ page, context }) => {
-        const url = address(route);
-        const releaseFonts = await holdFonts(page);
-        await recordLayoutShifts(page);
-        await arrive(page, url);
-        const shifts = await layoutShifts(page);
-        expect.soft(shifts, 'layout shifts').toEqual([]);
-        await releaseFonts();
+    // From here on with the fonts that nearly every visitor sees, on a desk and in the evening.
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 1280, height: HEIGHT });
+    await arrive(page, url);
+    expect.soft(await layoutShifts(page), 'layout shifts on a desk').toEqual([]);
+    const company = await companyName(page);
+    const title = await page.title();
+    expect.soft(title.endsWith(` | ${company}`) && title.length > company.length + 3, title).toBe(true);
+    expect.soft(await canonical(page)).toBe(url);
+    await expect.soft(page.locator('h1')).toHaveCount(1);
+    await expect.soft(page.getByRole('main').getByRole('heading', { level: 1 }).first()).toBeVisible();
+    expect.soft(await unseenText(page, 'main'), 'unseen text').toEqual([]);
+    expect.soft(await context.cookies(), 'cookies').toEqual([]);
+
+    // With motion reduced nothing may be under way while axe looks at colours.
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: HEIGHT });
+      expect.soft(await sidewaysOverflow(page), `sideways scrolling at ${width} px`).toEqual([]);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
         await stillness(page);
-        // A font that comes late is kept for the next page (font-display: optional), so it may not move anything either.
-        expect.soft(await layoutShifts(page), 'layout shifts once the fonts are there').toEqual(shifts);
-
-        // From here on with the fonts that nearly every visitor sees.
-        await arrive(page, url);
-        const company = await companyName(page);
-        const title = await page.title();
-        expect.soft(title.endsWith(` | ${company}`) && title.length > company.length + 3, title).toBe(true);
-        expect.soft(await canonical(page)).toBe(url);
-        await expect.soft(page.locator('h1')).toHaveCount(1);
-        await expect.soft(page.getByRole('main').getByRole('heading', { level: 1 }).first()).toBeVisible();
-        expect.soft(await unseenText(page, 'main'), 'unseen text').toEqual([]);
-
-        expect.soft(await context.cookies(), 'cookies').toEqual([]);
-
-        // With motion reduced nothing may be under way while axe looks at colours.
-        await page.emulateMedia({ reducedMotion: 'reduce' });
-        for (const width of WIDTHS) {
-          await page.setViewportSize({ width, height: HEIGHT });
-          await stillness(page);
-          expect.soft(await sidewaysOverflow(page), `sideways scrolling at ${width} px`).toEqual([]);
-          await expectNoViolations(page, `${width} px`);
-        }
-        // The narrowest screen that WCAG's reflow knows.
-        await page.setViewportSize({ width: 320, height: HEIGHT });
-        expect.soft(await sidewaysOverflow(page), 'sideways scrolling at 320 px').toEqual([]);
-      });
+        await expectNoViolations(page, `${width} px, ${colorScheme}`);
+      }
     }
+    // The narrowest screen that WCAG's reflow knows.
+    await page.setViewportSize({ width: 320, height: HEIGHT });
+    expect.soft(await sidewaysOverflow(page), 'sideways scrolling at 320 px').toEqual([]);
   });
 }
