@@ -159,10 +159,3 @@ test.describe('menu', () => {
     });
   }
 });
-
-test('the skip link leads to the content', async ({ page }) => {
-  await visit(page, '/');
-  await page.keyboard.press('Tab');
-  await page.keyboard.press('Enter');
-  await expect(page.getByRole('main')).toBeFocused();
-});
