@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
+use url::Url;
 
 use crate::address::Origin;
+use crate::compile::policy::Caching;
 use crate::serve::settings::{Limits, network};
 
 /// What the program ends with.
@@ -147,6 +149,14 @@ pub struct ServeArguments {
         value_parser = network
     )]
     pub trusted_proxy: Vec<IpNet>,
+    /// A collector on this machine or network that takes the spans of requests (OTLP over HTTP)
+    ///
+    /// Without a path, `/v1/traces` is meant. A request that a trusted proxy sends with `traceparent` becomes a part of that trace.
+    #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
+    pub otlp: Option<Url>,
+    /// How long pages may be kept.
+    #[command(flatten)]
+    pub caching: Caching,
     /// What clients may use.
     #[command(flatten)]
     pub limits: Limits,
@@ -255,4 +265,12 @@ pub enum RoutesFormat {
     Text,
     /// A list of objects
     Json,
+}
+
+/// The address of a collector.
+fn collector(text: &str) -> Result<Url, String> {
+    Url::parse(text)
+        .ok()
+        .filter(|url| url.scheme() == "http" && url.has_host())
+        .ok_or_else(|| "give a URL without TLS, as in `http://127.0.0.1:4318`".to_owned())
 }

@@ -89,6 +89,8 @@ pub struct Body {
     pub fields: Arc<Fields>,
     /// When the source last changed, for `Last-Modified`, where that is known.
     pub last_modified: Option<HeaderValue>,
+    /// `Cache-Tag` of this body, where it says more than that of its kind in `fields`.
+    pub cache_tag: Option<HeaderValue>,
     /// The codings to choose from, best first; the last one is always identity.
     pub variants: Box<[Variant]>,
 }

@@ -440,3 +440,45 @@ fn malformed_requests_are_refused() {
         431
     );
 }
+
+#[test]
+fn no_form_of_a_request_leads_to_another_tenant() {
+    let server = Server::start();
+    for (line, status) in [
+        ("GET http://studio.example@bluedoor.example/terms", 400),
+        ("GET http://bluedoor.example\\@studio.example/terms", 400),
+        ("GET http:///terms", 400),
+        ("GET //bluedoor.example/terms", 404),
+        ("GET /http://bluedoor.example/terms", 404),
+        ("GET bluedoor.example/terms", 400),
+        ("CONNECT bluedoor.example:443", 400),
+        ("GET /terms#/../bluedoor", 404),
+    ] {
+        let head = format!("{line} HTTP/1.1\r\nhost: studio.example\r\n");
+        let forwarded = "x-forwarded-host: bluedoor.example\r\nforwarded: host=bluedoor.example\r\n\
+            x-original-url: /bluedoor/terms\r\n";
+        let reply = server.ask(&format!("{head}{forwarded}\r\n"));
+        assert_eq!(reply.status, status, "{line}");
+        assert!(!reply.text().contains("bluedoor"), "{line}");
+    }
+}
+
+#[test]
+fn what_follows_ambiguous_lengths_is_no_request() {
+    let server = Server::start();
+    let smuggled = get("/terms", "bluedoor.example");
+    for fields in [
+        "content-length: 5\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n",
+        "transfer-encoding: xchunked\r\n",
+    ] {
+        let mut socket = server.connect();
+        let asked = request("POST", "/about", "studio.example", fields);
+        let _ = socket.write_all(format!("{asked}0\r\n\r\n{smuggled}").as_bytes());
+        let mut all = Vec::new();
+        let _ = socket.read_to_end(&mut all);
+        let text = String::from_utf8_lossy(&all);
+        assert!(text.starts_with("HTTP/1.1 4"), "{fields}: {text}");
+        assert_eq!(text.matches("HTTP/1.1").count(), 1, "{fields}: {text}");
+    }
+}

@@ -261,9 +261,11 @@ fn taking_requests_back_all_the_time_ends_the_connection() {
             .await
             .unwrap()
             .unwrap();
-        assert_eq!(
-            ended.unwrap_err().reason(),
-            Some(h2::Reason::ENHANCE_YOUR_CALM)
+        // Its last frame may be lost, since the client goes on sending.
+        let reason = ended.unwrap_err().reason();
+        assert!(
+            matches!(reason, None | Some(h2::Reason::ENHANCE_YOUR_CALM)),
+            "{reason:?}"
         );
     });
 }
@@ -384,5 +386,5 @@ fn stopping_finishes_streams() {
         length
     });
     assert_eq!(reply, sample::LARGE);
-    assert_eq!(server.ended().cut, 0);
+    assert_eq!(server.ended().cut.connections(), 0);
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::Renderer;
 use rowhouse::compile::Islands;
+use rowhouse::compile::policy::Caching;
 use rowhouse::reload::{Estate, Places};
 use rowhouse::report::Report;
 use rowhouse::snapshot::{HostEntry, Mount, Resource, ResourceTable, Snapshot};
@@ -56,6 +57,7 @@ impl TestSite {
             tenants: folder.path().join("tenants"),
             themes: themes.is_dir().then_some(themes),
             origin: "https://studio.example".parse().expect("an origin"),
+            caching: Caching::default(),
         };
         let mut site = Self {
             estate: Estate::new(places, islands),
@@ -64,6 +66,12 @@ impl TestSite {
         };
         site.reload();
         site
+    }
+
+    /// The folder that it lies in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Reads the folders again.

@@ -1,7 +1,7 @@
 //! The log and the limits of the real program.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -75,4 +75,60 @@ fn read_heads(socket: &mut TcpStream, count: usize) {
             ends += usize::from(last == *b"\r\n\r\n");
         }
     }
+}
+
+/// What a collector is sent first.
+fn one_export(collector: &TcpListener) -> Vec<u8> {
+    let (mut socket, _) = collector.accept().expect("a connection");
+    let mut all = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let length = socket.read(&mut part).expect("a request");
+        all.extend_from_slice(&part[..length]);
+        let text = String::from_utf8_lossy(&all).to_lowercase();
+        if let Some((head, _)) = text.split_once("\r\n\r\n") {
+            let (_, size) = head.split_once("content-length: ").expect("a length");
+            let size: usize = size.lines().next().unwrap_or("").parse().expect("a number");
+            if all.len() >= head.len() + 4 + size {
+                break;
+            }
+        }
+        assert!(length > 0, "{text}");
+    }
+    write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").expect("an answer");
+    all
+}
+
+#[test]
+fn spans_continue_the_trace_of_a_trusted_proxy() {
+    let collector = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let url = format!("http://{}", collector.local_addr().expect("an address"));
+    let flags = ["--otlp", &url, "--trusted-proxy", "127.0.0.1"];
+    let mut server = TestServer::start(&fixture("street"), &flags);
+    let named = [(
+        "traceparent",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    )];
+    let answer = server.ask("GET", &server.domain(), "/app/terms", &named);
+    assert_eq!(answer.status, 200);
+    let exported = std::thread::spawn(move || one_export(&collector));
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    let export = exported.join().expect("an export");
+    assert!(export.starts_with(b"POST /v1/traces "));
+    let has = |bytes: &[u8]| export.windows(bytes.len()).any(|window| window == bytes);
+    assert!(has(
+        &0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c_u128.to_be_bytes()
+    ));
+    assert!(has(&0xb7ad_6b71_6920_3331_u64.to_be_bytes()));
+    assert!(has(b"GET /app/terms") && has(b"rowhouse.tenant"));
+}
+
+#[test]
+fn a_collector_that_is_not_there_holds_nothing_up() {
+    let flags = ["--otlp", "http://127.0.0.1:9"];
+    let mut server = TestServer::start(&fixture("street"), &flags);
+    assert_eq!(server.get(&server.domain(), "/about").status, 200);
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
 }

@@ -4,9 +4,11 @@
 
 mod addresses;
 mod around;
+mod caching;
 mod dev;
 mod drafts;
 mod islands;
+mod life;
 mod links;
 mod log;
 mod mistakes;

@@ -338,6 +338,7 @@ fn no_header_goes_out_that_is_not_listed_here() {
         names,
         [
             "cache-control",
+            "cache-tag",
             "connection",
             "content-encoding",
             "content-length",
@@ -347,6 +348,7 @@ fn no_header_goes_out_that_is_not_listed_here() {
             "cross-origin-resource-policy",
             "date",
             "etag",
+            "last-modified",
             "permissions-policy",
             "referrer-policy",
             "speculation-rules",

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::{FAILED, estate, print, sarif, say};
 use crate::cli::{CheckArguments, CheckFormat};
+use crate::compile::policy::Caching;
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
 
 /// Mistakes were found.
@@ -19,7 +20,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
     }
-    let mut estate = estate(&arguments.content, false)?;
+    let mut estate = estate(&arguments.content, Caching::default(), false)?;
     estate.reload(Timestamp::now())?;
     let known: Vec<String> = estate
         .status()

@@ -5,11 +5,13 @@
 mod check;
 mod log;
 mod new;
+mod otlp;
 mod probe;
 mod routes;
 mod sarif;
 mod schema;
 mod serve;
+mod supervisor;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ use rowhouse_ui::Bundle;
 
 use crate::cli::{Cli, Command, Content};
 use crate::compile::Islands;
+use crate::compile::policy::Caching;
 use crate::reload::{Estate, Places};
 
 /// Could not run.
@@ -44,7 +47,7 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 /// The estate that the flags describe, with nothing read yet. `dev`: for authors.
-fn estate(content: &Content, dev: bool) -> anyhow::Result<Estate> {
+fn estate(content: &Content, caching: Caching, dev: bool) -> anyhow::Result<Estate> {
     let bundle = match &content.ui_dist {
         Some(directory) => Bundle::from_dir(directory),
         None => Bundle::embedded(),
@@ -58,6 +61,7 @@ fn estate(content: &Content, dev: bool) -> anyhow::Result<Estate> {
             .clone()
             .or_else(|| beside.is_dir().then(|| beside.to_owned())),
         origin: content.origin.clone(),
+        caching,
     };
     let secure = content.origin.is_secure();
     let mut islands = Islands::new(bundle, secure);

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::{estate, print};
 use crate::cli::{RoutesArguments, RoutesFormat};
 use crate::compile::link::below;
+use crate::compile::policy::Caching;
 use crate::reload::Estate;
 
 /// One page at one address.
@@ -26,7 +27,7 @@ struct Route {
 
 /// Prints every page at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
-    let mut estate = estate(&arguments.content, false)?;
+    let mut estate = estate(&arguments.content, Caching::default(), false)?;
     estate.reload(Timestamp::now())?;
     let routes = routes(&estate);
     match arguments.format {

@@ -1,6 +1,7 @@
 //! `rowhouse serve`: bind, compile, answer, reload on SIGHUP, drain on SIGTERM.
 //!
 //! The addresses are bound before anything is compiled, so that a port in use is told at once.
+//! A supervisor that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
 
 use std::net::TcpListener;
 use std::process::ExitCode;
@@ -10,16 +11,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use opentelemetry_sdk::trace::SdkTracer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
-use super::{FAILED, estate, log};
+use super::otlp::Spans;
+use super::{FAILED, estate, log, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Keeper, tell};
-use crate::serve::access::AccessLog;
 use crate::serve::admin::{self, Admin};
 use crate::serve::events::Events;
-use crate::serve::listen::bind;
+use crate::serve::listen::{bind, inherited};
 use crate::serve::settings::ServeSettings;
 use crate::serve::shelf::Shelf;
 use crate::serve::status::StatusBoard;
@@ -28,16 +30,21 @@ use crate::watch::{Method, Notice};
 /// Serves until a signal ends it.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
+    let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
     let begin = Instant::now();
-    let visitors = bind(arguments.listen)?;
+    let mut visitors = inherited()?;
+    if visitors.is_empty() {
+        visitors.push(bind(arguments.listen)?);
+    }
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
-    let mut estate = estate(&arguments.content, arguments.dev)?;
+    let mut estate = estate(&arguments.content, arguments.caching, arguments.dev)?;
     let snapshot = estate.reload(Timestamp::now())?;
     let shelf = Arc::new(Shelf::new(snapshot));
     let board = Arc::new(StatusBoard::default());
     tell(&estate, &board);
     let events = arguments.dev.then(|| Events::new(&estate.state(None)));
+    board.reloaded(begin.elapsed(), None);
     let owner = Keeper {
         estate,
         shelf: Arc::clone(&shelf),
@@ -53,31 +60,31 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    runtime.block_on(async {
-        let house = House {
-            visitors,
-            operators,
+    let house = House {
+        visitors,
+        operators,
+        admin: Admin {
             shelf,
             board,
-            owner,
-            events,
-            begin,
             access_log,
-        };
-        house.serve(arguments).await
-    })
+        },
+        owner,
+        events,
+        begin,
+        tracer: spans.as_ref().map(Spans::tracer),
+    };
+    runtime.block_on(house.serve(arguments))
 }
 
 /// What is running.
 struct House {
-    visitors: TcpListener,
+    visitors: Vec<TcpListener>,
     operators: TcpListener,
-    shelf: Arc<Shelf>,
-    board: Arc<StatusBoard>,
+    admin: Admin,
     owner: Sender<Notice>,
     events: Option<Events>,
     begin: Instant,
-    access_log: Option<AccessLog>,
+    tracer: Option<SdkTracer>,
 }
 
 impl House {
@@ -85,65 +92,93 @@ impl House {
         let mut stop = Stop::new()?;
         let mut again = Stop::new()?;
         let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        self.announce(arguments)?;
         let settings = ServeSettings {
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
-            access_log: self.access_log,
+            access_log: self.admin.access_log.clone(),
+            spans: self.tracer,
             limits: arguments.limits.clone(),
             events: self.events,
             ..ServeSettings::default()
         };
-        info!(
-            origin = %arguments.content.origin,
-            listen = %self.visitors.local_addr()?,
-            admin = %self.operators.local_addr()?,
-            tenants = self.board.current().tenants.len(),
-            took_ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX),
-            "serving"
-        );
-        let admin = admin::run(
-            self.operators,
-            Admin {
-                shelf: Arc::clone(&self.shelf),
-                board: Arc::clone(&self.board),
-            },
-        );
+        let (shelf, board) = (self.admin.shelf.clone(), self.admin.board.clone());
         let shutdown = async {
             let name = stop.wait().await;
             info!(signal = name, grace_s = arguments.grace, "draining");
-            self.board.replace(crate::serve::status::Status {
-                ready: false,
-                ..crate::serve::status::Status::clone(&self.board.current())
-            });
+            supervisor::stopping();
+            board.change(|status| status.ready = false);
+            Instant::now()
         };
-        let serving =
-            crate::serve::run(vec![self.visitors], self.shelf.clone(), settings, shutdown);
+        let mut signalled = None;
+        let serving = crate::serve::run(self.visitors, shelf, settings, async {
+            signalled = Some(shutdown.await);
+        });
         tokio::select! {
             drained = serving => {
                 let drained = drained?;
-                info!(cut = drained.cut, "drained");
+                let took = signalled.map_or(Duration::ZERO, |signalled| signalled.elapsed());
+                info!(
+                    took_ms = milliseconds(took),
+                    waited_for = %drained.waited_for,
+                    cut = %drained.cut,
+                    "drained"
+                );
                 Ok(ExitCode::SUCCESS)
             }
-            result = admin => {
+            result = admin::run(self.operators, self.admin.clone()) => {
                 result.context("the admin listener ended")?;
                 Ok(ExitCode::from(FAILED))
             }
-            () = pass_on(hang_up, self.owner) => Ok(ExitCode::from(FAILED)),
+            () = pass_on(hang_up, self.owner, &self.admin.board) => Ok(ExitCode::from(FAILED)),
             () = async { again.wait().await; again.wait().await; } => {
                 warn!("a second signal: ending at once");
                 Ok(ExitCode::from(FAILED))
             }
         }
     }
+
+    /// Says that requests are answered: to people, and to a supervisor.
+    fn announce(&self, arguments: &ServeArguments) -> anyhow::Result<()> {
+        let addresses: Vec<String> = self
+            .visitors
+            .iter()
+            .map(|listener| Ok(listener.local_addr()?.to_string()))
+            .collect::<std::io::Result<_>>()?;
+        let tenants = self.admin.board.current().tenants.len();
+        info!(
+            origin = %arguments.content.origin,
+            listen = addresses.join(" "),
+            admin = %self.operators.local_addr()?,
+            tenants,
+            took_ms = milliseconds(self.begin.elapsed()),
+            "serving"
+        );
+        supervisor::ready(&format!(
+            "serving {tenants} tenants at {}",
+            arguments.content.origin
+        ));
+        Ok(())
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Passes every SIGHUP on as a wish to read all folders again.
-async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>) {
+async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>, board: &StatusBoard) {
+    let mut attempts = board.attempts();
     while hang_up.recv().await.is_some() {
+        supervisor::reloading();
+        attempts.mark_unchanged();
         if owner.send(Notice::Everything).is_err() {
             error!("nobody keeps the folders any longer; what is served stays");
             std::future::pending::<()>().await;
         }
+        // The board lives as long as this, so that waiting does not fail.
+        let _ = attempts.changed().await;
+        supervisor::ready("reloaded");
     }
 }
 

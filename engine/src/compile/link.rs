@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::policy::Caching;
 use crate::address::{Address, Origin};
 use crate::name::TenantId;
 use crate::tenant::manifest::Company;
@@ -21,6 +22,8 @@ pub struct Street {
     pub image: Option<String>,
     /// The year of the copyright line.
     pub year: i16,
+    /// How long shared caches may keep pages.
+    pub caching: Caching,
 }
 
 /// Resolves the links of one tenant at one address.

@@ -18,7 +18,7 @@ pub mod link;
 mod markdown;
 mod page;
 pub mod picture;
-mod policy;
+pub mod policy;
 mod reference;
 mod script;
 mod speculation;
@@ -172,7 +172,8 @@ fn mount(
         match rendered {
             Ok(html) => {
                 let ids = ids_of(&html);
-                let body = Arc::new(renderer.body(html, StatusCode::OK, page.front.noindex));
+                let noindex = page.front.noindex;
+                let body = Arc::new(renderer.body(html, StatusCode::OK, noindex, Some(page)));
                 for path in page.paths() {
                     fragments.insert(path.to_owned(), ids.clone());
                     resources.insert(path.into(), Arc::clone(&body));
@@ -206,7 +207,7 @@ fn mount(
             failures.add(diagnostic, format!("the page for status {status}"));
             String::new()
         });
-        Arc::new(renderer.body(html, status, true))
+        Arc::new(renderer.body(html, status, true, None))
     };
     let mut not_found: Vec<(Box<str>, Arc<Resource>)> = Vec::new();
     for page in renderer.site.pages.values().rev() {
@@ -277,6 +278,7 @@ fn file(asset: &Asset, secure: bool, effort: Effort) -> Resource {
         status: StatusCode::OK,
         fields: policy::fields(&Kind::Immutable, media_type, secure),
         last_modified: None,
+        cache_tag: None,
         variants: encode::variants(asset.bytes.clone(), is_compressible(media_type), effort),
     })
 }
@@ -323,6 +325,7 @@ pub fn unknown_host(secure: bool) -> Arc<Resource> {
         status: StatusCode::MISDIRECTED_REQUEST,
         fields: policy::fields(&Kind::Plain, media_type, secure),
         last_modified: None,
+        cache_tag: None,
         variants: encode::variants(
             Bytes::from_static(b"No site answers under this name.\n"),
             false,

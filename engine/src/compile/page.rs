@@ -79,6 +79,8 @@ impl<'a> Renderer<'a> {
             let kind = Kind::Page {
                 style_hash: style_hash.clone(),
                 noindex,
+                tenant: site.id.shared(),
+                caching: inputs.street.caching,
             };
             policy::fields(
                 &kind,
@@ -104,12 +106,19 @@ impl<'a> Renderer<'a> {
         self.inputs.street.origin.is_secure()
     }
 
-    /// The bytes of a page with their headers.
-    pub(super) fn body(&self, html: String, status: StatusCode, noindex: bool) -> Resource {
+    /// The bytes of a page with their headers; without a `page`, of one that no file stands for.
+    pub(super) fn body(
+        &self,
+        html: String,
+        status: StatusCode,
+        noindex: bool,
+        page: Option<&Page>,
+    ) -> Resource {
         Resource::Body(Body {
             status,
             fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
-            last_modified: None,
+            last_modified: page.and_then(policy::last_modified),
+            cache_tag: page.and_then(|page| policy::cache_tag(&self.site.id, page)),
             variants: encode::variants(Bytes::from(html), true, Effort::Page),
         })
     }

@@ -1,12 +1,53 @@
 //! The headers that do not depend on a request: made when a tenant is compiled, shared by all its bodies of a kind.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use clap::Args;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::asset::{ASSETS, is_compressible};
 use super::speculation;
-use crate::snapshot::fields::Fields;
+use crate::name::TenantId;
+use crate::snapshot::fields::{CACHE_TAG, Fields};
+use crate::tenant::page::Page;
+
+/// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Caching")]
+pub struct Caching {
+    /// Let shared caches keep a page for so long without asking (`s-maxage`)
+    ///
+    /// A saved page is seen by visitors of a CDN after so long, or once the CDN is told to throw away its `Cache-Tag`: the tenant's id, or the id and the page's path (`bluedoor/terms`). Without this flag they ask every time.
+    #[arg(
+        long = "page-shared-max-age",
+        env = "ROWHOUSE_PAGE_SHARED_MAX_AGE",
+        value_name = "SECONDS"
+    )]
+    pub shared_max_age: Option<u32>,
+    /// Let caches answer with an old page for so long while they ask for the new one (`stale-while-revalidate`)
+    #[arg(
+        long = "page-stale-while-revalidate",
+        env = "ROWHOUSE_PAGE_STALE_WHILE_REVALIDATE",
+        value_name = "SECONDS"
+    )]
+    pub stale_while_revalidate: Option<u32>,
+}
+
+impl Caching {
+    fn cache_control(self) -> String {
+        let mut text = "public, max-age=0".to_owned();
+        if let Some(seconds) = self.shared_max_age {
+            text.push_str(&format!(", s-maxage={seconds}"));
+        }
+        match self.stale_while_revalidate {
+            Some(seconds) => text.push_str(&format!(", stale-while-revalidate={seconds}")),
+            // It would forbid what the other directive allows (RFC 9111, section 5.2.2.2).
+            None => text.push_str(", must-revalidate"),
+        }
+        text
+    }
+}
 
 /// What a body is, as far as its headers go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +58,10 @@ pub(super) enum Kind {
         style_hash: Option<String>,
         /// Whether search engines should leave it out.
         noindex: bool,
+        /// Whose page it is.
+        tenant: Arc<str>,
+        /// How long it may be kept.
+        caching: Caching,
     },
     /// A file with its hash in its name: it never changes.
     Immutable,
@@ -24,7 +69,7 @@ pub(super) enum Kind {
     Plain,
 }
 
-/// Pages are fresh for as long as a shared cache is told, and always revalidated by browsers.
+/// What has a fixed name is asked for again every time.
 const REVALIDATE: &str = "public, max-age=0, must-revalidate";
 /// A year, and never asked for again (RFC 8246).
 const FOREVER: &str = "public, max-age=31536000, immutable";
@@ -49,14 +94,16 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
         }
     };
     set(header::CONTENT_TYPE, media_type);
-    set(
-        header::CACHE_CONTROL,
-        if *kind == Kind::Immutable {
-            FOREVER
-        } else {
-            REVALIDATE
-        },
-    );
+    match kind {
+        Kind::Immutable => set(header::CACHE_CONTROL, FOREVER),
+        Kind::Plain => set(header::CACHE_CONTROL, REVALIDATE),
+        Kind::Page {
+            tenant, caching, ..
+        } => {
+            set(header::CACHE_CONTROL, &caching.cache_control());
+            set(CACHE_TAG, tenant);
+        }
+    }
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(
         HeaderName::from_static("cross-origin-resource-policy"),
@@ -72,6 +119,7 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
         Kind::Page {
             style_hash,
             noindex,
+            ..
         } => {
             set(
                 header::CONTENT_SECURITY_POLICY,
@@ -121,4 +169,52 @@ fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
          frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'{upgrade}"
     )
+}
+
+/// The day of the last change that a page states itself, or else its own day.
+///
+/// Nothing else is the same on every machine: when a file was written says when it was copied. Pages that state no day have none.
+pub(super) fn last_modified(page: &Page) -> Option<HeaderValue> {
+    let day = page.front.updated.or(page.front.date)?.day();
+    let midnight = day.in_tz("UTC").ok()?.timestamp();
+    // The format knows no time before 1970.
+    let since = u64::try_from(midnight.as_second()).ok()?;
+    let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(since);
+    HeaderValue::from_str(&httpdate::fmt_http_date(time)).ok()
+}
+
+/// What a page is thrown away by: its tenant's id, or the id with its path.
+///
+/// A path that cannot stand in a list of tags has the tenant's only.
+pub(super) fn cache_tag(tenant: &TenantId, page: &Page) -> Option<HeaderValue> {
+    let path = &page.path;
+    let fits = path
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b',');
+    fits.then(|| HeaderValue::from_str(&format!("{tenant},{tenant}{path}")).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_caches_keep_pages_for_as_long_as_they_are_told() {
+        let control = |shared_max_age, stale_while_revalidate| {
+            let caching = Caching {
+                shared_max_age,
+                stale_while_revalidate,
+            };
+            caching.cache_control()
+        };
+        assert_eq!(control(None, None), REVALIDATE);
+        assert_eq!(
+            control(Some(60), None),
+            "public, max-age=0, s-maxage=60, must-revalidate"
+        );
+        assert_eq!(
+            control(Some(60), Some(600)),
+            "public, max-age=0, s-maxage=60, stale-while-revalidate=600"
+        );
+    }
 }

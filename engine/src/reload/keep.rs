@@ -97,6 +97,7 @@ impl Keeper {
                 self.shelf.replace(snapshot);
                 tell(&self.estate, &self.board);
                 self.announce(None);
+                self.board.reloaded(begin.elapsed(), None);
                 let names = |names: &BTreeSet<String>| {
                     names
                         .iter()
@@ -113,7 +114,9 @@ impl Keeper {
             }
             Err(problem) => {
                 error!(%problem, "nothing was taken; the last state is served");
-                self.announce(Some(&problem.to_string()));
+                let problem = problem.to_string();
+                self.announce(Some(&problem));
+                self.board.reloaded(begin.elapsed(), Some(problem));
             }
         }
         self.draw();

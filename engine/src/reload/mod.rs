@@ -17,6 +17,7 @@ mod themes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -25,6 +26,7 @@ use tracing::warn;
 
 use crate::address::{self, Origin};
 use crate::compile::link::Street;
+use crate::compile::policy::Caching;
 use crate::compile::template::Templates;
 use crate::compile::{self, Compiled, Inputs, Islands};
 use crate::name::TenantId;
@@ -52,6 +54,8 @@ pub struct Places {
     pub themes: Option<PathBuf>,
     /// Where the deployment lives.
     pub origin: Origin,
+    /// How long shared caches may keep pages.
+    pub caching: Caching,
 }
 
 /// Why there is nothing to serve.
@@ -184,6 +188,7 @@ impl Estate {
         Status {
             ready: true,
             tenants,
+            alarm: None,
         }
     }
 
@@ -257,6 +262,7 @@ impl Estate {
             image: site.and_then(|site| compile::default_image(site, origin)),
             root,
             year,
+            caching: self.places.caching,
         };
         if let Some(before) = &self.street
             && **before == street
@@ -294,7 +300,9 @@ impl Estate {
             {
                 return;
             }
+            let begin = Instant::now();
             let (compiled, mut report) = compile::compile(&site, &addresses, &inputs);
+            tenant.compiled_in = begin.elapsed();
             if let Some(compiled) = compiled {
                 let made_from = MadeFrom {
                     site,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
@@ -32,6 +32,8 @@ pub(super) struct Tenant {
     pub(super) made_from: Option<MadeFrom>,
     /// Files that older pages may still ask for, by the address of their mount.
     retired: BTreeMap<Address, Retired>,
+    /// How long the last compilation took.
+    pub(super) compiled_in: Duration,
     state: State,
     since: SystemTime,
 }
@@ -47,6 +49,7 @@ impl Tenant {
             compiled: None,
             made_from: None,
             retired: BTreeMap::new(),
+            compiled_in: Duration::ZERO,
             state: State::Absent,
             since: SystemTime::now(),
         }
@@ -78,6 +81,7 @@ impl Tenant {
             since: self.since,
             pages: self.compiled.as_ref().map_or(0, |compiled| compiled.pages),
             hosts: self.hosts(),
+            compiled_in: self.compiled_in,
             mistakes: self.mistakes().map(one_line).collect(),
         }
     }

@@ -24,6 +24,13 @@ pub struct AccessLog {
     pub writer: NonBlocking,
 }
 
+impl AccessLog {
+    /// How many pieces were lost since nobody read them.
+    pub(super) fn lost(&self) -> u64 {
+        u64::try_from(self.writer.error_counter().dropped_lines()).unwrap_or(u64::MAX)
+    }
+}
+
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

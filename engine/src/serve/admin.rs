@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/livez` | 200 while the process runs |
-//! | `/readyz` | 200 once every tenant has been tried, 503 before that and while draining; lists the tenants that are not live |
+//! | `/readyz` | 200 once every tenant has been tried, 503 before that and while draining; lists the tenants that are not live, and says where the folders could not be read |
 //! | `/metrics` | counters in the OpenMetrics text format |
 //! | `/tenants` | how every tenant is, as JSON |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
@@ -26,6 +26,7 @@ use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 
 use super::ServeError;
+use super::access::AccessLog;
 use super::metrics;
 use super::shelf::Shelf;
 use super::status::{State, StatusBoard};
@@ -37,6 +38,8 @@ pub struct Admin {
     pub shelf: Arc<Shelf>,
     /// The tenants.
     pub board: Arc<StatusBoard>,
+    /// The access log, whose losses are counted.
+    pub access_log: Option<AccessLog>,
 }
 
 /// Answers on `listener` for as long as the future is polled; it has nothing to drain.
@@ -68,19 +71,22 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())
     };
+    if let Some(alarm) = &status.alarm {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "alarm: {alarm}");
+    }
     for tenant in status
         .tenants
         .iter()
         .filter(|tenant| tenant.state != State::Live)
     {
-        // Writing to a string does not fail.
         let _ = writeln!(text, "{}: {}", tenant.id, tenant.state.name());
     }
     (code, text)
 }
 
 async fn render_metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
-    match metrics::render(&admin.shelf, &admin.board) {
+    match metrics::render(&admin) {
         Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, metrics::MEDIA_TYPE)], text),
         Err(_) => (
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -98,6 +104,8 @@ struct TenantLine {
     since: u64,
     pages: usize,
     hosts: Vec<String>,
+    /// How long its last compilation took.
+    compiled_in_ms: u64,
     mistakes: Vec<String>,
 }
 
@@ -112,6 +120,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
             .map_or(0, |since| since.as_secs()),
         pages: tenant.pages,
         hosts: tenant.hosts.clone(),
+        compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
         mistakes: tenant.mistakes.clone(),
     });
     Json(lines.collect())

@@ -11,11 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::shelf::Shelf;
+
 /// Counters of connections since the start.
 #[derive(Debug, Default)]
 pub struct Connections {
     /// Accepted.
     pub accepted: AtomicU64,
+    /// Of these, still open.
+    pub open: AtomicU64,
     /// Closed at once, since their address has too many.
     pub refused: AtomicU64,
     /// Ended because the header fields of a request took too long.
@@ -28,8 +32,6 @@ pub struct Connections {
     pub idle: AtomicU64,
     /// Ended because what came was no HTTP, or more of it than is allowed.
     pub malformed: AtomicU64,
-    /// Open now.
-    pub open: AtomicU64,
 }
 
 /// Connections by address.
@@ -46,6 +48,7 @@ pub(super) struct Seat {
     address: Option<IpAddr>,
     /// The number of connections of the worker that has this one.
     load: Arc<AtomicUsize>,
+    shelf: Arc<Shelf>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -55,13 +58,16 @@ impl Seat {
         addresses: Arc<Addresses>,
         address: Option<IpAddr>,
         load: Arc<AtomicUsize>,
+        shelf: Arc<Shelf>,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         load.fetch_add(1, Relaxed);
+        shelf.connections.open.fetch_add(1, Relaxed);
         Self {
             addresses,
             address,
             load,
+            shelf,
             _permit: permit,
         }
     }
@@ -93,6 +99,7 @@ impl Addresses {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.load.fetch_sub(1, Relaxed);
+        self.shelf.connections.open.fetch_sub(1, Relaxed);
         if let Some(address) = self.address {
             self.addresses.leave(address);
         }

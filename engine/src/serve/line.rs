@@ -67,7 +67,7 @@ impl Entry<'_> {
             id,
             ..
         } = self;
-        write!(line, "{at:.3} {tenant} {} ", known_method(self.method))?;
+        write!(line, "{at:.3} {tenant} {} ", self.method_name())?;
         for letter in self.route_letters() {
             let space = letter.is_whitespace() || letter.is_control();
             line.write_char(if space { '_' } else { letter })?;
@@ -99,7 +99,7 @@ impl Entry<'_> {
         write!(
             line,
             r#"{{"timestamp":"{at:.3}","tenant":"{tenant}","method":"{}","route":""#,
-            known_method(self.method)
+            self.method_name()
         )?;
         for letter in self.route_letters() {
             match letter {
@@ -122,6 +122,16 @@ impl Entry<'_> {
             write!(line, r#","visitor":"{visitor}""#)?;
         }
         line.write_str("}\n")
+    }
+
+    /// The route in one piece.
+    pub(super) fn route_name(&self) -> String {
+        self.route_letters().collect()
+    }
+
+    /// The method, if it is one that there is.
+    pub(super) fn method_name(&self) -> &str {
+        known_method(self.method)
     }
 
     fn route_letters(&self) -> impl Iterator<Item = char> {

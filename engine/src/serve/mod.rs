@@ -13,6 +13,7 @@ pub mod admin;
 mod body;
 mod condition;
 mod connections;
+pub mod drain;
 pub mod events;
 mod host;
 mod line;
@@ -28,6 +29,7 @@ pub mod respond;
 mod sample;
 pub mod settings;
 pub mod shelf;
+mod span;
 pub mod status;
 mod stream;
 mod visit;
@@ -48,6 +50,7 @@ use tokio::task::JoinSet;
 use tracing::{error, warn};
 
 use self::connections::{Addresses, Seat, household};
+use self::drain::Drained;
 use self::settings::ServeSettings;
 use self::shelf::Shelf;
 use self::worker::{Arrival, work};
@@ -75,13 +78,6 @@ pub enum ServeError {
     /// A worker has ended by itself.
     #[error("a worker thread has ended before it was told to")]
     Lost,
-}
-
-/// How serving ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// Connections that were still busy when the grace period was over.
-    pub cut: usize,
 }
 
 /// What the workers are told.
@@ -141,7 +137,7 @@ pub async fn run(
         let Ok(Some(end)) = end else {
             return Err(ServeError::Lost);
         };
-        drained.cut += end.cut;
+        drained += end;
     }
     Ok(drained)
 }
@@ -238,6 +234,7 @@ impl Door {
             Arc::clone(&self.addresses),
             address,
             Arc::clone(&post.load),
+            Arc::clone(&self.shelf),
             permit,
         );
         // A response is written in one go; waiting to fill a packet would only delay it.

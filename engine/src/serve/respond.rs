@@ -26,6 +26,7 @@ use super::condition::{Conditions, Outcome, Validators, evaluate};
 use super::host::requested_host;
 use super::negotiate::{Accepted, choose};
 use super::path::normal_path;
+use crate::snapshot::fields::CACHE_TAG;
 use crate::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -366,7 +367,8 @@ fn resource_response(resource: &Resource, asked: &Asked<'_>) -> (Response<Bytes>
             &conditions,
             Validators {
                 etag: &variant.etag,
-                last_modified: body.last_modified.as_ref(),
+                // The day that a page states is no validator: what is around its text changes on other days.
+                last_modified: body.last_modified.as_ref().filter(|_| body.fields.ranges()),
                 range_of,
             },
         )
@@ -422,6 +424,9 @@ fn with_fields(body: &Body, coding: Coding, etag: &HeaderValue, bytes: Bytes) ->
         response
             .headers_mut()
             .insert(LAST_MODIFIED, last_modified.clone());
+    }
+    if let Some(cache_tag) = &body.cache_tag {
+        response.headers_mut().insert(CACHE_TAG, cache_tag.clone());
     }
     response
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ipnet::IpNet;
+use opentelemetry_sdk::trace::SdkTracer;
 
 use super::access::AccessLog;
 use super::events::Events;
@@ -29,6 +30,8 @@ pub struct ServeSettings {
     pub access_log: Option<AccessLog>,
     /// What is streamed to authors' browsers (`--dev`). Default: nothing, and no connection pays for it.
     pub events: Option<Events>,
+    /// Who makes a span of each request. Default: nobody, which costs a request nothing.
+    pub spans: Option<SdkTracer>,
     /// What one client may use.
     pub limits: Limits,
 }
@@ -41,6 +44,7 @@ impl Default for ServeSettings {
             trusted_proxies: Vec::new(),
             access_log: None,
             events: None,
+            spans: None,
             limits: Limits::default(),
         }
     }

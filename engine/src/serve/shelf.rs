@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 
@@ -22,9 +23,10 @@ pub(super) const SHARED: &str = "_shared";
 pub(super) const UNKNOWN: &str = "_unknown";
 
 /// The current snapshot, and the counters that outlive it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shelf {
     current: ArcSwap<Snapshot>,
+    since: Mutex<Instant>,
     tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
     /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
     pub shared: Traffic,
@@ -32,6 +34,19 @@ pub struct Shelf {
     pub unknown: Traffic,
     /// What happened to connections.
     pub connections: Connections,
+}
+
+impl Default for Shelf {
+    fn default() -> Self {
+        Self {
+            current: ArcSwap::default(),
+            since: Mutex::new(Instant::now()),
+            tenants: Mutex::default(),
+            shared: Traffic::default(),
+            unknown: Traffic::default(),
+            connections: Connections::default(),
+        }
+    }
 }
 
 impl Shelf {
@@ -55,6 +70,16 @@ impl Shelf {
             mount.traffic.get_or_init(|| self.traffic(&mount.tenant));
         }
         self.current.store(Arc::new(next));
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// How long ago the snapshot was put here.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
     }
 
     /// The counters of every tenant that was ever on the shelf, by id.

@@ -5,10 +5,12 @@
 //! **Invariant:** knows how tenants are, not why.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
+use prometheus_client::metrics::histogram::Histogram;
 use serde::Serialize;
+use tokio::sync::watch;
 
 /// How all tenants are, at one moment.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +19,8 @@ pub struct Status {
     pub ready: bool,
     /// Ordered by id.
     pub tenants: Vec<TenantStatus>,
+    /// Why the folders could not be read the last time, where that is so: what is served is older than they are.
+    pub alarm: Option<String>,
 }
 
 /// How one tenant is.
@@ -32,6 +36,8 @@ pub struct TenantStatus {
     pub pages: usize,
     /// Hosts that it answers on, in order.
     pub hosts: Vec<String>,
+    /// How long its last compilation took.
+    pub compiled_in: Duration,
     /// What its authors have to correct, one line each.
     pub mistakes: Vec<String>,
 }
@@ -64,9 +70,25 @@ impl State {
 }
 
 /// Where the owner of the tenants leaves their status.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StatusBoard {
     current: ArcSwap<Status>,
+    /// Seconds that reloads took.
+    pub(super) reloads: Histogram,
+    attempts: watch::Sender<u64>,
+}
+
+/// Upper bounds of the histogram of reloads, in seconds: around the 0.3 s that a saved page may take.
+const RELOAD_BOUNDS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
+
+impl Default for StatusBoard {
+    fn default() -> Self {
+        Self {
+            current: ArcSwap::default(),
+            reloads: Histogram::new(RELOAD_BOUNDS),
+            attempts: watch::Sender::default(),
+        }
+    }
 }
 
 impl StatusBoard {
@@ -79,5 +101,29 @@ impl StatusBoard {
     /// Says how the tenants are now.
     pub fn replace(&self, status: Status) {
         self.current.store(Arc::new(status));
+    }
+
+    /// Says one more thing of how they are.
+    pub fn change(&self, change: impl FnOnce(&mut Status)) {
+        let mut status = Status::clone(&self.current());
+        change(&mut status);
+        self.replace(status);
+    }
+
+    /// Says that the folders were read again: how long it took, or why nothing came of it.
+    pub fn reloaded(&self, took: Duration, problem: Option<String>) {
+        if problem.is_none() {
+            self.reloads.observe(took.as_secs_f64());
+        }
+        if self.current().alarm != problem {
+            self.change(|status| status.alarm = problem);
+        }
+        self.attempts.send_modify(|attempts| *attempts += 1);
+    }
+
+    /// How often that has happened, to be waited on.
+    #[must_use]
+    pub fn attempts(&self) -> watch::Receiver<u64> {
+        self.attempts.subscribe()
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** decides nothing but the length of a request target.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -22,6 +23,7 @@ use super::line::Entry;
 use super::origin::{Trace, visitor};
 use super::respond::{Answer, Asked, Party, refused, respond};
 use super::shelf::{SHARED, UNKNOWN};
+use super::span;
 use super::vitals::Vitals;
 use super::worker::Worker;
 use crate::snapshot::fields::X_REQUEST_ID;
@@ -98,11 +100,15 @@ impl Visit {
         bytes: u64,
         took: Duration,
     ) {
-        let Some(lines) = &self.worker.lines else {
+        let Worker {
+            lines, settings, ..
+        } = &*self.worker;
+        if lines.is_none() && settings.spans.is_none() {
             return;
-        };
-        let mut lines = lines.borrow_mut();
-        let entry = Entry {
+        }
+        let mut lines = lines.as_ref().map(RefCell::borrow_mut);
+        let with_visitor = lines.as_ref().is_some_and(|lines| lines.with_addresses());
+        let mut entry = Entry {
             at: Timestamp::now(),
             tenant: match answer.party {
                 Party::Tenant(mount) => &mount.tenant,
@@ -120,10 +126,13 @@ impl Visit {
                 .trusted
                 .then(|| Trace::named_by(asked.headers))
                 .flatten(),
-            visitor: lines
-                .with_addresses()
-                .then(|| visitor(self.peer, asked.headers, &self.worker.settings)),
+            visitor: with_visitor.then(|| visitor(self.peer, asked.headers, settings)),
         };
-        lines.push(&entry);
+        if let Some(tracer) = &settings.spans {
+            entry.trace = Some(span::record(tracer, &entry));
+        }
+        if let Some(lines) = &mut lines {
+            lines.push(&entry);
+        }
     }
 }

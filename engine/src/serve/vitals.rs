@@ -144,6 +144,10 @@ impl Vitals {
         self.unread.get()
     }
 
+    pub(super) fn has_streams(&self) -> bool {
+        !self.streams.borrow().is_empty()
+    }
+
     /// Remembers whom to wake. The waker of a spawned task stays the same, so once is enough.
     pub(super) fn attend(&self, waker: &Waker) {
         self.waker.borrow_mut().get_or_insert_with(|| waker.clone());

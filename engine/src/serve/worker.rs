@@ -30,8 +30,10 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
+use super::Order;
 use super::access::Lines;
 use super::connections::Seat;
+use super::drain::{Drained, UnderWay};
 use super::events::Attended;
 use super::request_id::RequestIds;
 use super::settings::{Limits, ServeSettings};
@@ -39,7 +41,6 @@ use super::shelf::Shelf;
 use super::stream::Stream;
 use super::visit::Visit;
 use super::vitals::{Overdue, Phase, Vitals};
-use super::{Drained, Order};
 
 /// How often a worker looks at its connections.
 const ROUND: Duration = Duration::from_millis(500);
@@ -139,25 +140,27 @@ impl Worker {
         let mut round = tokio::time::interval(ROUND);
         round.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut deadline = None;
+        let mut drained = Drained::default();
         loop {
             let open = self.connections.borrow().len();
             if let Some(deadline) = deadline
                 && (open == 0 || Instant::now() >= deadline)
             {
-                return Drained { cut: open };
+                drained.cut = self.under_way();
+                return drained;
             }
             tokio::select! {
                 Some(arrival) = arrivals.recv() => self.admit(arrival),
                 order = orders.changed() => {
                     if order.is_err() {
-                        return Drained { cut: open };
+                        return drained;
                     }
                     // The door is shut before the order is given: all who came are in the queue.
                     while let Ok(arrival) = arrivals.try_recv() {
                         self.admit(arrival);
                     }
                     deadline = Some(Instant::now() + self.settings.grace);
-                    self.drain();
+                    drained.waited_for = self.drain();
                 }
                 _ = round.tick(), if open > 0 || self.has_lines() => {
                     self.check(Instant::now());
@@ -274,11 +277,24 @@ impl Worker {
         .await
     }
 
-    fn drain(&self) {
+    /// Asks all connections to end. What has nothing under way does so at once.
+    fn drain(&self) -> UnderWay {
         self.draining.set(true);
         for vitals in self.connections.borrow().values() {
             vitals.wake();
         }
+        UnderWay {
+            ending: 0,
+            ..self.under_way()
+        }
+    }
+
+    fn under_way(&self) -> UnderWay {
+        let mut all = UnderWay::default();
+        for vitals in self.connections.borrow().values() {
+            all.add(vitals);
+        }
+        all
     }
 
     fn check(&self, now: Instant) {

@@ -13,6 +13,8 @@ use http::header::{
 
 use super::Coding;
 
+/// The field by which shared caches throw away all that belongs together.
+pub const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
 /// The field that carries a request's name in the logs.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

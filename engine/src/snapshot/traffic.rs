@@ -14,7 +14,7 @@ use super::Coding;
 
 /// Upper bounds of the latency histogram, in microseconds; a last bucket takes what is slower.
 ///
-/// Answers come from memory, so most of them fall into the first three; the upper ones show slow readers.
+/// Answers come from memory, so most of them fall into the first three; the upper ones show a machine that has no time.
 pub const LATENCY_BOUNDS: [u64; 11] = [
     25, 50, 100, 250, 500, 1_000, 5_000, 25_000, 100_000, 1_000_000, 10_000_000,
 ];
@@ -60,7 +60,7 @@ pub struct Latency {
 }
 
 impl Traffic {
-    /// Counts one response: `bytes` of body, and the time from its request to its last byte.
+    /// Counts one response: `bytes` of body, and the time from its request until it was ready to be sent. How long a client takes to read it says nothing of the server.
     pub fn record(&self, status: StatusCode, coding: Coding, bytes: u64, took: Duration) {
         let class = usize::from(status.as_u16() / 100)
             .saturating_sub(2)

@@ -138,6 +138,7 @@ fn page(status: StatusCode, text: &str) -> Arc<Resource> {
         status,
         fields,
         last_modified: None,
+        cache_tag: None,
         variants: variants(text.as_bytes()),
     }))
 }
@@ -148,6 +149,7 @@ fn asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
         status: StatusCode::OK,
         fields,
         last_modified: None,
+        cache_tag: None,
         variants: variants(&bytes),
     }))
 }
@@ -165,6 +167,7 @@ fn plain_asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
         status: StatusCode::OK,
         fields,
         last_modified,
+        cache_tag: None,
         variants,
     }))
 }

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rowhouse::serve::drain::Drained;
 use rowhouse::serve::settings::{ServeSettings, network};
 use rowhouse::serve::shelf::Shelf;
-use rowhouse::serve::{self, Drained, listen};
+use rowhouse::serve::{self, listen};
 use tokio::sync::oneshot;
 
 /// The client is a trusted proxy.

@@ -48,6 +48,7 @@ fn file(media_type: &str, content: impl Into<Bytes>, secure: bool) -> Arc<Resour
         status: StatusCode::OK,
         fields: policy::fields(&Kind::Plain, media_type, secure),
         last_modified: None,
+        cache_tag: None,
         variants: encode::variants(content.into(), is_compressible(media_type), Effort::Page),
     }))
 }

@@ -69,6 +69,7 @@ fn resource(drawing: &Drawing, secure: bool) -> Result<Resource, String> {
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
         last_modified: None,
+        cache_tag: None,
         variants: encode::variants(bytes, false, Effort::Page),
     }))
 }

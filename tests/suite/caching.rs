@@ -1,0 +1,69 @@
+//! What caches between the program and its visitors are told.
+
+use rowhouse_tests::{TestServer, fixture};
+
+#[test]
+fn a_page_names_its_tenant_and_itself_in_every_place() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    let domain = server.domain();
+    let app = format!("app.{domain}");
+    for (host, path, status, tag) in [
+        (&app, "/terms", 200, "app,app/terms"),
+        (&domain, "/app/terms", 200, "app,app/terms"),
+        (&domain, "/apps/app/terms", 200, "app,app/terms"),
+        (&domain, "/us", 200, "home,home/about"),
+        (&domain, "/", 200, "home,home/"),
+        (&domain, "/nowhere", 404, "home"),
+        (&domain, "/app/nowhere", 404, "app"),
+        (&"stranger.example".to_owned(), "/", 421, ""),
+    ] {
+        let answer = server.get(host, path);
+        assert_eq!(
+            (answer.status, answer.header("cache-tag")),
+            (status, tag),
+            "{host}{path}"
+        );
+        let control = answer.header("cache-control");
+        assert_eq!(control, "public, max-age=0, must-revalidate");
+    }
+}
+
+#[test]
+fn a_page_was_last_changed_when_it_says_so_itself() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    let domain = server.domain();
+    for (path, day) in [
+        ("/app/terms", "Tue, 19 Aug 2025 00:00:00 GMT"),
+        ("/notes/first", "Mon, 21 Jul 2025 00:00:00 GMT"),
+        ("/about", ""),
+    ] {
+        let answer = server.get(&domain, path);
+        assert_eq!(answer.header("last-modified"), day, "{path}");
+    }
+    // What is around the text may be newer than that day: only the bytes' own tag says that nothing changed.
+    let since = [("if-modified-since", "Tue, 19 Aug 2025 00:00:00 GMT")];
+    let answer = server.ask("GET", &domain, "/app/terms", &since);
+    assert_eq!(answer.status, 200);
+    let known = [since[0], ("if-none-match", answer.header("etag"))];
+    let answer = server.ask("GET", &domain, "/app/terms", &known);
+    assert_eq!(answer.status, 304);
+}
+
+#[test]
+fn shared_caches_keep_pages_when_they_are_told_to() {
+    let flags = [
+        "--page-shared-max-age",
+        "60",
+        "--page-stale-while-revalidate",
+        "600",
+    ];
+    let server = TestServer::start(&fixture("street"), &flags);
+    let domain = server.domain();
+    let control = |path: &str| {
+        let answer = server.get(&domain, path);
+        (answer.status, answer.header("cache-control").to_owned())
+    };
+    let told = "public, max-age=0, s-maxage=60, stale-while-revalidate=600";
+    assert_eq!(control("/about"), (200, told.to_owned()));
+    assert_eq!(control("/nowhere"), (404, told.to_owned()));
+}

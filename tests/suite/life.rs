@@ -1,0 +1,263 @@
+//! How the program begins and ends: handed-over sockets, what it tells its supervisor, signals, restarts under load.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{TestServer, TestSite, binary, fixture};
+
+/// What systemd would be: it holds the listening socket, and hears what the program says of itself.
+struct Supervisor {
+    socket: TcpListener,
+    told: UnixDatagram,
+    _folder: tempfile::TempDir,
+    notify: std::path::PathBuf,
+}
+
+impl Supervisor {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let notify = folder.path().join("notify");
+        let told = UnixDatagram::bind(&notify).expect("a socket");
+        told.set_read_timeout(Some(Duration::from_secs(120)))
+            .expect("a timeout");
+        Self {
+            socket: TcpListener::bind("127.0.0.1:0").expect("a socket"),
+            told,
+            _folder: folder,
+            notify,
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.socket.local_addr().expect("an address")
+    }
+
+    /// Starts the program with the socket as its third descriptor, as `sd_listen_fds(3)` has it.
+    fn start(&self, folder: &Path) -> Child {
+        let socket: OwnedFd = self.socket.try_clone().expect("a socket").into();
+        Command::new("sh")
+            .args([
+                "-c",
+                r#"exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@""#,
+                "sh",
+            ])
+            .arg(binary())
+            .args(["serve", "--admin", "127.0.0.1:0"])
+            .args([
+                "--origin",
+                &format!("http://localhost:{}", self.address().port()),
+            ])
+            .env("NOTIFY_SOCKET", &self.notify)
+            .current_dir(folder)
+            .stdin(socket)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a started server")
+    }
+
+    /// Waits until the program says something that begins like this.
+    fn hears(&self, line: &str) -> String {
+        let mut message = [0; 1024];
+        loop {
+            let length = self.told.recv(&mut message).expect("a message in time");
+            let text = String::from_utf8_lossy(&message[..length]).into_owned();
+            if text.lines().any(|told| told.starts_with(line)) {
+                return text;
+            }
+        }
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .expect("kill");
+    assert!(status.success());
+}
+
+fn status_of(address: SocketAddr, path: &str) -> std::io::Result<u16> {
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let port = address.port();
+    write!(
+        socket,
+        "GET {path} HTTP/1.1\r\nhost: localhost:{port}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut line = String::new();
+    let mut reader = BufReader::new(socket);
+    reader.read_line(&mut line)?;
+    reader.read_to_end(&mut Vec::new())?;
+    let status = line
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    status.ok_or_else(|| std::io::Error::other(format!("no status: `{line}`")))
+}
+
+#[test]
+fn a_restart_under_load_fails_no_request() {
+    let supervisor = Supervisor::new();
+    let folder = fixture("street");
+    let mut running = supervisor.start(&folder);
+    supervisor.hears("READY=1");
+    let (address, over, answered) = (
+        supervisor.address(),
+        AtomicBool::new(false),
+        AtomicUsize::new(0),
+    );
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let status = status_of(address, "/about");
+                    assert_eq!(status.expect("an answer"), 200);
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..2 {
+            let so_far = answered.load(Ordering::Relaxed);
+            while answered.load(Ordering::Relaxed) < so_far + 200 {
+                std::thread::yield_now();
+            }
+            signal(&running, "TERM");
+            supervisor.hears("STOPPING=1");
+            assert_eq!(running.wait().expect("an end").code(), Some(0));
+            running = supervisor.start(&folder);
+            supervisor.hears("READY=1");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(answered.load(Ordering::Relaxed) > 400);
+    signal(&running, "TERM");
+    assert_eq!(running.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
+fn the_supervisor_is_told_of_reloads_and_of_the_end() {
+    let supervisor = Supervisor::new();
+    let mut running = supervisor.start(&fixture("street"));
+    assert!(supervisor.hears("READY=1").contains("STATUS="));
+    signal(&running, "HUP");
+    assert!(supervisor.hears("RELOADING=1").contains("MONOTONIC_USEC="));
+    supervisor.hears("READY=1");
+    assert_eq!(
+        status_of(supervisor.address(), "/about").expect("an answer"),
+        200
+    );
+    signal(&running, "TERM");
+    supervisor.hears("STOPPING=1");
+    assert_eq!(running.wait().expect("an end").code(), Some(0));
+}
+
+/// A request that is under way for as long as the socket is open: its head has no end yet.
+fn unfinished(server: &TestServer) -> TcpStream {
+    let mut socket = TcpStream::connect(server.visitors).expect("a connection");
+    write!(socket, "GET /about HTTP/1.1\r\n").expect("half a request");
+    let counted = || {
+        let metrics = server.operator("/metrics").text();
+        metrics.contains("\nrowhouse_connections_open 1\n")
+    };
+    wait_until(counted);
+    socket
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "it never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_end_says_what_it_waited_for() {
+    let mut server = TestServer::start(&fixture("street"), &["--grace", "1"]);
+    let _open = unfinished(&server);
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    let log = server.log();
+    let drained = log
+        .lines()
+        .find(|line| line.contains("\"drained\""))
+        .expect("a line");
+    for told in [
+        r#""waited_for":"1 request to arrive""#,
+        r#""cut":"1 request to arrive""#,
+    ] {
+        assert!(drained.contains(told), "{told} in {drained}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once_with_2() {
+    let mut server = TestServer::start(&fixture("street"), &["--grace", "100"]);
+    let _open = unfinished(&server);
+    server.signal("TERM");
+    wait_until(|| server.log().contains("\"draining\""));
+    let begin = Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(2));
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_taken_address_could_not_run() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let address = taken.local_addr().expect("an address").to_string();
+    let output = Command::new(binary())
+        .args(["serve", "--listen", &address])
+        .current_dir(fixture("street"))
+        .output()
+        .expect("rowhouse");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains(&address) && text.contains("`--listen`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_paused_process_goes_on_where_it_was() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    server.signal("STOP");
+    let address = server.visitors;
+    let asked = std::thread::spawn(move || status_of(address, "/about"));
+    server.signal("CONT");
+    let status = asked.join().expect("a thread");
+    assert_eq!(status.expect("an answer"), 200);
+}
+
+#[test]
+fn an_emptied_folder_raises_an_alarm_until_it_is_back() {
+    let site = TestSite::fixture("street");
+    let server = TestServer::start(site.folder(), &[]);
+    let alarm = |value: u8| {
+        let line = format!("\nrowhouse_reload_alarm {value}\n");
+        server.operator("/metrics").text().contains(&line)
+    };
+    assert!(alarm(0));
+    let (here, away) = (site.folder().join("tenants"), site.folder().join("away"));
+    std::fs::rename(&here, &away).expect("moved");
+    server.signal("HUP");
+    wait_until(|| alarm(1));
+    let ready = server.operator("/readyz");
+    assert_eq!(ready.status, 200, "the last state is served");
+    assert!(
+        ready.text().contains("cannot read the folder"),
+        "{}",
+        ready.text()
+    );
+    std::fs::rename(&away, &here).expect("moved");
+    server.signal("HUP");
+    wait_until(|| alarm(0));
+}
