@@ -17,7 +17,7 @@ use super::encode::{self, Effort};
 use super::head::Head;
 use super::island::Islands;
 use super::markdown::escape;
-use super::policy::{self, Kind};
+use super::policy::{self, Caching, Kind};
 use super::template::Scope;
 use super::{Address, PlacedMount};
 use crate::name::TenantId;
@@ -77,11 +77,14 @@ pub fn nothing_yet(
             &Kind::Page {
                 style_hash: None,
                 noindex: true,
+                tenant: tenant.shared(),
+                caching: Caching::default(),
             },
             "text/html; charset=utf-8",
             secure,
         ),
         last_modified: None,
+        cache_tag: None,
         variants: encode::variants(
             Bytes::from(nothing_yet_page(tenant, mistakes, islands)),
             true,

@@ -1,6 +1,6 @@
 //! One line for each request, where no request waits for it.
 //!
-//! A worker collects its lines and hands them over together, at the latest with its next round, to the thread that writes. The way there is bounded and takes what there is room for: when nobody reads the log, lines are lost and responses go on.
+//! A worker collects its lines and hands them over together, at the latest with its next round, to the thread that writes. Lines of different workers are therefore not in order; their times say what came first. The way there is bounded and takes what there is room for: when nobody reads the log, lines are lost and responses go on.
 //!
 //! **Invariant:** decides no answer; a response never waits here.
 
