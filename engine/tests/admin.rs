@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use rowhouse::serve::admin::{self, Admin};
 use rowhouse::serve::listen;
+use rowhouse::serve::settings::Limits;
 use rowhouse::serve::shelf::Shelf;
 use rowhouse::serve::status::{State, Status, StatusBoard, TenantStatus};
 use wire::{Server, get, request};
@@ -179,6 +180,10 @@ fn open_connections_are_counted() {
         desk.counters().lines().any(|known| known == line)
     };
     assert!(open(0));
+    assert!(desk.counters().contains(&format!(
+        "\nrowhouse_connections_limit {}\n",
+        Limits::default().connections
+    )));
     let sockets = [server.connect(), server.connect()];
     while !open(2) {
         std::thread::yield_now();

@@ -20,6 +20,8 @@ pub struct Connections {
     pub accepted: AtomicU64,
     /// Of these, still open.
     pub open: AtomicU64,
+    /// How many may be open at once.
+    pub limit: AtomicU64,
     /// Closed at once, since their address has too many.
     pub refused: AtomicU64,
     /// Ended because the header fields of a request took too long.

@@ -7,6 +7,7 @@
 
 use std::fmt::Error;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::UNIX_EPOCH;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
@@ -156,6 +157,9 @@ fn connections(encoder: &mut DescriptorEncoder<'_>, counted: &Connections) -> Re
         )?
         .encode_counter::<NoLabelSet, _, u64>(&accepted, None)?;
     gauge(encoder, "connections_open", "Connections open", None, open)?;
+    let limit = counted.limit.load(Relaxed);
+    let help = "Connections that may be open at once";
+    gauge(encoder, "connections_limit", help, None, limit)?;
 
     let help = "Connections that the server ended early, by reason";
     let mut family =
@@ -219,6 +223,11 @@ impl Counters {
         let help = "Time since what is served was put there";
         let age = self.0.shelf.age().as_secs();
         gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
+
+        let help = "When the process began, since 1970";
+        let started = self.0.board.started.duration_since(UNIX_EPOCH);
+        let started = started.map_or(0, |since| since.as_secs());
+        gauge(encoder, "start_time", help, Some(&Unit::Seconds), started)?;
 
         let help = "Whether the folders could not be read the last time";
         let alarm = self.0.board.current().alarm.is_some();

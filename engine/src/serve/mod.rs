@@ -109,6 +109,8 @@ pub async fn run(
         ends.spawn(end);
     }
 
+    let limit = u64::try_from(settings.limits.connections).unwrap_or(u64::MAX);
+    shelf.connections.limit.store(limit, Relaxed);
     let door = Arc::new(Door {
         posts,
         addresses: Arc::default(),

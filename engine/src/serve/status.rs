@@ -73,6 +73,8 @@ impl State {
 #[derive(Debug)]
 pub struct StatusBoard {
     current: ArcSwap<Status>,
+    /// When the board was put up, which is when the process began.
+    pub(super) started: SystemTime,
     /// Seconds that reloads took.
     pub(super) reloads: Histogram,
     attempts: watch::Sender<u64>,
@@ -85,6 +87,7 @@ impl Default for StatusBoard {
     fn default() -> Self {
         Self {
             current: ArcSwap::default(),
+            started: SystemTime::now(),
             reloads: Histogram::new(RELOAD_BOUNDS),
             attempts: watch::Sender::default(),
         }
