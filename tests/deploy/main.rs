@@ -6,12 +6,12 @@
 
 mod caddy;
 mod container;
-
+mod dashboard;
 mod http;
 mod kubernetes;
+mod metrics;
 mod names;
-
 mod rolling;
-
+mod rules;
 mod support;
 mod systemd;

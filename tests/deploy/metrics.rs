@@ -1,0 +1,106 @@
+//! Every metric that the dashboard or an alert asks for is one that a running rowhouse has, with those labels: a name that is wrong is an alert that never fires.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tempfile::TempDir;
+
+use crate::support::{Rowhouse, tenant, wait_for};
+use crate::{dashboard, http, rules};
+
+/// Metrics with the names of their labels.
+type Metrics = BTreeMap<String, BTreeSet<String>>;
+
+/// Labels that Prometheus adds.
+const ADDED: [&str; 2] = ["instance", "job"];
+
+/// The rowhouse metrics that a text names, as an expression or an exposition.
+fn metrics(text: &str) -> Metrics {
+    let mut found = Metrics::new();
+    for (start, _) in text.match_indices("rowhouse_") {
+        let rest = &text[start..];
+        let end = rest
+            .find(|character: char| !character.is_ascii_alphanumeric() && character != '_')
+            .unwrap_or(rest.len());
+        let labels = found.entry(rest[..end].to_owned()).or_default();
+        let Some((matchers, _)) = rest[end..]
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('}'))
+        else {
+            continue;
+        };
+        for matcher in matchers.split("\",") {
+            let name = matcher.split(['=', '!']).next().unwrap_or_default();
+            labels.insert(name.trim().to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn the_reader_of_expressions_sees_metrics_and_labels() {
+    let found =
+        metrics("sum(rate(rowhouse_a_total{status=\"5xx\",tenant!~\"_.*\"}[5m])) / rowhouse_b > 1");
+    let names: Vec<(&str, Vec<&str>)> = found
+        .iter()
+        .map(|(name, labels)| (&**name, labels.iter().map(|label| &**label).collect()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("rowhouse_a_total", vec!["status", "tenant"]),
+            ("rowhouse_b", vec![])
+        ]
+    );
+}
+
+#[test]
+fn a_running_rowhouse_has_every_metric_that_is_asked_for() {
+    let folder = TempDir::new().expect("a folder");
+    tenant(&folder.path().join("home"), "Home", "root: true\n");
+    tenant(&folder.path().join("broken"), "Broken", "rooot: true\n");
+    let server = Rowhouse::start(folder.path(), "http://studio.example");
+    for (host, path, status) in [
+        ("studio.example", "/", 200),
+        ("studio.example", "/nothing", 404),
+        ("stranger.example", "/", 421),
+    ] {
+        let answer = http::ask(server.visitors, host, path).expect("an answer");
+        assert_eq!(answer.0, status, "{host}{path}");
+    }
+    // Requests are counted when their last byte has gone.
+    let exposed = wait_for("all requests to be counted", || {
+        let (_, text) = server.operator("/metrics")?;
+        text.contains("rowhouse_http_requests_total{tenant=\"_unknown\"")
+            .then_some(text)
+    });
+    let samples: String = exposed
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let exposed = metrics(&samples);
+
+    let mut asked: Vec<(String, String)> = rules::expressions();
+    asked.extend(dashboard::expressions());
+    assert!(asked.len() > 30, "{} expressions", asked.len());
+    let mut wrong = BTreeSet::new();
+    for (who, expression) in asked {
+        let named = metrics(&expression);
+        assert!(
+            !named.is_empty() || expression.contains("up{"),
+            "{who}: {expression}"
+        );
+        for (name, labels) in named {
+            let Some(known) = exposed.get(&name) else {
+                wrong.insert(format!("{who}: there is no metric `{name}`"));
+                continue;
+            };
+            for label in labels {
+                if !known.contains(&label) && !ADDED.contains(&&*label) {
+                    wrong.insert(format!("{who}: `{name}` has no label `{label}`"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
