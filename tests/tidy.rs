@@ -10,7 +10,7 @@ use std::process::Command;
 /// The layers of the engine, as its crate documentation lists them. A module may only name modules of lower layers.
 const LAYERS: [&[&str]; 8] = [
     &["name", "report"],
-    &["source", "watch", "yaml"],
+    &["source", "state", "watch", "yaml"],
     &["schema"],
     &["snapshot", "tenant"],
     &["address", "theme"],

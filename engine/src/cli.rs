@@ -120,6 +120,9 @@ pub struct ServeArguments {
         default_value = "auto"
     )]
     pub watch: WatchMethod,
+    /// A folder for what makes a restart fast and safe: last good copies, pressed bodies, pictures. May be deleted
+    #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// For authors: pages keep themselves as the files are, mistakes are shown over them, drafts are shown
     #[arg(
         long,

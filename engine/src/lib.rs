@@ -17,7 +17,7 @@
 //! | 4 | [`address`], [`theme`] | who answers where; a theme as data |
 //! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
 //! | 2 | [`schema`] | values against a JSON Schema |
-//! | 1 | [`source`], [`watch`], [`yaml`] | folders in memory; what changed; values with their places |
+//! | 1 | [`source`], [`state`], [`watch`], [`yaml`] | folders in memory; what outlives the process; what changed; values with their places |
 //! | 0 | [`name`], [`report`] | identifiers; mistakes |
 //!
 //! # Invariants
@@ -57,6 +57,7 @@ pub mod name;
 pub mod report;
 
 pub mod source;
+pub mod state;
 pub mod watch;
 pub mod yaml;
 

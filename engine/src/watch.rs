@@ -6,12 +6,14 @@
 //! **Invariant:** reads no content. It knows paths and moments, not tenants.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tracing::warn;
 use walkdir::WalkDir;
 
@@ -49,6 +51,8 @@ pub enum Notice {
     Path(PathBuf),
     /// Anything may have changed.
     Everything,
+    /// The system has no more watches to give: notifications are no longer complete.
+    Deaf,
 }
 
 /// Watches folders for as long as it lives.
@@ -56,7 +60,11 @@ pub enum Notice {
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
+    /// Which folders the roots were when they were last looked at.
+    identities: Vec<Identity>,
     linked: BTreeSet<PathBuf>,
+    /// Polling stands in for notifications that were wanted.
+    fell_back: bool,
     notices: Receiver<Notice>,
     sender: Sender<Notice>,
 }
@@ -68,24 +76,50 @@ impl Watch {
         let (sender, notices) = channel();
         let mut watch = Self {
             watcher: None,
+            identities: identities(&roots),
             roots,
             linked: BTreeSet::new(),
+            fell_back: false,
             notices,
             sender,
         };
         match method {
             Method::Off => {}
             Method::Polling => watch.poll(),
-            Method::Notifications => match watch.listen() {
-                Ok(watcher) => watch.watcher = Some(watcher),
-                Err(error) => {
-                    warn!(%error, "no notifications from the system: polling instead, which takes up to a second longer");
-                    watch.poll();
-                }
-            },
+            Method::Notifications => watch.listen(),
         }
         watch.follow_links();
         watch
+    }
+
+    /// Whether changes are noticed by polling, although notifications were wanted.
+    #[must_use]
+    pub const fn fell_back(&self) -> bool {
+        self.fell_back
+    }
+
+    /// Whether a root is another folder now: it was mounted, unmounted or moved, or a link to it was flipped. Notifications come from the folder that it was.
+    fn looks_elsewhere(&mut self) -> bool {
+        let identities = identities(&self.roots);
+        if identities == self.identities {
+            return false;
+        }
+        self.identities = identities;
+        if self.watcher.is_some() {
+            self.listen();
+            self.linked.clear();
+        }
+        true
+    }
+
+    fn fall_back(&mut self, reason: &dyn std::fmt::Display) {
+        if self.fell_back {
+            return;
+        }
+        warn!(%reason, "no notifications from the system: polling instead, which takes up to a second longer");
+        self.watcher = None;
+        self.fell_back = true;
+        self.poll();
     }
 
     /// For others to say that something may have changed.
@@ -98,17 +132,32 @@ impl Watch {
     pub fn next(&mut self, longest: Duration) -> Option<Changes> {
         let mut changes = Changes::default();
         match self.notices.recv_timeout(longest) {
-            Ok(notice) => changes.add(notice),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+            Ok(notice) => self.add(notice, &mut changes),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                return self.looks_elsewhere().then(Changes::all);
+            }
         }
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             match self.notices.recv_timeout(SETTLED) {
-                Ok(notice) => changes.add(notice),
+                Ok(notice) => self.add(notice, &mut changes),
                 Err(_) => break,
             }
         }
         Some(changes)
+    }
+
+    fn add(&mut self, notice: Notice, changes: &mut Changes) {
+        match notice {
+            Notice::Path(path) => {
+                changes.paths.insert(path);
+            }
+            Notice::Everything => changes.everything = true,
+            Notice::Deaf => {
+                self.fall_back(&"the limit of watches is reached");
+                changes.everything = true;
+            }
+        }
     }
 
     /// Watches what symbolic links directly below the roots lead to now. To be called after each reload, since a link may lead elsewhere.
@@ -122,19 +171,28 @@ impl Watch {
             let _ = watcher.unwatch(gone);
         }
         for new in linked.difference(&self.linked) {
-            if let Err(error) = watcher.watch(new, RecursiveMode::Recursive) {
-                warn!(path = %new.display(), %error, "cannot watch where a link leads");
+            match watcher.watch(new, RecursiveMode::Recursive) {
+                Err(error) if is_limit(&error) => drop(self.sender.send(Notice::Deaf)),
+                Err(error) => {
+                    warn!(path = %new.display(), %error, "cannot watch where a link leads");
+                }
+                Ok(()) => {}
             }
         }
         self.linked = linked;
     }
 
-    fn listen(&self) -> notify::Result<RecommendedWatcher> {
-        let mut watcher = notify::recommended_watcher(self.handler())?;
-        for root in &self.roots {
-            watcher.watch(root, RecursiveMode::Recursive)?;
+    fn listen(&mut self) {
+        let listened = notify::recommended_watcher(self.handler()).and_then(|mut watcher| {
+            for root in self.roots.iter().filter(|root| root.is_dir()) {
+                watcher.watch(root, RecursiveMode::Recursive)?;
+            }
+            Ok(watcher)
+        });
+        match listened {
+            Ok(watcher) => self.watcher = Some(watcher),
+            Err(error) => self.fall_back(&error),
         }
-        Ok(watcher)
     }
 
     /// Looks at every file's time and size on a thread of its own.
@@ -172,6 +230,7 @@ impl Watch {
                     .paths
                     .into_iter()
                     .try_for_each(|path| sender.send(Notice::Path(path))),
+                Err(error) if is_limit(&error) => sender.send(Notice::Deaf),
                 Err(_) => sender.send(Notice::Everything),
             };
         }
@@ -179,12 +238,10 @@ impl Watch {
 }
 
 impl Changes {
-    fn add(&mut self, notice: Notice) {
-        match notice {
-            Notice::Path(path) => {
-                self.paths.insert(path);
-            }
-            Notice::Everything => self.everything = true,
+    fn all() -> Self {
+        Self {
+            everything: true,
+            ..Self::default()
         }
     }
 
@@ -234,6 +291,23 @@ impl<'a> Root<'a> {
     }
 }
 
+/// Whether the system has no more watches (`ENOSPC`) or descriptors (`EMFILE`) to give.
+fn is_limit(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => {
+            matches!(
+                error.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            ) || error.raw_os_error() == Some(EMFILE)
+        }
+        _ => false,
+    }
+}
+
+/// Too many open descriptors (POSIX, `errno.h`; the same on all that we know).
+const EMFILE: i32 = 24;
+
 /// When each file was last written, and its size. Links are followed.
 fn stamps(roots: &[PathBuf]) -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
     roots
@@ -244,6 +318,19 @@ fn stamps(roots: &[PathBuf]) -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
             let metadata = entry.metadata().ok()?;
             let stamp = (metadata.modified().ok(), metadata.len());
             Some((entry.into_path(), stamp))
+        })
+        .collect()
+}
+
+/// What tells a folder from every other that may stand at its path: its device and its number there.
+type Identity = Option<(u64, u64)>;
+
+fn identities(roots: &[PathBuf]) -> Vec<Identity> {
+    let roots = roots.iter();
+    roots
+        .map(|root| {
+            let metadata = std::fs::metadata(root).ok()?;
+            Some((metadata.dev(), metadata.ino()))
         })
         .collect()
 }
@@ -291,6 +378,23 @@ mod tests {
         assert_eq!(
             changes.below(Path::new("themes")),
             Some(BTreeSet::from(["base".to_owned()]))
+        );
+    }
+
+    #[test]
+    fn at_the_limit_of_watches_it_polls() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let roots = vec![folder.path().to_owned()];
+        let mut watch = Watch::start(Method::Notifications, roots);
+        assert!(!watch.fell_back());
+        watch.handler()(Err(notify::Error::new(ErrorKind::MaxFilesWatch)));
+        let changes = watch.next(Duration::from_secs(20)).expect("a change");
+        assert!(changes.everything && watch.fell_back());
+        std::fs::write(folder.path().join("new"), "").expect("a file");
+        let changes = watch.next(Duration::from_secs(20)).expect("a change");
+        assert!(
+            changes.paths.contains(&folder.path().join("new")),
+            "{changes:?}"
         );
     }
 

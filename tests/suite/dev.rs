@@ -20,7 +20,7 @@ fn for_authors(name: &str) -> TestSite {
 }
 
 /// Everything that a snapshot can answer, with a name for each.
-fn everything(snapshot: &Snapshot) -> Vec<(String, Arc<Resource>)> {
+pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, Arc<Resource>)> {
     let mut all = Vec::new();
     let mut add = |place: &str, table: &ResourceTable| {
         for (path, resource) in table {

@@ -15,4 +15,5 @@ mod mistakes;
 mod pages;
 mod program;
 mod redirects;
+mod state;
 mod watching;

@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
     }
-    let mut estate = estate(&arguments.content, Caching::default(), false)?;
+    let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
     estate.reload(Timestamp::now())?;
     let known: Vec<String> = estate
         .status()

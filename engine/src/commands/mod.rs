@@ -23,7 +23,7 @@ use rowhouse_ui::Bundle;
 use crate::cli::{Cli, Command, Content};
 use crate::compile::Islands;
 use crate::compile::policy::Caching;
-use crate::reload::{Estate, Places};
+use crate::reload::{Estate, Kept, Places};
 
 /// Could not run.
 const FAILED: u8 = 2;
@@ -46,8 +46,13 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
-/// The estate that the flags describe, with nothing read yet. `dev`: for authors.
-fn estate(content: &Content, caching: Caching, dev: bool) -> anyhow::Result<Estate> {
+/// The estate that the flags describe, with nothing read yet. `state`: where things are kept; `dev`: for authors.
+fn estate(
+    content: &Content,
+    caching: Caching,
+    state: Option<&Path>,
+    dev: bool,
+) -> anyhow::Result<Estate> {
     let bundle = match &content.ui_dist {
         Some(directory) => Bundle::from_dir(directory),
         None => Bundle::embedded(),
@@ -64,11 +69,20 @@ fn estate(content: &Content, caching: Caching, dev: bool) -> anyhow::Result<Esta
         caching,
     };
     let secure = content.origin.is_secure();
-    let mut islands = Islands::new(bundle, secure);
+    let kept = state.map(|state| Kept::open(state, &places));
+    let memo = kept.as_ref().map(Kept::islands_memo).unwrap_or_default();
+    let mut islands = Islands::kept(bundle, secure, &memo);
     if dev {
         islands = islands.with_dev_script(secure);
     }
-    Ok(Estate::new(places, Arc::new(islands)))
+    let estate = Estate::new(places, Arc::new(islands));
+    Ok(match kept {
+        None => estate,
+        Some(kept) => {
+            kept.keep_islands(&memo);
+            estate.with_kept(kept)
+        }
+    })
 }
 
 /// A line for people, to stderr.

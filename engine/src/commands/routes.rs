@@ -27,7 +27,7 @@ struct Route {
 
 /// Prints every page at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
-    let mut estate = estate(&arguments.content, Caching::default(), false)?;
+    let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
     estate.reload(Timestamp::now())?;
     let routes = routes(&estate);
     match arguments.format {

@@ -38,13 +38,18 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
-    let mut estate = estate(&arguments.content, arguments.caching, arguments.dev)?;
+    let mut estate = estate(
+        &arguments.content,
+        arguments.caching,
+        arguments.state.as_deref(),
+        arguments.dev,
+    )?;
     let snapshot = estate.reload(Timestamp::now())?;
     let shelf = Arc::new(Shelf::new(snapshot));
     let board = Arc::new(StatusBoard::default());
     tell(&estate, &board);
-    let events = arguments.dev.then(|| Events::new(&estate.state(None)));
-    board.reloaded(begin.elapsed(), None);
+    let events = arguments.dev.then(|| Events::new(&estate.wrongs(None)));
+    board.reloaded(begin.elapsed(), estate.alarm().map(ToOwned::to_owned));
     let owner = Keeper {
         estate,
         shelf: Arc::clone(&shelf),

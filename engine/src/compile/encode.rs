@@ -9,7 +9,9 @@ use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
 use super::asset::hex;
+use super::memo::{self, Memo};
 use crate::snapshot::{Coding, Variant};
+use crate::state::{pack, unpack};
 
 /// How hard to press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,22 +28,48 @@ const SMALLEST: usize = 512;
 /// A body in every coding that makes it smaller, smallest first, identity last.
 #[must_use]
 pub(super) fn variants(bytes: Bytes, compressible: bool, effort: Effort) -> Box<[Variant]> {
+    kept_variants(bytes, compressible, effort, &Memo::default())
+}
+
+/// The same; what was pressed before is taken from the memo.
+#[must_use]
+pub(super) fn kept_variants(
+    bytes: Bytes,
+    compressible: bool,
+    effort: Effort,
+    memo: &Memo,
+) -> Box<[Variant]> {
     let mut variants = Vec::with_capacity(4);
     if compressible && bytes.len() >= SMALLEST {
-        let codings: [(Coding, Option<Vec<u8>>); 3] = [
-            (Coding::Brotli, brotli(&bytes, effort)),
-            (Coding::Zstd, zstd(&bytes, effort)),
-            (Coding::Gzip, gzip(&bytes, effort)),
-        ];
-        for (coding, pressed) in codings {
-            if let Some(pressed) = pressed.filter(|pressed| pressed.len() < bytes.len()) {
-                variants.push(variant(coding, pressed.into()));
+        let key = memo::key("press", &[&[effort as u8], &bytes]);
+        let packed = memo.get(key, || Ok::<_, ()>(pressed(&bytes, effort).into()));
+        let pressed = packed.ok().and_then(|packed| unpack(&packed));
+        for (name, bytes) in pressed.unwrap_or_default() {
+            let mut codings = Coding::ALL.into_iter();
+            if let Some(coding) = codings.find(|coding| coding.token().as_bytes() == name) {
+                variants.push(variant(coding, bytes));
             }
         }
         variants.sort_by_key(|variant| variant.bytes.len());
     }
     variants.push(variant(Coding::Identity, bytes));
     variants.into_boxed_slice()
+}
+
+/// Every coding that is smaller than the bytes, by its token.
+fn pressed(bytes: &Bytes, effort: Effort) -> Vec<u8> {
+    let codings = [
+        (Coding::Brotli, brotli(bytes, effort)),
+        (Coding::Zstd, zstd(bytes, effort)),
+        (Coding::Gzip, gzip(bytes, effort)),
+    ];
+    let smaller = codings.iter().filter_map(|(coding, pressed)| {
+        let pressed = pressed
+            .as_deref()
+            .filter(|pressed| pressed.len() < bytes.len())?;
+        Some((coding.token().as_bytes(), pressed))
+    });
+    pack(smaller)
 }
 
 fn variant(coding: Coding, bytes: Bytes) -> Variant {

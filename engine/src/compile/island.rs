@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use super::asset::Asset;
 use super::markdown::escape;
+use super::memo::{self, Memo};
 use crate::report::{Code, hint_for};
 use crate::schema;
 use crate::snapshot::ResourceTable;
@@ -47,12 +48,18 @@ impl Islands {
     /// Hashes and compresses the bundle's files. `secure`: visitors come over TLS.
     #[must_use]
     pub fn new(bundle: Bundle, secure: bool) -> Self {
+        Self::kept(bundle, secure, &Memo::default())
+    }
+
+    /// The same; what was pressed before is taken from the memo.
+    #[must_use]
+    pub fn kept(bundle: Bundle, secure: bool, memo: &Memo) -> Self {
         let assets: Vec<Asset> = bundle
             .files()
             .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
             .collect();
         Self {
-            files: super::shared_files(&assets, secure),
+            files: super::shared_files(&assets, secure, memo),
             integrity: assets
                 .into_iter()
                 .map(|asset| (asset.hashed_name, asset.integrity))
@@ -67,8 +74,11 @@ impl Islands {
     pub fn with_dev_script(mut self, secure: bool) -> Self {
         let script = Bytes::copy_from_slice(self.bundle.dev_script().as_bytes());
         let script = Asset::new("dev.js", script);
-        self.files
-            .extend(super::shared_files(std::slice::from_ref(&script), secure));
+        self.files.extend(super::shared_files(
+            std::slice::from_ref(&script),
+            secure,
+            &Memo::default(),
+        ));
         self.dev = Some(script);
         self
     }
@@ -167,7 +177,7 @@ impl IslandError {
 ///
 /// # Errors
 /// When there is no such island, its properties do not fit, or it fails.
-pub(super) fn render(bundle: &Bundle, call: &Call<'_>) -> Result<String, IslandError> {
+pub(super) fn render(bundle: &Bundle, call: &Call<'_>, memo: &Memo) -> Result<String, IslandError> {
     let islands = &bundle.manifest().islands;
     let island = islands.get(call.name).ok_or_else(|| IslandError::Unknown {
         name: call.name.to_owned(),
@@ -176,12 +186,24 @@ pub(super) fn render(bundle: &Bundle, call: &Call<'_>) -> Result<String, IslandE
     check_props(call, &island.props)?;
     let props = call.props.to_string();
     let html = if island.server {
-        in_engine(bundle, |engine| engine.render(call, &props)).map_err(|reason| {
-            IslandError::Failed {
+        let key = memo::key(
+            "island",
+            &[
+                bundle.id().as_bytes(),
+                call.name.as_bytes(),
+                &[u8::from(call.client == Client::None)],
+                props.as_bytes(),
+                call.prefix.as_bytes(),
+            ],
+        );
+        let render = || in_engine(bundle, |engine| engine.render(call, &props)).map(Bytes::from);
+        let html = memo
+            .get(key, render)
+            .map_err(|reason| IslandError::Failed {
                 name: call.name.to_owned(),
                 reason,
-            }
-        })?
+            })?;
+        String::from_utf8_lossy(&html).into_owned()
     } else {
         String::new()
     };

@@ -16,6 +16,7 @@ mod head;
 mod island;
 pub mod link;
 mod markdown;
+pub mod memo;
 mod page;
 pub mod picture;
 pub mod policy;
@@ -44,6 +45,7 @@ use around::{Around, Listing};
 use asset::{ASSETS, Asset, is_compressible, media_type};
 use encode::Effort;
 use link::{Resolver, Street};
+use memo::Memo;
 use page::{Renderer, Special};
 use picture::Picture;
 use policy::Kind;
@@ -62,6 +64,8 @@ pub struct Inputs {
     pub templates: Arc<Templates>,
     /// The islands.
     pub islands: Arc<Islands>,
+    /// What was worked out before.
+    pub memo: Arc<Memo>,
 }
 
 /// A compiled tenant.
@@ -77,6 +81,8 @@ pub struct Compiled {
     pub listing: Arc<Listing>,
     /// What the owner has to draw for it.
     pub pictures: Vec<Picture>,
+    /// What was worked out for it.
+    pub memo: Arc<Memo>,
     /// How many pages it has.
     pub pages: usize,
 }
@@ -142,6 +148,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         neighbour_links,
         fragments: Arc::new(fragments),
         pictures: around.pictures(addresses),
+        memo: Arc::clone(&inputs.memo),
         listing: around.listing,
     });
     (compiled, report)
@@ -187,10 +194,7 @@ fn mount(
     }
     for asset in assets.values() {
         let path = format!("{ASSETS}{}", asset.hashed_name);
-        resources.insert(
-            path.into(),
-            Arc::new(file(asset, renderer.secure(), Effort::Page)),
-        );
+        resources.insert(path.into(), Arc::new(renderer.file(asset)));
     }
     for redirect in &renderer.site.manifest.redirects {
         let target = renderer.resolver.href(redirect.to.as_str());
@@ -272,20 +276,30 @@ fn ids_of(html: &str) -> BTreeSet<String> {
 }
 
 /// A file as a resource.
-fn file(asset: &Asset, secure: bool, effort: Effort) -> Resource {
+fn file(asset: &Asset, secure: bool, effort: Effort, memo: &Memo) -> Resource {
     let media_type = media_type(&asset.hashed_name);
     Resource::Body(Body {
         status: StatusCode::OK,
         fields: policy::fields(&Kind::Immutable, media_type, secure),
         last_modified: None,
         cache_tag: None,
-        variants: encode::variants(asset.bytes.clone(), is_compressible(media_type), effort),
+        variants: encode::kept_variants(
+            asset.bytes.clone(),
+            is_compressible(media_type),
+            effort,
+            memo,
+        ),
     })
 }
 
 /// The files that every host serves: the themes' and the islands'.
 #[must_use]
-pub fn shared(themes: &[Arc<Templates>], islands: &Islands, secure: bool) -> ResourceTable {
+pub fn shared(
+    themes: &[Arc<Templates>],
+    islands: &Islands,
+    secure: bool,
+    memo: &Memo,
+) -> ResourceTable {
     let assets: Vec<Asset> = themes
         .iter()
         .flat_map(|templates| {
@@ -294,8 +308,8 @@ pub fn shared(themes: &[Arc<Templates>], islands: &Islands, secure: bool) -> Res
         })
         .cloned()
         .collect();
-    let mut table = shared_files(&assets, secure);
-    table.extend(shared_files(&[speculation::rules().clone()], secure));
+    let mut table = shared_files(&assets, secure, memo);
+    table.extend(shared_files(&[speculation::rules().clone()], secure, memo));
     table.extend(
         islands
             .files
@@ -306,12 +320,12 @@ pub fn shared(themes: &[Arc<Templates>], islands: &Islands, secure: bool) -> Res
 }
 
 /// Files by path, pressed as small as they get.
-fn shared_files(assets: &[Asset], secure: bool) -> ResourceTable {
+fn shared_files(assets: &[Asset], secure: bool, memo: &Memo) -> ResourceTable {
     assets
         .par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let resource = file(asset, secure, Effort::Shared);
+            let resource = file(asset, secure, Effort::Shared, memo);
             (path.into_boxed_str(), Arc::new(resource))
         })
         .collect()

@@ -119,8 +119,18 @@ impl<'a> Renderer<'a> {
             fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
             last_modified: page.and_then(policy::last_modified),
             cache_tag: page.and_then(|page| policy::cache_tag(&self.site.id, page)),
-            variants: encode::variants(Bytes::from(html), true, Effort::Page),
+            variants: encode::kept_variants(
+                Bytes::from(html),
+                true,
+                Effort::Page,
+                &self.inputs.memo,
+            ),
         })
+    }
+
+    /// One of the tenant's own files.
+    pub(super) fn file(&self, asset: &Asset) -> Resource {
+        super::file(asset, self.secure(), Effort::Page, &self.inputs.memo)
     }
 
     /// A page of the tenant.

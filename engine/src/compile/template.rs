@@ -15,6 +15,7 @@ use super::asset::{ASSETS, Asset, ThemeAssets, theme_assets};
 use super::island::{self, Call, Client, Islands};
 use super::link::Resolver;
 use super::markdown::{self, Surroundings};
+use super::memo::Memo;
 use super::picture::fit;
 use super::picture::fonts::Fonts;
 use super::view::View;
@@ -44,6 +45,8 @@ pub struct Scope {
     pub templates: Arc<Templates>,
     /// The islands.
     pub islands: Arc<Islands>,
+    /// What was worked out before.
+    pub memo: Arc<Memo>,
     /// The islands used so far, with what makes them live.
     pub used: Vec<(String, Client)>,
     /// What kind of mistake an island made.
@@ -62,6 +65,7 @@ impl Scope {
             tenant_assets: Arc::clone(tenant_assets),
             templates: Arc::clone(&inputs.templates),
             islands: Arc::clone(&inputs.islands),
+            memo: Arc::clone(&inputs.memo),
             used: Vec::new(),
             failed: None,
         }
@@ -406,7 +410,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
             client: client.clone(),
             prefix: &prefix,
         };
-        let html = island::render(&scope.islands.bundle, &call).map_err(|error| {
+        let html = island::render(&scope.islands.bundle, &call, &scope.memo).map_err(|error| {
             scope.failed = Some(error.code());
             tera::Error::message(error.to_string())
         })?;

@@ -28,7 +28,7 @@ struct Problem<'a> {
 impl Estate {
     /// Everything that is wrong, as JSON. `problem` is what kept the folders from being read.
     #[must_use]
-    pub fn state(&self, problem: Option<&str>) -> String {
+    pub fn wrongs(&self, problem: Option<&str>) -> String {
         let folder = self.places.tenants.display().to_string();
         let state = State {
             everyone: problem

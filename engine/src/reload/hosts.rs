@@ -84,7 +84,10 @@ impl Hosts {
 
     /// Draws what is missing, and says what cannot be drawn; `None` when nothing was missing.
     pub(super) fn draw(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Option<Vec<String>> {
-        let pictures = tenants.iter().flat_map(|compiled| &compiled.pictures);
+        let pictures = tenants.iter().flat_map(|compiled| {
+            let pictures = compiled.pictures.iter();
+            pictures.map(|picture| (picture, &*compiled.memo))
+        });
         self.gallery.draw(pictures, secure)
     }
 

@@ -19,8 +19,8 @@ use crate::serve::shelf::Shelf;
 use crate::serve::status::{State, Status, StatusBoard};
 use crate::watch::{Changes, Method, Notice, Watch};
 
-/// The longest that nothing is looked at: clocks are set, and machines sleep.
-const LONGEST: Duration = Duration::from_secs(30);
+/// The longest that nothing is looked at: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// The owner with what it keeps.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ impl Keeper {
         let sender = watch.sender();
         let mut looked = Timestamp::now();
         thread::spawn(move || {
+            self.tell_of_watching(&watch);
             self.draw();
             loop {
                 let due = self.estate.next_change(looked);
@@ -54,6 +55,7 @@ impl Keeper {
                     Some(changes) => {
                         self.take(&changes);
                         watch.follow_links();
+                        self.tell_of_watching(&watch);
                     }
                     None => self.look_at_the_clock(looked, due),
                 }
@@ -97,7 +99,8 @@ impl Keeper {
                 self.shelf.replace(snapshot);
                 tell(&self.estate, &self.board);
                 self.announce(None);
-                self.board.reloaded(begin.elapsed(), None);
+                let alarm = self.estate.alarm().map(ToOwned::to_owned);
+                self.board.reloaded(begin.elapsed(), alarm);
                 let names = |names: &BTreeSet<String>| {
                     names
                         .iter()
@@ -115,6 +118,7 @@ impl Keeper {
             Err(problem) => {
                 error!(%problem, "nothing was taken; the last state is served");
                 let problem = problem.to_string();
+                tell(&self.estate, &self.board);
                 self.announce(Some(&problem));
                 self.board.reloaded(begin.elapsed(), Some(problem));
             }
@@ -122,16 +126,25 @@ impl Keeper {
         self.draw();
     }
 
+    fn tell_of_watching(&mut self, watch: &Watch) {
+        if self.estate.is_polled != watch.fell_back() {
+            self.estate.is_polled = watch.fell_back();
+            tell(&self.estate, &self.board);
+        }
+    }
+
     fn announce(&self, problem: Option<&str>) {
         if let Some(events) = &self.events {
-            events.tell(&self.estate.state(problem));
+            events.tell(&self.estate.wrongs(problem));
         }
     }
 
     /// Adds the pictures that are not drawn yet: what is served does not wait for them.
     fn draw(&mut self) {
         let begin = Instant::now();
-        if let Some(snapshot) = self.estate.draw() {
+        let drawn = self.estate.draw();
+        self.estate.keep();
+        if let Some(snapshot) = drawn {
             self.shelf.replace(snapshot);
             let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
             info!(took_ms, "drew the pictures");

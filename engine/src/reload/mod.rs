@@ -10,6 +10,8 @@
 mod dev;
 mod hosts;
 mod keep;
+mod kept;
+mod render;
 mod retired;
 mod tenant;
 mod themes;
@@ -28,21 +30,23 @@ use crate::address::{self, Origin};
 use crate::compile::link::Street;
 use crate::compile::policy::Caching;
 use crate::compile::template::Templates;
-use crate::compile::{self, Compiled, Inputs, Islands};
+use crate::compile::{self, Compiled, Islands};
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
 use crate::serve::status::Status;
 use crate::snapshot::{HostEntry, ResourceTable, Snapshot};
 use crate::source::{self, Folder, Limits, SourceError};
+use crate::tenant::Site;
 use crate::tenant::manifest::Company;
-use crate::tenant::{MANIFEST, Site};
 
 pub use self::keep::Keeper;
 pub(crate) use self::keep::tell;
+pub use self::kept::Kept;
 
 use self::hosts::Hosts;
+use self::kept::KeptMemo;
 use self::retired::Retired;
-use self::tenant::{MadeFrom, Tenant};
+use self::tenant::Tenant;
 use self::themes::Themes;
 
 /// Where everything is.
@@ -80,8 +84,13 @@ pub struct Estate {
     shared: Arc<ResourceTable>,
     retired: Retired,
     shared_by: Vec<Arc<Templates>>,
+    shared_memo: KeptMemo,
     hosts: Hosts,
     notes: Report,
+    kept: Option<Kept>,
+    alarm: Option<String>,
+    /// Whether changes are noticed by polling, although notifications were wanted.
+    is_polled: bool,
 }
 
 impl Estate {
@@ -97,8 +106,12 @@ impl Estate {
             shared: Arc::default(),
             retired: Retired::default(),
             shared_by: Vec::new(),
+            shared_memo: KeptMemo::default(),
             hosts: Hosts::default(),
             notes: Report::default(),
+            kept: None,
+            alarm: None,
+            is_polled: false,
         }
     }
 
@@ -120,14 +133,22 @@ impl Estate {
         tenants: Option<&BTreeSet<String>>,
         themes: bool,
     ) -> Result<Snapshot, ReloadError> {
-        let folders = source::list(&self.places.tenants)?;
-        if folders.is_empty() && !self.tenants.is_empty() {
-            return Err(ReloadError::Emptied(self.places.tenants.clone()));
-        }
+        let folders = match self.list() {
+            Ok(folders) => Some(folders),
+            Err(problem) => {
+                self.alarm = Some(problem.to_string());
+                self.restore(now).then_some(()).ok_or(problem)?;
+                None
+            }
+        };
         if themes {
-            self.themes.reload(self.places.themes.as_deref())?;
+            let directory = self.places.themes.as_deref();
+            self.themes.reload(directory, self.kept.as_ref())?;
         }
-        self.read_tenants(&folders, tenants, now);
+        if let Some(folders) = folders {
+            self.alarm = None;
+            self.read_tenants(&folders, tenants, now);
+        }
         for tenant in self.tenants.values_mut() {
             tenant.turn_pages(now, self.islands.dev.is_some());
         }
@@ -138,7 +159,7 @@ impl Estate {
             .collect();
         let assignment = address::assign(&self.places.origin, sites.iter().map(AsRef::as_ref));
         let street = self.street(assignment.root.clone(), year_in_chicago(now));
-        self.compile(&assignment, &street);
+        self.compile(&assignment, &street, now);
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         Ok(self.snapshot(&street))
@@ -177,6 +198,12 @@ impl Estate {
         report.sorted()
     }
 
+    /// Why the folders are of no use, while what they held is served.
+    #[must_use]
+    pub fn alarm(&self) -> Option<&str> {
+        self.alarm.as_deref()
+    }
+
     /// How every tenant is doing, for the admin listener.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -187,8 +214,9 @@ impl Estate {
             .collect();
         Status {
             ready: true,
+            alarm: self.alarm.clone(),
+            polling: self.is_polled,
             tenants,
-            alarm: None,
         }
     }
 
@@ -198,6 +226,38 @@ impl Estate {
             let made_from = tenant.made_from.as_ref()?;
             Some((made_from.site.as_ref(), tenant.compiled.as_deref()?))
         })
+    }
+
+    /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
+    fn list(&self) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
+        let folders = source::list(&self.places.tenants)?;
+        let kept = self.kept.as_ref().and_then(|kept| kept.tenants().next());
+        if folders.is_empty() && (!self.tenants.is_empty() || kept.is_some()) {
+            return Err(ReloadError::Emptied(self.places.tenants.clone()));
+        }
+        Ok(folders)
+    }
+
+    /// Takes all tenants from what was kept, at a start that finds no folders.
+    fn restore(&mut self, now: Timestamp) -> bool {
+        let Some(kept) = self.kept.as_ref().filter(|_| self.tenants.is_empty()) else {
+            return false;
+        };
+        for name in kept.tenants() {
+            let label = self.places.tenants.join(name).display().to_string();
+            let Ok(id) = TenantId::new(name) else {
+                continue;
+            };
+            if let Some(site) = kept.site(&id, &label) {
+                let mut tenant = Tenant::new(kept.tenant_memo(&id));
+                tenant.take(site, now, self.islands.dev.is_some());
+                let message = "the folder is gone; its last good copy is served";
+                let mistake = Diagnostic::mistake(Code::Unreadable, label, message);
+                tenant.content.push(mistake);
+                self.tenants.insert(id, tenant);
+            }
+        }
+        !self.tenants.is_empty()
     }
 
     fn read_tenants(
@@ -226,22 +286,36 @@ impl Estate {
             }
         }
         self.tenants.retain(|id, _| present.contains(id));
-        let read: Vec<(TenantId, Folder, Report)> = wanted
+        if let Some(kept) = &mut self.kept {
+            kept.keep_only(&present);
+        }
+        let known = &self.tenants;
+        let kept = self.kept.as_ref();
+        let read: Vec<(TenantId, Folder, Report, Option<KeptMemo>)> = wanted
             .into_par_iter()
             .map(|(id, path, label)| {
                 let (folder, report) = source::read(path, &label, Limits::default());
-                (id, folder, report)
+                let is_new = !known.contains_key(&id);
+                let memo = kept.filter(|_| is_new).map(|kept| kept.tenant_memo(&id));
+                (id, folder, report, memo)
             })
             .collect();
-        for (id, folder, mut report) in read {
+        for (id, folder, mut report, memo) in read {
             let fingerprint = folder.fingerprint();
-            let tenant = self.tenants.entry(id.clone()).or_insert_with(Tenant::new);
+            let entry = self.tenants.entry(id.clone());
+            let tenant = entry.or_insert_with(|| Tenant::new(memo.unwrap_or_default()));
             if tenant.fingerprint == Some(fingerprint) && report == Report::default() {
                 continue;
             }
             let (site, problems) = crate::tenant::read(&id, &folder);
             report.extend(problems);
             if let (Some(site), true) = (site, report.is_servable()) {
+                tenant.take(site, now, self.islands.dev.is_some());
+                tenant.pending = self.kept.is_some().then_some(folder);
+            } else if tenant.site.is_none()
+                && let Some(kept) = &self.kept
+                && let Some(site) = kept.site(&id, &folder.label)
+            {
                 tenant.take(site, now, self.islands.dev.is_some());
             }
             tenant.content = report;
@@ -274,51 +348,20 @@ impl Estate {
         street
     }
 
-    fn compile(&mut self, assignment: &address::Assignment, street: &Arc<Street>) {
-        let (themes, islands) = (&self.themes, &self.islands);
-        self.tenants.par_iter_mut().for_each(|(id, tenant)| {
-            let Some(site) = tenant.site.clone() else {
-                return;
-            };
-            let addresses = assignment.addresses.get(id).cloned().unwrap_or_default();
-            let conflicts = assignment.conflicts.get(id).cloned().unwrap_or_default();
-            let templates = themes.get(&site.manifest.theme);
-            let Some(templates) = templates else {
-                tenant.result = Report::default();
-                tenant.result.push(unknown_theme(&site, themes.names()));
-                return;
-            };
-            let inputs = Inputs {
-                street: Arc::clone(street),
-                templates,
-                islands: Arc::clone(islands),
-            };
-            if tenant
-                .made_from
-                .as_ref()
-                .is_some_and(|made_from| made_from.is(&site, &addresses, &inputs))
-            {
-                return;
-            }
-            let begin = Instant::now();
-            let (compiled, mut report) = compile::compile(&site, &addresses, &inputs);
-            tenant.compiled_in = begin.elapsed();
-            if let Some(compiled) = compiled {
-                let made_from = MadeFrom {
-                    site,
-                    addresses,
-                    inputs,
-                };
-                tenant.replace(compiled, made_from);
-            }
-            report.extend(conflicts);
-            tenant.result = report;
-        });
-    }
-
     /// Compresses the shared files again when a theme changed.
     fn share(&mut self) {
-        let themes = self.themes.all();
+        let mut themes = self.themes.all();
+        // A theme that stands in for its folder has files, too.
+        for made_from in self
+            .tenants
+            .values()
+            .filter_map(|tenant| tenant.made_from.as_ref())
+        {
+            let used = &made_from.inputs.templates;
+            if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
+                themes.push(Arc::clone(used));
+            }
+        }
         let same = themes.len() == self.shared_by.len()
             && themes
                 .iter()
@@ -326,7 +369,9 @@ impl Estate {
                 .all(|(one, other)| Arc::ptr_eq(one, other));
         if !same || self.shared.is_empty() {
             let secure = self.places.origin.is_secure();
-            let mut shared = compile::shared(&themes, &self.islands, secure);
+            let memo = &self.shared_memo.memo;
+            memo.begin();
+            let mut shared = compile::shared(&themes, &self.islands, secure, memo);
             self.retired.turn(&self.shared, &mut shared);
             self.shared = Arc::new(shared);
             self.shared_by = themes;
@@ -414,16 +459,6 @@ impl Estate {
         }
         found
     }
-}
-
-fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
-    let theme = &site.manifest.theme;
-    Diagnostic::mistake(
-        Code::UnknownTheme,
-        site.name_of(MANIFEST),
-        format!("there is no theme `{theme}` that can be used"),
-    )
-    .hint(hint_for(theme, themes))
 }
 
 /// The year of the copyright line: the studio's, in Chicago.

@@ -7,12 +7,14 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 
 use crate::address::Address;
-use crate::compile::{Compiled, Inputs};
+use crate::compile::{self, Compiled, Inputs};
 use crate::name::TenantId;
 use crate::report::{Diagnostic, Report, Severity};
 use crate::serve::status::{State, TenantStatus};
+use crate::source::Folder;
 use crate::tenant::Site;
 
+use super::kept::KeptMemo;
 use super::retired::Retired;
 
 /// A tenant as its owner sees it.
@@ -30,6 +32,14 @@ pub(super) struct Tenant {
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What `compiled` was made from.
     pub(super) made_from: Option<MadeFrom>,
+    /// What the last attempt was made from, whatever came of it.
+    pub(super) tried: Option<MadeFrom>,
+    /// What was worked out for it.
+    pub(super) kept: KeptMemo,
+    /// The folder of `content_site`, until it is kept.
+    pub(super) pending: Option<Folder>,
+    /// Whether there is something new to be kept.
+    pub(super) is_new: bool,
     /// Files that older pages may still ask for, by the address of their mount.
     retired: BTreeMap<Address, Retired>,
     /// How long the last compilation took.
@@ -39,7 +49,7 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(kept: KeptMemo) -> Self {
         Self {
             fingerprint: None,
             content_site: None,
@@ -48,6 +58,10 @@ impl Tenant {
             result: Report::default(),
             compiled: None,
             made_from: None,
+            tried: None,
+            kept,
+            pending: None,
+            is_new: false,
             retired: BTreeMap::new(),
             compiled_in: Duration::ZERO,
             state: State::Absent,
@@ -126,6 +140,7 @@ impl Tenant {
         }
         self.compiled = Some(Arc::new(compiled));
         self.made_from = Some(made_from);
+        self.is_new = true;
     }
 
     /// Settles how the tenant is doing, and since when.
@@ -151,12 +166,17 @@ pub(super) struct MadeFrom {
 }
 
 impl MadeFrom {
-    pub(super) fn is(&self, site: &Arc<Site>, addresses: &[Address], inputs: &Inputs) -> bool {
-        Arc::ptr_eq(&self.site, site)
-            && self.addresses == addresses
-            && Arc::ptr_eq(&self.inputs.street, &inputs.street)
-            && Arc::ptr_eq(&self.inputs.templates, &inputs.templates)
-            && Arc::ptr_eq(&self.inputs.islands, &inputs.islands)
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let (own, others) = (&self.inputs, &other.inputs);
+        Arc::ptr_eq(&self.site, &other.site)
+            && self.addresses == other.addresses
+            && Arc::ptr_eq(&own.street, &others.street)
+            && Arc::ptr_eq(&own.templates, &others.templates)
+            && Arc::ptr_eq(&own.islands, &others.islands)
+    }
+
+    pub(super) fn compile(&self) -> (Option<Compiled>, Report) {
+        compile::compile(&self.site, &self.addresses, &self.inputs)
     }
 }
 

@@ -1,20 +1,27 @@
 //! The themes as their owner keeps them: ready to render, with the last good state of each.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
 use crate::compile::template::Templates;
-use crate::report::{Diagnostic, Report};
+use crate::report::{Code, Diagnostic, Report};
 use crate::source::{self, Folder, Limits, SourceError};
 use crate::theme;
+
+use super::kept::Kept;
 
 /// All themes, by the names of their folders.
 #[derive(Debug, Default)]
 pub(super) struct Themes {
     loaded: BTreeMap<String, Loaded>,
+    /// The folders as they were read; none for the themes within the program, which never break.
+    folders: BTreeMap<String, Folder>,
+    directory: PathBuf,
+    /// What was good before the process began, once somebody asked.
+    good: Mutex<BTreeMap<String, Option<Arc<Templates>>>>,
     /// What could not be read.
     notes: Report,
 }
@@ -28,11 +35,30 @@ struct Loaded {
 
 impl Themes {
     /// Reads the themes of a folder, or those within the program. What did not change is not parsed again.
-    pub(super) fn reload(&mut self, directory: Option<&Path>) -> Result<(), SourceError> {
+    ///
+    /// A theme that cannot be used at the start is taken from what was kept.
+    pub(super) fn reload(
+        &mut self,
+        directory: Option<&Path>,
+        kept: Option<&Kept>,
+    ) -> Result<(), SourceError> {
         self.notes = Report::default();
         let folders = match directory {
             None => theme::embedded(),
-            Some(directory) => self.read(directory)?,
+            Some(directory) => {
+                directory.clone_into(&mut self.directory);
+                self.folders = match self.read(directory) {
+                    Ok(folders) => folders,
+                    Err(problem) => {
+                        let kept = kept.filter(|_| self.loaded.is_empty());
+                        let folders = kept.map(|kept| kept.theme_folders(directory));
+                        let folders = folders.filter(|folders| !folders.is_empty());
+                        self.notes.push(gone(directory, &problem));
+                        folders.ok_or(problem)?
+                    }
+                };
+                self.folders.clone()
+            }
         };
         // A theme may show any of its parents' files, so that all of them count for each.
         let fingerprint = fingerprint(&folders);
@@ -41,7 +67,10 @@ impl Themes {
             let same = |loaded: &Loaded| loaded.fingerprint == fingerprint;
             if !self.loaded.get(name).is_some_and(same) {
                 let last_good = self.loaded.remove(name).and_then(|loaded| loaded.templates);
-                let loaded = load(name, &folders, fingerprint, last_good);
+                let mut loaded = load(name, &folders, fingerprint, last_good);
+                if let (None, Some(kept)) = (&loaded.templates, kept) {
+                    loaded.templates = self.good(name, kept);
+                }
                 self.loaded.insert(name.clone(), loaded);
             }
         }
@@ -57,6 +86,32 @@ impl Themes {
             folders.insert(name, folder);
         }
         Ok(folders)
+    }
+
+    /// A theme as it was when it was last good, before the process began.
+    pub(super) fn good(&self, name: &str, kept: &Kept) -> Option<Arc<Templates>> {
+        let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
+        let templates = good.entry(name.to_owned()).or_insert_with(|| {
+            if self.folders.is_empty() {
+                return None;
+            }
+            let mut folders = self.folders.clone();
+            folders.extend(kept.theme_folders(&self.directory));
+            load(name, &folders, [0; 32], None).templates
+        });
+        templates.clone()
+    }
+
+    /// The folders of the themes that could be loaded as they are.
+    pub(super) fn good_folders(&self) -> impl Iterator<Item = (&str, &Folder)> {
+        let is_good = |name: &str| {
+            let loaded = self.loaded.get(name);
+            loaded.is_some_and(|loaded| loaded.report.is_servable() && loaded.templates.is_some())
+        };
+        let folders = self.folders.iter();
+        folders
+            .filter(move |(name, _)| is_good(name))
+            .map(|(name, folder)| (name.as_str(), folder))
     }
 
     /// A theme that can render, if there is one of that name.
@@ -90,6 +145,12 @@ impl Themes {
     pub(super) fn report(&self) -> impl Iterator<Item = &Diagnostic> {
         self.report_of(None)
     }
+}
+
+fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
+    let file = directory.display().to_string();
+    Diagnostic::mistake(Code::Unreadable, file, problem.to_string())
+        .hint("what was kept of the themes is used until the folder is back")
 }
 
 fn load(

@@ -71,9 +71,15 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())
     };
+    // Writing to a string does not fail.
     if let Some(alarm) = &status.alarm {
-        // Writing to a string does not fail.
         let _ = writeln!(text, "alarm: {alarm}");
+    }
+    if status.polling {
+        let _ = writeln!(
+            text,
+            "watch: polling, since the system gives no notifications"
+        );
     }
     for tenant in status
         .tenants

@@ -233,6 +233,10 @@ impl Counters {
         let alarm = self.0.board.current().alarm.is_some();
         gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
 
+        let help = "Whether changes are noticed by polling, since the system gives no notifications";
+        let polling = u64::from(self.0.board.current().polling);
+        gauge(encoder, "watch_polling", help, None, polling)?;
+
         let help = "Pieces of the access log, of some 16 KB, that were lost since nobody read it";
         let lost = self.0.access_log.as_ref().map_or(0, AccessLog::lost);
         encoder

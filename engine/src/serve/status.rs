@@ -17,6 +17,8 @@ use tokio::sync::watch;
 pub struct Status {
     /// Whether the first snapshot is complete: every tenant has been tried once.
     pub ready: bool,
+    /// Whether changes are noticed by looking again and again, although notifications were wanted.
+    pub polling: bool,
     /// Ordered by id.
     pub tenants: Vec<TenantStatus>,
     /// Why the folders could not be read the last time, where that is so: what is served is older than they are.

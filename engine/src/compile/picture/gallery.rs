@@ -8,6 +8,7 @@ use http::StatusCode;
 use rayon::prelude::*;
 
 use super::super::encode::{self, Effort};
+use super::super::memo::{self, Memo};
 use super::super::policy::{self, Kind};
 use super::{Drawing, Form, Picture};
 use crate::snapshot::{Body, Resource};
@@ -28,14 +29,18 @@ impl Gallery {
     /// Draws what is missing, and forgets what is shown no more. Says for each picture that could not be drawn where it was to be, and why; `None` when nothing was missing.
     pub fn draw<'a>(
         &mut self,
-        pictures: impl Iterator<Item = &'a Picture>,
+        pictures: impl Iterator<Item = (&'a Picture, &'a Memo)>,
         secure: bool,
     ) -> Option<Vec<String>> {
-        let wanted: HashMap<[u8; 32], &Picture> = pictures
-            .map(|picture| (picture.drawing.digest, picture))
+        let wanted: HashMap<[u8; 32], (&Picture, &Memo)> = pictures
+            .map(|(picture, memo)| (picture.drawing.digest, (picture, memo)))
             .collect();
+        for (digest, (_, memo)) in &wanted {
+            // It stays in the memo for as long as it is shown.
+            memo.known(&key(digest));
+        }
         self.drawn.retain(|digest, _| wanted.contains_key(digest));
-        let missing: Vec<(&[u8; 32], &&Picture)> = wanted
+        let missing: Vec<(&[u8; 32], &(&Picture, &Memo))> = wanted
             .iter()
             .filter(|(digest, _)| !self.drawn.contains_key(*digest))
             .collect();
@@ -44,7 +49,9 @@ impl Gallery {
         }
         let drawn: Vec<_> = missing
             .into_par_iter()
-            .map(|(digest, picture)| (*digest, *picture, resource(&picture.drawing, secure)))
+            .map(|(digest, (picture, memo))| {
+                (*digest, *picture, resource(&picture.drawing, secure, memo))
+            })
             .collect();
         let mut failures = Vec::new();
         for (digest, picture, result) in drawn {
@@ -58,8 +65,12 @@ impl Gallery {
     }
 }
 
-fn resource(drawing: &Drawing, secure: bool) -> Result<Resource, String> {
-    let bytes = Bytes::from(drawing.draw()?);
+fn key(digest: &[u8; 32]) -> memo::Key {
+    memo::key("picture", &[digest])
+}
+
+fn resource(drawing: &Drawing, secure: bool, memo: &Memo) -> Result<Resource, String> {
+    let bytes = memo.get(key(&drawing.digest), || drawing.draw().map(Bytes::from))?;
     // The icon has a fixed name, all others have their hash in it.
     let (kind, media_type) = match drawing.form {
         Form::Png(..) => (Kind::Immutable, "image/png"),

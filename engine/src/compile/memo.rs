@@ -1,0 +1,144 @@
+//! What costly pure work gave, by a digest of everything that it depends on: pressed bodies, rendered islands, drawn pictures.
+//!
+//! A memo belongs to one tenant, or to what all share. It holds what the last compilation used, and so does not grow; the owner may keep it over a restart.
+//!
+//! **Invariant:** changes no result. With an empty memo the bytes are the same and come later.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+/// A digest of a kind of work and all that it depends on.
+pub type Key = [u8; 32];
+
+/// Results by their keys.
+#[derive(Debug, Default)]
+pub struct Memo {
+    shelves: Mutex<Shelves>,
+}
+
+#[derive(Debug, Default)]
+struct Shelves {
+    before: HashMap<Key, Bytes>,
+    used: HashMap<Key, Bytes>,
+}
+
+/// The key of a kind of work on `parts`.
+#[must_use]
+pub(crate) fn key(kind: &str, parts: &[&[u8]]) -> Key {
+    let mut hash = Sha256::new();
+    // Another version of the program may work in another way.
+    for part in [env!("CARGO_PKG_VERSION").as_bytes(), kind.as_bytes()]
+        .iter()
+        .chain(parts)
+    {
+        // The length keeps neighbours apart.
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+impl Memo {
+    /// A memo of what was used before, as [`Memo::used`] gave it.
+    #[must_use]
+    pub fn of(before: impl IntoIterator<Item = (Bytes, Bytes)>) -> Self {
+        let before = before
+            .into_iter()
+            .filter_map(|(key, bytes)| Some((key.as_ref().try_into().ok()?, bytes)))
+            .collect();
+        let used = HashMap::new();
+        Self {
+            shelves: Mutex::new(Shelves { before, used }),
+        }
+    }
+
+    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins another compilation: what the last one used may be used again.
+    pub fn begin(&self) {
+        let shelves = &mut *self.shelves();
+        shelves.before.extend(shelves.used.drain());
+    }
+
+    /// Forgets what the compilation that ends now did not use, and gives what it did.
+    pub fn used(&self) -> Vec<(Key, Bytes)> {
+        let shelves = &mut *self.shelves();
+        shelves.before = HashMap::new();
+        let mut used: Vec<_> = shelves
+            .used
+            .iter()
+            .map(|(key, bytes)| (*key, bytes.clone()))
+            .collect();
+        used.sort();
+        used
+    }
+
+    /// Whether there is a result, without using it.
+    #[must_use]
+    pub fn has(&self, key: &Key) -> bool {
+        let shelves = self.shelves();
+        shelves.before.contains_key(key) || shelves.used.contains_key(key)
+    }
+
+    /// The result, from before or by doing the work. Failures are not kept.
+    pub(crate) fn get<E>(
+        &self,
+        key: Key,
+        work: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
+        }
+        let made = work()?;
+        self.shelves().used.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// A result that is there; it counts as used.
+    pub(crate) fn known(&self, key: &Key) -> Option<Bytes> {
+        let shelves = &mut *self.shelves();
+        if let Some(known) = shelves.before.remove(key) {
+            shelves.used.insert(*key, known);
+        }
+        shelves.used.get(key).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(memo: &Memo, name: &str) -> bool {
+        let mut worked = false;
+        let result: Result<Bytes, ()> = memo.get(key("test", &[name.as_bytes()]), || {
+            worked = true;
+            Ok(Bytes::copy_from_slice(name.as_bytes()))
+        });
+        assert_eq!(result, Ok(Bytes::copy_from_slice(name.as_bytes())));
+        worked
+    }
+
+    #[test]
+    fn work_is_done_once_and_what_is_not_used_is_forgotten() {
+        let memo = Memo::default();
+        assert!(ask(&memo, "a") && ask(&memo, "b") && !ask(&memo, "a"));
+        memo.begin();
+        assert!(!ask(&memo, "a"));
+        assert_eq!(memo.used().len(), 1);
+        memo.begin();
+        assert!(ask(&memo, "b"), "it was not used the last time");
+    }
+
+    #[test]
+    fn failures_are_not_kept() {
+        let memo = Memo::default();
+        let failed: Result<Bytes, &str> = memo.get(key("test", &[]), || Err("no"));
+        assert_eq!(failed, Err("no"));
+        assert!(memo.used().is_empty());
+    }
+}

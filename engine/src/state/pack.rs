@@ -1,0 +1,58 @@
+//! Several things in one entry: each as its length, its name, its length and its bytes.
+
+use bytes::Bytes;
+
+/// Puts things with their names behind each other.
+#[must_use]
+pub fn pack<'a>(things: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
+    let mut packed = Vec::new();
+    for (name, bytes) in things {
+        for part in [name, bytes] {
+            packed.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            packed.extend_from_slice(part);
+        }
+    }
+    packed
+}
+
+/// Takes them apart again, without copying; `None` when the lengths do not fit.
+#[must_use]
+pub fn unpack(packed: &Bytes) -> Option<Vec<(Bytes, Bytes)>> {
+    let mut things = Vec::new();
+    let mut rest = packed.clone();
+    while !rest.is_empty() {
+        things.push((part(&mut rest)?, part(&mut rest)?));
+    }
+    Some(things)
+}
+
+fn part(rest: &mut Bytes) -> Option<Bytes> {
+    let length = rest.get(..8)?.try_into().ok()?;
+    let length = usize::try_from(u64::from_le_bytes(length)).ok()?;
+    let end = length.checked_add(8).filter(|end| *end <= rest.len())?;
+    let part = rest.slice(8..end);
+    *rest = rest.slice(end..);
+    Some(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_packed_comes_out(things: Vec<(Vec<u8>, Vec<u8>)>) {
+            let packed = pack(things.iter().map(|(name, bytes)| (&name[..], &bytes[..])));
+            let back = unpack(&packed.into()).expect("whole");
+            let back: Vec<_> = back.into_iter().map(|(name, bytes)| (name.to_vec(), bytes.to_vec())).collect();
+            prop_assert_eq!(back, things);
+        }
+
+        #[test]
+        fn anything_is_taken_apart_or_refused(bytes: Vec<u8>) {
+            let _ = unpack(&bytes.into());
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! `--state DIR`: what outlives the process, and what it does for the next start.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rowhouse::compile::Islands;
+use rowhouse::reload::{Estate, Kept, Places};
+use rowhouse::snapshot::{Coding, Resource};
+use rowhouse_tests::{TestServer, fixture};
+use rowhouse_ui::Bundle;
+use tempfile::TempDir;
+
+use crate::dev::everything;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A street whose state lies beside it.
+struct Street(TempDir);
+
+impl Street {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        for part in ["tenants", "themes"] {
+            let from = fixture("street").join(part);
+            let done = Command::new("cp")
+                .arg("-r")
+                .args([&from, &folder.path().join(part)])
+                .status();
+            assert!(done.expect("cp").success());
+        }
+        Self(folder)
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn serve(&self) -> TestServer {
+        TestServer::start(self.0.path(), &["--state", "state"])
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).expect("a file");
+    }
+
+    fn edit(&self, path: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(path)).expect("a file");
+        assert!(text.contains(from), "{path}: {text}");
+        self.write(path, &text.replace(from, to));
+    }
+
+    /// The whole entries of the state.
+    fn entries(&self) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.path("state")).into_iter().flatten();
+        let mut entries: Vec<PathBuf> = folders
+            .flatten()
+            .filter_map(|folder| fs::read_dir(folder.path()).ok())
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| {
+                let name = path.file_name().expect("a name").to_string_lossy();
+                name.contains('.') && !name.ends_with(".half")
+            })
+            .collect();
+        entries.sort();
+        entries
+    }
+
+    /// Waits until a tenant's good copy is there and holds some words.
+    fn keeps(&self, entry: &str, words: &str) {
+        wait(&format!("{entry} with `{words}`"), || {
+            let mut entries = self.entries().into_iter();
+            let path = entries.find(|path| path.ends_with(entry));
+            let bytes = path
+                .and_then(|path| fs::read(path).ok())
+                .unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(words)
+        });
+    }
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn title(server: &TestServer, path: &str) -> String {
+    let text = server.get("localhost", path).text();
+    let title = text
+        .split_once("<h1>")
+        .and_then(|(_, rest)| rest.split_once("</h1>"));
+    title.map(|(title, _)| title.to_owned()).unwrap_or_default()
+}
+
+fn terms(title: &str) -> String {
+    format!("---\ntitle: {title}\n---\n")
+}
+
+#[test]
+fn a_folder_that_is_broken_at_the_start_is_served_from_its_last_good_state() {
+    let street = Street::new();
+    street.write("tenants/app/pages/extra.md", &terms("Good words"));
+    let server = street.serve();
+    street.keeps("good.tenant.app", "Good words");
+    drop(server);
+
+    for broken in [
+        "---\ntitel: Bad\n---\n",
+        "---\ntitle: Bad\n---\n[nowhere](/nowhere)\n",
+    ] {
+        street.write("tenants/app/pages/extra.md", broken);
+        let server = street.serve();
+        assert_eq!(title(&server, "/app/extra"), "Good words", "{broken}");
+        let ready = server.operator("/readyz").text();
+        assert!(ready.contains("app: degraded"), "{ready}");
+        assert!(!ready.contains("home"), "the neighbour is well: {ready}");
+        // A bad copy takes no good one's place.
+        street.write("tenants/app/pages/extra.md", &terms("Repaired"));
+        wait("the repaired page", || {
+            title(&server, "/app/extra") == "Repaired"
+        });
+        street.write("tenants/app/pages/extra.md", &terms("Good words"));
+        wait("the first page", || {
+            title(&server, "/app/extra") == "Good words"
+        });
+        street.keeps("good.tenant.app", "Good words");
+    }
+}
+
+#[test]
+fn a_theme_that_is_broken_at_the_start_is_taken_from_its_last_good_state() {
+    let street = Street::new();
+    let server = street.serve();
+    street.keeps("good.theme.base", "{{ head }}");
+    let sheet = |server: &TestServer| {
+        let text = server.get("localhost", "/app/terms").text();
+        let (_, rest) = text
+            .split_once("<link rel=\"stylesheet\" href=\"")
+            .expect("a sheet");
+        rest.split('"').next().expect("an end").to_owned()
+    };
+    let before = sheet(&server);
+    drop(server);
+    let layout = fs::read_dir(street.path("themes/base/layouts"))
+        .expect("layouts")
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("{{ head }}")))
+        .expect("a layout");
+    let whole = fs::read_to_string(&layout).expect("a file");
+    for broken in [
+        "{{ head }}{{ x | nowhere }}",
+        "{{ head }}{{ nothing.at.all }}",
+    ] {
+        fs::write(&layout, whole.replace("{{ head }}", broken)).expect("a file");
+        let server = street.serve();
+        let page = server.get("localhost", "/app/terms");
+        assert_eq!(page.status, 200, "{broken}\n{}", server.log());
+        assert_eq!(sheet(&server), before);
+        assert_eq!(
+            server.get("localhost", &before).status,
+            200,
+            "its files, too"
+        );
+    }
+}
+
+#[test]
+fn an_empty_folder_at_the_start_removes_nothing_and_raises_an_alarm() {
+    let street = Street::new();
+    let server = street.serve();
+    street.keeps("good.tenant.app", "tenant.yaml");
+    street.keeps("good.tenant.home", "tenant.yaml");
+    drop(server);
+    fs::rename(street.path("tenants"), street.path("away")).expect("a folder");
+    for exists in [false, true] {
+        if exists {
+            fs::create_dir(street.path("tenants")).expect("a folder");
+        }
+        let server = street.serve();
+        assert_eq!(server.get("localhost", "/app/terms").status, 200);
+        let ready = server.operator("/readyz").text();
+        assert!(ready.contains("alarm: "), "{ready}");
+        assert!(
+            server
+                .operator("/metrics")
+                .text()
+                .contains("rowhouse_reload_alarm 1")
+        );
+    }
+    fs::remove_dir(street.path("tenants")).expect("an empty folder");
+    let server = street.serve();
+    fs::rename(street.path("away"), street.path("tenants")).expect("a folder");
+    wait("the end of the alarm", || {
+        !server.operator("/readyz").text().contains("alarm")
+    });
+    wait("the tenants", || {
+        !server.operator("/readyz").text().contains("degraded")
+    });
+}
+
+#[test]
+fn a_removed_tenant_does_not_come_back() {
+    let street = Street::new();
+    let server = street.serve();
+    street.keeps("good.tenant.app", "tenant.yaml");
+    fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
+    let names = || -> Vec<String> {
+        let entries = street.entries().into_iter();
+        entries.map(|path| path.display().to_string()).collect()
+    };
+    wait("the end of its entries", || {
+        !names().iter().any(|name| name.ends_with(".app"))
+    });
+    drop(server);
+    fs::create_dir(street.path("tenants/app")).expect("a folder");
+    let server = street.serve();
+    assert_eq!(server.get("localhost", "/app/terms").status, 404);
+    drop(server);
+
+    // One that is removed while nobody looks.
+    fs::remove_dir(street.path("tenants/app")).expect("a folder");
+    street.write("tenants/home/pages/index.md", &terms("Home"));
+    let server = street.serve();
+    assert!(
+        !names().iter().any(|name| name.ends_with(".app")),
+        "{:?}",
+        names()
+    );
+    drop(server);
+}
+
+#[test]
+fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
+    let street = Street::new();
+    let server = street.serve();
+    street.keeps("good.tenant.app", "tenant.yaml");
+    wait("the memos", || {
+        street
+            .entries()
+            .iter()
+            .any(|path| path.ends_with("made.tenant.app"))
+    });
+    let page = |server: &TestServer| {
+        let text = server.get("localhost", "/app/terms").text();
+        text.replace(&server.domain(), "localhost")
+    };
+    let whole = page(&server);
+    drop(server);
+    let damages: [fn(&Path); 4] = [
+        |path| {
+            let bytes = fs::read(path).expect("a file");
+            fs::write(path, &bytes[..bytes.len() / 2]).expect("a file");
+        },
+        |path| fs::write(path, "").expect("a file"),
+        |path| fs::write(path, [0xff; 9999]).expect("a file"),
+        |path| {
+            fs::remove_file(path).expect("a file");
+            fs::create_dir(path).expect("a folder");
+        },
+    ];
+    for damage in damages {
+        let entries = street.entries();
+        assert!(entries.len() > 3, "{entries:?}");
+        entries
+            .iter()
+            .filter(|path| path.is_file())
+            .for_each(|path| damage(path));
+        let server = street.serve();
+        assert!(page(&server) == whole, "{}", server.log());
+        let log = server.log();
+        assert!(log.contains("of the state"), "{log}");
+        assert!(!log.contains("panicked"), "{log}");
+        wait("new entries", || {
+            let log = server.log();
+            log.contains("nothing more is kept")
+                || street.entries().iter().all(|path| path.is_file())
+        });
+    }
+}
+
+#[test]
+fn a_process_killed_while_it_writes_hurts_nothing() {
+    let street = Street::new();
+    for round in 0..5 {
+        let server = street.serve();
+        for number in 0..20 {
+            let big = "words and words ".repeat(20_000);
+            street.write(
+                "tenants/app/pages/extra.md",
+                &format!("{}{number} {big}", terms("Big")),
+            );
+            std::thread::sleep(Duration::from_millis(7 * round));
+        }
+        server.signal("KILL");
+        drop(server);
+    }
+    street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
+    let server = street.serve();
+    assert_eq!(server.get("localhost", "/app/terms").status, 200);
+    assert!(!server.log().contains("damaged"), "{}", server.log());
+}
+
+#[test]
+fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
+    let street = Street::new();
+    let (one, other) = (street.serve(), street.serve());
+    street.keeps("good.tenant.app", "tenant.yaml");
+    street.write("tenants/app/pages/extra.md", &terms("Both"));
+    for server in [&one, &other] {
+        wait("the page", || title(server, "/app/extra") == "Both");
+        assert!(!server.log().contains("damaged"), "{}", server.log());
+    }
+    street.keeps("good.tenant.app", "Both");
+    drop((one, other));
+
+    fs::remove_dir_all(street.path("state")).expect("a removed folder");
+    street.write("state", "a file where a folder should be");
+    let server = street.serve();
+    assert_eq!(title(&server, "/app/extra"), "Both");
+    assert!(
+        server.log().contains("nothing is kept for the next start"),
+        "{}",
+        server.log()
+    );
+}
+
+#[test]
+fn the_same_bytes_come_from_the_state() {
+    let street = Street::new();
+    let places = Places {
+        tenants: street.path("tenants"),
+        themes: Some(street.path("themes")),
+        origin: "https://studio.example".parse().expect("an origin"),
+    };
+    let compiled = |kept: Option<Kept>| {
+        let memo = kept.as_ref().map(Kept::islands_memo).unwrap_or_default();
+        let bundle = Bundle::embedded().expect("the islands");
+        let islands = Arc::new(Islands::kept(bundle, true, &memo));
+        let mut estate = Estate::new(places.clone(), islands);
+        if let Some(kept) = kept {
+            kept.keep_islands(&memo);
+            estate = estate.with_kept(kept);
+        }
+        let now = "2026-11-21T12:00:00Z".parse().expect("a moment");
+        let first = estate.reload(now).expect("the folders");
+        let snapshot = estate.draw().unwrap_or(first);
+        estate.keep();
+        estate.finish_keeping();
+        let resources = everything(&snapshot).into_iter();
+        let bodies = resources.map(|(name, resource)| (name, codings(&resource)));
+        bodies.collect::<Vec<_>>()
+    };
+    let kept = || Some(Kept::open(&street.path("state"), &places));
+    let written = || {
+        let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+        let made = street
+            .entries()
+            .into_iter()
+            .filter(|path| path.display().to_string().contains("made."));
+        made.map(|path| (modified(&path), path)).collect::<Vec<_>>()
+    };
+    let plain = compiled(None);
+    assert!(compiled(kept()) == plain, "a state that is empty");
+    let before = written();
+    assert!(before.len() >= 4, "{before:?}");
+    assert!(compiled(kept()) == plain, "a state that is full");
+    assert_eq!(
+        written(),
+        before,
+        "nothing was worked out, so nothing is written"
+    );
+}
+
+/// A resource's bytes in every coding.
+fn codings(resource: &Resource) -> Vec<(Coding, Vec<u8>)> {
+    match resource {
+        Resource::Body(body) => {
+            let variants = body.variants.iter();
+            variants
+                .map(|variant| (variant.coding, variant.bytes.to_vec()))
+                .collect()
+        }
+        Resource::Redirect(_) => Vec::new(),
+    }
+}
