@@ -42,6 +42,19 @@ impl Street {
         (answer.status == 200).then_some(title)
     }
 
+    fn waits(&self, what: &str, mut done: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !done() {
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{what} never came: {}\n{}",
+                self.server.operator("/readyz").text(),
+                self.server.log()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Waits until a path shows a title, or nothing.
     fn shows(&self, path: &str, title: Option<&str>) {
         let begin = Instant::now();
@@ -236,15 +249,213 @@ fn a_broken_tenant_keeps_its_last_good_state_and_says_so() {
 }
 
 #[test]
-fn a_folder_of_tenants_that_vanishes_or_empties_removes_nothing() {
+fn a_folder_of_tenants_that_vanishes_or_empties_removes_nothing_and_raises_an_alarm() {
     let street = Street::start(&[]);
+    let alarm = |wanted: bool| {
+        street.waits("the alarm", || {
+            street.server.operator("/readyz").text().contains("alarm: ") == wanted
+        });
+        let gauge = format!("rowhouse_tenants_folder_alarm {}\n", u8::from(wanted));
+        assert!(street.server.operator("/metrics").text().contains(&gauge));
+    };
+    alarm(false);
     fs::rename(street.path("tenants"), street.path("away")).expect("a renamed folder");
-    std::thread::sleep(Duration::from_millis(500));
+    alarm(true);
     assert_eq!(street.title("/").as_deref(), Some("Home"));
     fs::create_dir(street.path("tenants")).expect("a folder");
-    street.server.signal("HUP");
-    std::thread::sleep(Duration::from_millis(500));
+    street.waits("an empty folder", || {
+        street
+            .server
+            .operator("/readyz")
+            .text()
+            .contains("become empty")
+    });
     assert_eq!(street.title("/").as_deref(), Some("Home"));
+    assert_eq!(street.server.operator("/readyz").status, 200);
+
+    fs::remove_dir(street.path("tenants")).expect("an empty folder");
+    page(&street.path("away/home"), "Back");
+    fs::rename(street.path("away"), street.path("tenants")).expect("a renamed folder");
+    street.shows("/", Some("Back"));
+    alarm(false);
+    page(&street.path("tenants/home"), "Watched again");
+    street.shows("/", Some("Watched again"));
+}
+
+#[test]
+fn the_folder_of_tenants_is_a_link_that_is_flipped() {
+    let folder = TempDir::new().expect("a folder");
+    for release in ["1", "2"] {
+        let home = folder.path().join(release).join("home");
+        tenant(&home, &format!("Release {release}"));
+        fs::write(home.join("tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
+    }
+    symlink("1", folder.path().join("tenants")).expect("a link");
+    let server = TestServer::start(folder.path(), &[]);
+    let street = Street { folder, server };
+    street.shows("/", Some("Release 1"));
+    symlink("2", street.path("next")).expect("a link");
+    fs::rename(street.path("next"), street.path("tenants")).expect("a flipped link");
+    street.shows("/", Some("Release 2"));
+    page(&street.path("2/home"), "Patched");
+    street.shows("/", Some("Patched"));
+}
+
+#[test]
+fn files_arrive_under_other_names_and_are_renamed() {
+    let street = Street::start(&[]);
+    let folder = street.path("tenants/synced");
+    fs::create_dir_all(folder.join("pages")).expect("a folder");
+    for (name, text) in [
+        ("tenant.yaml", "name: Synced\n"),
+        ("pages/index.md", "---\ntitle: Synced\n---\n"),
+    ] {
+        let target = folder.join(name);
+        let file = target.file_name().expect("a name").to_string_lossy();
+        let hidden = target.with_file_name(format!(".{file}.Xy12Zz"));
+        fs::write(&hidden, text).expect("a file");
+        fs::rename(hidden, target).expect("a renamed file");
+    }
+    street.shows("/synced", Some("Synced"));
+}
+
+#[test]
+fn a_working_copy_is_checked_out() {
+    let street = Street::start(&[]);
+    let folder = street.path("tenants/kept");
+    tenant(&folder, "First");
+    let git = |arguments: &[&str]| {
+        let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(&folder)
+            .args(who)
+            .args(arguments)
+            .output()
+            .expect("git");
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch", "one"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "one"]);
+    git(&["checkout", "--quiet", "-b", "two"]);
+    page(&folder, "Second");
+    fs::write(folder.join("pages/more.md"), "---\ntitle: More\n---\n").expect("a file");
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "two"]);
+    street.shows("/kept/more", Some("More"));
+    git(&["checkout", "--quiet", "one"]);
+    street.shows("/kept", Some("First"));
+    street.shows("/kept/more", None);
+    git(&["checkout", "--quiet", "two"]);
+    street.shows("/kept", Some("Second"));
+    street.shows("/kept/more", Some("More"));
+}
+
+#[test]
+fn a_copy_that_takes_ten_seconds_is_live_after_its_last_write() {
+    let street = Street::start(&[]);
+    let folder = street.path("tenants/slow");
+    fs::create_dir_all(folder.join("pages")).expect("a folder");
+    fs::write(folder.join("tenant.yaml"), "name: Slow\n").expect("a file");
+    let text = "---\ntitle: Slow\ndescription: Words that arrive one after the other.\n---\n";
+    // The copy itself is what takes its time here.
+    for end in (1..=20).map(|part| text.len() * part / 20) {
+        assert_eq!(street.title("/slow"), None, "half a page is shown");
+        std::thread::sleep(Duration::from_millis(500));
+        fs::write(folder.join("pages/index.md"), &text[..end]).expect("a file");
+    }
+    street.shows("/slow", Some("Slow"));
+}
+
+#[test]
+fn a_theme_is_changed_and_a_linked_one_is_flipped() {
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("tenants/home");
+    tenant(&home, "Home");
+    fs::write(home.join("tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
+    let themes = rowhouse_tests::fixture("street").join("themes");
+    run(
+        "cp",
+        &[Path::new("-r"), &themes, &folder.path().join("themes")],
+    );
+    let server = TestServer::start(folder.path(), &[]);
+    let street = Street { folder, server };
+    let layout = "themes/base/layouts/page.html";
+    let change = |path: &Path, words: &str| {
+        let text = fs::read_to_string(path).expect("a file");
+        let (head, rest) = text.split_once("{{ head }}").expect("a head");
+        fs::write(path, format!("{head}{{{{ head }}}}<!-- {words} -->{rest}")).expect("a file");
+    };
+    let shows = |words: &str| {
+        street.waits(words, || {
+            let answer = street.server.get(&street.server.domain(), "/");
+            answer.text().contains(words)
+        });
+    };
+    change(&street.path(layout), "changed in place");
+    shows("changed in place");
+    run(
+        "cp",
+        &[
+            Path::new("-r"),
+            &street.path("themes/base"),
+            &street.path("other"),
+        ],
+    );
+    change(&street.path("other/layouts/page.html"), "another release");
+    fs::rename(street.path("themes/base"), street.path("before")).expect("a renamed folder");
+    symlink(street.path("other"), street.path("themes/base")).expect("a link");
+    shows("another release");
+}
+
+#[test]
+fn identical_content_compiles_nothing() {
+    let street = Street::start(&[]);
+    tenant(&street.path("tenants/app"), "App");
+    street.shows("/app", Some("App"));
+    let told = |words: &str| street.server.log().matches(words).count();
+    let reloads = told("\"reloaded\"");
+    let tag = |path: &str| {
+        let answer = street.server.get(&street.server.domain(), path);
+        answer.header("etag").to_owned()
+    };
+    let before = tag("/app");
+    // Every way to write the same: again, renamed into place, copied over, touched.
+    let page_file = street.path("tenants/app/pages/index.md");
+    page(&street.path("tenants/app"), "App");
+    fs::copy(&page_file, page_file.with_extension("tmp")).expect("a copy");
+    fs::rename(page_file.with_extension("tmp"), &page_file).expect("a renamed file");
+    run("touch", &[&page_file]);
+    street.waits("a reload", || told("\"reloaded\"") > reloads);
+    page(&street.path("tenants/home"), "Other words");
+    street.shows("/", Some("Other words"));
+    assert_eq!(tag("/app"), before);
+    let live = told("\"live\"");
+    assert_eq!(
+        live,
+        2,
+        "each tenant became live once: {}",
+        street.server.log()
+    );
+}
+
+#[test]
+fn polling_sees_links_and_swaps_too() {
+    let street = Street::start(&["--watch", "poll"]);
+    let folder = street.path("tenants/app");
+    tenant(&folder.join("..2026_1"), "First");
+    symlink("..2026_1", folder.join("..data")).expect("a link");
+    for name in ["tenant.yaml", "pages"] {
+        symlink(Path::new("..data").join(name), folder.join(name)).expect("a link");
+    }
+    street.shows("/app", Some("First"));
+    tenant(&folder.join("..2026_2"), "Second");
+    symlink("..2026_2", folder.join("..data_tmp")).expect("a link");
+    fs::rename(folder.join("..data_tmp"), folder.join("..data")).expect("a swapped link");
+    street.shows("/app", Some("Second"));
+    fs::remove_dir_all(&folder).expect("a removed folder");
+    street.shows("/app", None);
 }
 
 #[test]
