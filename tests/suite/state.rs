@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rowhouse::compile::Islands;
+use rowhouse::compile::policy::Caching;
 use rowhouse::reload::{Estate, Kept, Places};
 use rowhouse::snapshot::{Coding, Resource};
 use rowhouse_tests::{TestServer, fixture};
@@ -339,6 +340,7 @@ fn the_same_bytes_come_from_the_state() {
         tenants: street.path("tenants"),
         themes: Some(street.path("themes")),
         origin: "https://studio.example".parse().expect("an origin"),
+        caching: Caching::default(),
     };
     let compiled = |kept: Option<Kept>| {
         let memo = kept.as_ref().map(Kept::islands_memo).unwrap_or_default();

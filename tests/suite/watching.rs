@@ -255,7 +255,7 @@ fn a_folder_of_tenants_that_vanishes_or_empties_removes_nothing_and_raises_an_al
         street.waits("the alarm", || {
             street.server.operator("/readyz").text().contains("alarm: ") == wanted
         });
-        let gauge = format!("rowhouse_tenants_folder_alarm {}\n", u8::from(wanted));
+        let gauge = format!("rowhouse_reload_alarm {}\n", u8::from(wanted));
         assert!(street.server.operator("/metrics").text().contains(&gauge));
     };
     alarm(false);

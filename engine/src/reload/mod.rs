@@ -19,7 +19,6 @@ mod themes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use rayon::prelude::*;

@@ -233,7 +233,8 @@ impl Counters {
         let alarm = self.0.board.current().alarm.is_some();
         gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
 
-        let help = "Whether changes are noticed by polling, since the system gives no notifications";
+        let help =
+            "Whether changes are noticed by polling, since the system gives no notifications";
         let polling = u64::from(self.0.board.current().polling);
         gauge(encoder, "watch_polling", help, None, polling)?;
 
