@@ -29,7 +29,8 @@
 //! - [`serve`] sees only a snapshot. For a request it takes no lock, opens no file and builds no body.
 //! - [`compile`] and [`serve`] do not know each other.
 //! - What is for authors (`--dev`) is among the inputs of [`compile`] and the settings of [`serve`]; without it not one byte is different.
-//! - [`reload`] is the only owner. A tenant's failure removes neither another tenant nor its own last good state.
+//! - [`reload`] is the only owner. A tenant's failure removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
+//! - What [`state`] holds may be lost at any moment: with or without it the bytes are the same.
 //! - Only [`commands`] prints; only `main` ends the process.
 //!
 //! # Walkthrough: a request

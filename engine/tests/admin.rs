@@ -79,6 +79,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
         ready: true,
         tenants: vec![tenant(State::Degraded)],
         alarm: None,
+        polling: false,
     });
     assert_eq!(
         desk.ask("/readyz"),
@@ -147,6 +148,7 @@ fn reloads_and_their_failures_are_told() {
         ready: true,
         tenants: vec![tenant(State::Live)],
         alarm: None,
+        polling: false,
     });
     desk.board.reloaded(Duration::from_millis(50), None);
     let has = |line: &str| {

@@ -47,12 +47,6 @@ impl Street {
         fs::write(self.path(path), text).expect("a file");
     }
 
-    fn edit(&self, path: &str, from: &str, to: &str) {
-        let text = fs::read_to_string(self.path(path)).expect("a file");
-        assert!(text.contains(from), "{path}: {text}");
-        self.write(path, &text.replace(from, to));
-    }
-
     /// The whole entries of the state.
     fn entries(&self) -> Vec<PathBuf> {
         let folders = fs::read_dir(self.path("state")).into_iter().flatten();
