@@ -88,7 +88,7 @@ impl TestSite {
 
     /// Draws the pictures that pages name: social images and icons.
     pub fn draw(&mut self) -> &mut Self {
-        if let Some(snapshot) = self.estate.draw() {
+        if let Some(snapshot) = self.estate.draw(usize::MAX) {
             self.snapshot = snapshot;
         }
         self

@@ -83,12 +83,17 @@ impl Hosts {
     }
 
     /// Draws what is missing, and says what cannot be drawn; `None` when nothing was missing.
-    pub(super) fn draw(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Option<Vec<String>> {
+    pub(super) fn draw(
+        &mut self,
+        tenants: &[Arc<Compiled>],
+        secure: bool,
+        most: usize,
+    ) -> Option<Vec<String>> {
         let pictures = tenants.iter().flat_map(|compiled| {
             let pictures = compiled.pictures.iter();
             pictures.map(|picture| (picture, &*compiled.memo))
         });
-        self.gallery.draw(pictures, secure)
+        self.gallery.draw(pictures, secure, most)
     }
 
     fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, street: &Arc<Street>) {

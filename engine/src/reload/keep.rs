@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::{Estate, year_in_chicago};
 use crate::report::Severity;
@@ -21,6 +21,9 @@ use crate::watch::{Changes, Method, Notice, Watch};
 
 /// The longest that nothing is looked at: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
 const LONGEST: Duration = Duration::from_secs(1);
+
+/// How many pictures are drawn at once: a saved file waits for no more than these.
+const AT_ONCE: usize = 8;
 
 /// The owner with what it keeps.
 #[derive(Debug)]
@@ -48,30 +51,43 @@ impl Keeper {
         let mut looked = Timestamp::now();
         thread::spawn(move || {
             self.tell_of_watching(&watch);
-            self.draw();
+            self.estate.keep();
+            let mut drawing = Some(Instant::now());
             loop {
                 let due = self.estate.next_change(looked);
-                match watch.next(until(due)) {
+                let patience = drawing.map_or_else(|| until(due), |_| Duration::ZERO);
+                let reloaded = match watch.next(patience) {
                     Some(changes) => {
                         self.take(&changes);
                         watch.follow_links();
                         self.tell_of_watching(&watch);
+                        true
                     }
                     None => self.look_at_the_clock(looked, due),
-                }
+                };
                 looked = Timestamp::now();
+                if reloaded {
+                    self.estate.keep();
+                    drawing = Some(Instant::now());
+                } else if let Some(begin) = drawing
+                    && !self.draw(begin)
+                {
+                    drawing = None;
+                }
             }
         });
         sender
     }
 
     /// Pages come and go at their moment, and the year of the copyright line with the year.
-    fn look_at_the_clock(&mut self, looked: Timestamp, due: Option<Timestamp>) {
+    fn look_at_the_clock(&mut self, looked: Timestamp, due: Option<Timestamp>) -> bool {
         let now = Timestamp::now();
         let new_year = year_in_chicago(now) != year_in_chicago(looked);
-        if new_year || due.is_some_and(|due| due <= now) {
+        let is_time = new_year || due.is_some_and(|due| due <= now);
+        if is_time {
             self.reload(Some(&BTreeSet::new()), false);
         }
+        is_time
     }
 
     /// Reloads what changed. What cannot be read changes nothing.
@@ -123,7 +139,6 @@ impl Keeper {
                 self.board.reloaded(begin.elapsed(), Some(problem));
             }
         }
-        self.draw();
     }
 
     fn tell_of_watching(&mut self, watch: &Watch) {
@@ -139,16 +154,16 @@ impl Keeper {
         }
     }
 
-    /// Adds the pictures that are not drawn yet: what is served does not wait for them.
-    fn draw(&mut self) {
-        let begin = Instant::now();
-        let drawn = self.estate.draw();
-        self.estate.keep();
-        if let Some(snapshot) = drawn {
-            self.shelf.replace(snapshot);
+    /// Adds some of the pictures that are not drawn yet, since `begin`: what is served does not wait for them. Says whether there may be more; when there are none, what a restart needs is kept.
+    fn draw(&mut self, begin: Instant) -> bool {
+        let Some(snapshot) = self.estate.draw(AT_ONCE) else {
+            self.estate.keep();
             let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-            info!(took_ms, "drew the pictures");
-        }
+            debug!(took_ms, "all pictures are drawn");
+            return false;
+        };
+        self.shelf.replace(snapshot);
+        true
     }
 }
 

@@ -377,11 +377,11 @@ impl Estate {
         }
     }
 
-    /// Draws the pictures that are missing, and gives the snapshot that has them; `None` when none was. Until then their addresses answer 404, which nobody who reads a page comes to see.
-    pub fn draw(&mut self) -> Option<Snapshot> {
+    /// Draws the pictures that are missing, `most` at once, and gives the snapshot that has them; `None` when none was. Until then their addresses answer 404, which nobody who reads a page comes to see.
+    pub fn draw(&mut self, most: usize) -> Option<Snapshot> {
         let street = self.street.clone()?;
         let secure = self.places.origin.is_secure();
-        for problem in self.hosts.draw(&self.compiled(), secure)? {
+        for problem in self.hosts.draw(&self.compiled(), secure, most)? {
             warn!(problem, "a picture cannot be drawn");
         }
         Some(self.snapshot(&street))

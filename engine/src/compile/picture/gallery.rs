@@ -26,11 +26,12 @@ impl Gallery {
         self.drawn.get(&picture.drawing.digest)?.as_ref()
     }
 
-    /// Draws what is missing, and forgets what is shown no more. Says for each picture that could not be drawn where it was to be, and why; `None` when nothing was missing.
+    /// Draws what is missing, `most` pictures at once, and forgets what is shown no more. Says for each picture that could not be drawn where it was to be, and why; `None` when nothing was missing.
     pub fn draw<'a>(
         &mut self,
         pictures: impl Iterator<Item = (&'a Picture, &'a Memo)>,
         secure: bool,
+        most: usize,
     ) -> Option<Vec<String>> {
         let wanted: HashMap<[u8; 32], (&Picture, &Memo)> = pictures
             .map(|(picture, memo)| (picture.drawing.digest, (picture, memo)))
@@ -43,6 +44,7 @@ impl Gallery {
         let missing: Vec<(&[u8; 32], &(&Picture, &Memo))> = wanted
             .iter()
             .filter(|(digest, _)| !self.drawn.contains_key(*digest))
+            .take(most)
             .collect();
         if missing.is_empty() {
             return None;
