@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 8] = [
     &["schema"],
     &["snapshot", "tenant"],
     &["address", "theme"],
-    &["compile", "serve"],
+    &["compile", "export", "serve"],
     &["cli", "reload"],
     &["commands"],
 ];

@@ -47,6 +47,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Print who answers what: host, path, tenant, file
     Routes(RoutesArguments),
+    /// Write the same bytes as files, for any static host or CDN
+    Export(ExportArguments),
     /// Make a tenant to begin with
     New(NewArguments),
     /// Ask a running server whether it is ready: 0 ready, 1 not
@@ -212,6 +214,37 @@ pub enum CheckFormat {
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
+}
+
+/// `export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArguments {
+    /// The folder to write into, one folder a host: empty, new, or an earlier export
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// The static host whose ways and limits count
+    #[arg(long = "for", value_name = "HOST", default_value = "any")]
+    pub host: StaticHost,
+    /// Put the compressed forms (.br, .zst, .gz) beside each file
+    #[arg(long)]
+    pub compressed: bool,
+    /// Write what has no mistake, and leave the rest out
+    #[arg(long)]
+    pub despite_mistakes: bool,
+    /// Content and origin.
+    #[command(flatten)]
+    pub content: Content,
+}
+
+/// Where exported files will lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StaticHost {
+    /// What all of them understand
+    Any,
+    /// More header rules or redirects than are read are an error
+    Cloudflare,
+    /// Rules for the 404 pages of folders, which it does not find by itself
+    Netlify,
 }
 
 /// `new`.

@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | 7 | [`commands`] | what the command line asks for |
 //! | 6 | [`cli`], [`reload`] | the flags; the one owner: folders in, snapshots out |
-//! | 5 | [`compile`], [`serve`] | render; answer |
+//! | 5 | [`compile`], [`export`], [`serve`] | render; lay out as files; answer |
 //! | 4 | [`address`], [`theme`] | who answers where; a theme as data |
 //! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
 //! | 2 | [`schema`] | values against a JSON Schema |
@@ -27,8 +27,9 @@
 //! - [`compile`] does no I/O and knows no socket. The same folders, in the same year, give the same bytes on any machine.
 //! - [`snapshot`] knows no YAML, Markdown, Tera or React. It is never changed after it is built.
 //! - [`serve`] sees only a snapshot. For a request it takes no lock, opens no file and builds no body.
-//! - [`compile`] and [`serve`] do not know each other.
 //! - What is for authors (`--dev`) is among the inputs of [`compile`] and the settings of [`serve`]; without it not one byte is different.
+//! - [`export`] sees only a snapshot: what it writes is what would be served.
+//! - [`compile`], [`export`] and [`serve`] do not know each other.
 //! - [`reload`] is the only owner. A tenant's failure removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
 //! - What [`state`] holds may be lost at any moment: with or without it the bytes are the same.
 //! - Only [`commands`] prints; only `main` ends the process.
@@ -71,6 +72,7 @@ pub mod address;
 pub mod theme;
 
 pub mod compile;
+pub mod export;
 pub mod serve;
 
 pub mod cli;

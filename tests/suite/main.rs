@@ -7,6 +7,7 @@ mod around;
 mod caching;
 mod dev;
 mod drafts;
+mod export;
 mod islands;
 mod life;
 mod links;

@@ -7,13 +7,10 @@ use annotate_snippets::Renderer;
 
 use jiff::Timestamp;
 
-use super::{FAILED, estate, print, sarif, say};
+use super::{FAILED, MISTAKES, estate, print, sarif, say};
 use crate::cli::{CheckArguments, CheckFormat};
 use crate::compile::policy::Caching;
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
-
-/// Mistakes were found.
-const MISTAKES: u8 = 1;
 
 /// Checks all tenants, and prints what concerns those that are named.
 pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
@@ -85,7 +82,8 @@ fn explain(code: &str) -> ExitCode {
     }
 }
 
-fn as_text(report: &Report, tenants: usize) {
+/// As a compiler would print it, with a line that counts.
+pub(super) fn as_text(report: &Report, tenants: usize) {
     let renderer = if std::io::stdout().is_terminal() {
         Renderer::styled()
     } else {

@@ -3,6 +3,7 @@
 //! Exit codes: 0 well, 1 mistakes in the content, 2 could not run.
 
 mod check;
+mod export;
 mod log;
 mod new;
 mod otlp;
@@ -25,6 +26,8 @@ use crate::compile::Islands;
 use crate::compile::policy::Caching;
 use crate::reload::{Estate, Kept, Places};
 
+/// Mistakes were found.
+const MISTAKES: u8 = 1;
 /// Could not run.
 const FAILED: u8 = 2;
 
@@ -35,6 +38,7 @@ pub fn run(cli: Cli) -> ExitCode {
         None => serve::run(&cli.serve),
         Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Routes(arguments)) => routes::run(&arguments),
         Some(Command::New(arguments)) => new::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),

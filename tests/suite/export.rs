@@ -1,0 +1,449 @@
+//! What is exported is what is served: every body, every redirect, every header field; and nobody else's file is touched.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant, SystemTime};
+
+use rowhouse::export::folder::{self, Done, WriteError};
+use rowhouse::export::{Options, plan};
+use rowhouse_tests::{Answer, TestServer, TestSite, binary, workspace};
+use tempfile::TempDir;
+
+/// Drawing the pictures of all tenants takes a debug build a while.
+const PATIENCE: Duration = Duration::from_secs(120);
+const TENANTS: [&str; 6] = [
+    "arnold", "bluedoor", "fitgoat", "givefive", "studio", "verses",
+];
+
+fn export(folder: &Path, to: &Path, more: &[&str]) -> Output {
+    Command::new(binary())
+        .arg("export")
+        .arg(to)
+        .args(more)
+        .current_dir(folder)
+        .output()
+        .expect("rowhouse")
+}
+
+fn summary(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Every file below a folder, by its path.
+fn files(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below").display();
+                found.insert(name.to_string(), path);
+            }
+        }
+    }
+    found
+}
+
+/// The six tenants served, and exported for the same origin.
+fn served_and_exported() -> (TestServer, TempDir) {
+    let server = TestServer::start(&workspace(), &[]);
+    let folder = TempDir::new().expect("a folder");
+    let origin = format!("http://{}", server.domain());
+    let output = export(
+        &workspace(),
+        folder.path(),
+        &["--origin", &origin, "--compressed"],
+    );
+    let said = summary(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("0 unchanged, 0 removed"), "{said}");
+    assert!(!said.contains("would drop"), "{said}");
+    let begin = Instant::now();
+    while server.get(&server.domain(), "/favicon.ico").status != 200 {
+        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (server, folder)
+}
+
+/// What a folder's rule may give to files that are no documents.
+const POLICIES: [&str; 6] = [
+    "content-security-policy",
+    "cross-origin-opener-policy",
+    "permissions-policy",
+    "referrer-policy",
+    "speculation-rules",
+    "x-frame-options",
+];
+
+/// The path that a static host answers with a file.
+fn path_of(file: &str) -> String {
+    let path = file.strip_suffix(".html").unwrap_or(file);
+    match path.strip_suffix("index") {
+        Some(above) if above.is_empty() || above.ends_with('/') => format!("/{above}"),
+        _ => format!("/{path}"),
+    }
+}
+
+#[test]
+fn every_exported_byte_is_the_served_one() {
+    let (server, folder) = served_and_exported();
+    let port = server.visitors.port();
+    let hosts: Vec<String> = fs::read_dir(folder.path())
+        .expect("hosts")
+        .map(|entry| {
+            entry
+                .expect("a host")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    let mut expected: Vec<String> = TENANTS
+        .iter()
+        .chain(["www"].iter())
+        .map(|label| format!("{label}.localhost"))
+        .collect();
+    expected.push("localhost".to_owned());
+    expected.sort();
+    let mut sorted = hosts.clone();
+    sorted.sort();
+    assert_eq!(sorted, expected);
+
+    let mut bodies = 0;
+    for host in &hosts {
+        let asked = format!("{host}:{port}");
+        let root = folder.path().join(host);
+        let rules = Rules::read(&root);
+        for (file, path) in files(&root) {
+            if file == "_headers" || file == "_redirects" {
+                continue;
+            }
+            let (plain, coding) = match file.rsplit_once('.') {
+                Some((plain, "br")) => (plain, "br"),
+                Some((plain, "zst")) => (plain, "zstd"),
+                Some((plain, "gz")) => (plain, "gzip"),
+                _ => (file.as_str(), "identity"),
+            };
+            let missing = plain.rsplit('/').next() == Some("404.html");
+            let asked_path = if missing {
+                format!("/{}nobody-has-this", plain.trim_end_matches("404.html"))
+            } else {
+                path_of(plain)
+            };
+            let answer = server.ask("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
+            let status = if missing { 404 } else { 200 };
+            assert_eq!(answer.status, status, "{asked}{asked_path} for {file}");
+            let bytes = fs::read(path).expect("a file");
+            assert!(
+                answer.body == bytes,
+                "{host}/{file} is not what {asked_path} answers"
+            );
+            if coding == "identity" && !missing {
+                rules.hold_against(&answer, &asked_path, plain);
+            }
+            bodies += 1;
+        }
+        rules.lead_where(&server, &asked);
+        assert!(rules.blocks.len() <= 100, "{host}: {}", rules.blocks.len());
+    }
+    assert!(bodies > 1_000, "only {bodies} bodies");
+    every_route_has_its_file(folder.path(), &format!("http://{}", server.domain()));
+}
+
+fn every_route_has_its_file(folder: &Path, origin: &str) {
+    let routes = Command::new(binary())
+        .args(["routes", "--format", "json", "--origin", origin])
+        .current_dir(workspace())
+        .output()
+        .expect("rowhouse");
+    let routes: Vec<serde_json::Value> = serde_json::from_slice(&routes.stdout).expect("JSON");
+    assert!(routes.len() > 100, "{}", routes.len());
+    for route in routes {
+        let text = |key: &str| route[key].as_str().expect("a text").to_owned();
+        let file = match text("path").as_str() {
+            "/" => "index.html".to_owned(),
+            path => format!("{}.html", &path[1..]),
+        };
+        let path = folder.join(text("host")).join(&file);
+        assert!(path.is_file(), "{} is missing", path.display());
+    }
+}
+
+/// `_headers` and `_redirects` as a static host reads them.
+struct Rules {
+    blocks: Vec<(String, BTreeMap<String, String>)>,
+    redirects: Vec<Vec<String>>,
+}
+
+impl Rules {
+    fn read(host: &Path) -> Self {
+        let text = |name: &str| fs::read_to_string(host.join(name)).unwrap_or_default();
+        let mut blocks: Vec<(String, BTreeMap<String, String>)> = Vec::new();
+        for line in text("_headers").lines() {
+            match line.strip_prefix("  ") {
+                None => blocks.push((line.to_owned(), BTreeMap::new())),
+                Some(field) => {
+                    let (name, value) = field.split_once(": ").expect("a field");
+                    let (_, fields) = blocks.last_mut().expect("a path above");
+                    fields.insert(name.to_ascii_lowercase(), value.to_owned());
+                }
+            }
+        }
+        let words = |line: &str| line.split(' ').map(ToOwned::to_owned).collect();
+        Self {
+            blocks,
+            redirects: text("_redirects").lines().map(words).collect(),
+        }
+    }
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        match (pattern.strip_suffix('*'), pattern.strip_suffix(":page")) {
+            (Some(above), _) => path.starts_with(above),
+            (_, Some(above)) => path
+                .strip_prefix(above)
+                .is_some_and(|rest| !rest.is_empty() && !rest.contains('/')),
+            _ => pattern == path,
+        }
+    }
+
+    /// All matching rules together say what the server says, and no field twice.
+    fn hold_against(&self, answer: &Answer, path: &str, file: &str) {
+        let mut fields = BTreeMap::new();
+        for (_, block) in self
+            .blocks
+            .iter()
+            .filter(|(pattern, _)| Self::matches(pattern, path))
+        {
+            for (name, value) in block {
+                let before = fields.insert(name.clone(), value.clone());
+                assert_eq!(before, None, "{path}: two rules for `{name}`");
+            }
+        }
+        let mut served = answer.headers.clone();
+        for by_the_host in [
+            "accept-ranges",
+            "connection",
+            "content-length",
+            "date",
+            "etag",
+            "vary",
+            "x-request-id",
+        ] {
+            served.remove(by_the_host);
+        }
+        if !fields.contains_key("content-type") {
+            let media_type = served.remove("content-type").expect("a type");
+            let extension = file.rsplit('.').next().expect("an extension");
+            let known = [
+                "css",
+                "html",
+                "js",
+                "json",
+                "png",
+                "svg",
+                "txt",
+                "webmanifest",
+                "woff2",
+                "xml",
+            ];
+            assert!(
+                known.contains(&extension),
+                "{file} is {media_type}, and no rule says so"
+            );
+        }
+        if !served.contains_key("x-frame-options") {
+            // No page: the policies of its folder say nothing to it.
+            fields
+                .retain(|name, _| served.contains_key(name) || !POLICIES.contains(&name.as_str()));
+        }
+        assert_eq!(fields, served, "{path}");
+    }
+
+    /// Every redirect leads where the server sends.
+    fn lead_where(&self, server: &TestServer, host: &str) {
+        for rule in &self.redirects {
+            let [from, to, status] = rule.as_slice() else {
+                panic!("{rule:?}");
+            };
+            assert_eq!(status, "301", "{rule:?}");
+            let (from, to) = (
+                from.replace('*', "some/where"),
+                to.replace(":splat", "some/where"),
+            );
+            let answer = server.get(host, &from);
+            assert_eq!(
+                (answer.status, answer.header("location")),
+                (308, to.as_str()),
+                "{host}{from}"
+            );
+        }
+    }
+}
+
+fn modified(folder: &Path) -> BTreeMap<String, SystemTime> {
+    let time = |path: PathBuf| {
+        fs::metadata(path)
+            .expect("a file")
+            .modified()
+            .expect("a time")
+    };
+    files(folder)
+        .into_iter()
+        .map(|(name, path)| (name, time(path)))
+        .collect()
+}
+
+/// The last snapshot of a copied fixture, without a process of its own.
+fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<Done, WriteError> {
+    site.reload();
+    let plan = plan(&site.snapshot, options).expect("a plan");
+    folder::write(to, &plan.files)
+}
+
+fn written(site: &mut TestSite, to: &Path) -> Done {
+    write(site, to, Options::default()).expect("written files")
+}
+
+#[test]
+fn only_what_changed_is_written_and_only_what_was_written_is_removed() {
+    let mut site = TestSite::fixture("street");
+    site.write("tenants/app/pages/extra.md", "---\ntitle: Extra\n---\n");
+    let to = site.path("public");
+    let first = written(&mut site, &to);
+    assert_eq!((first.unchanged, first.removed), (0, 0));
+    let before = modified(&to);
+    let second = written(&mut site, &to);
+    assert_eq!((second.written, second.unchanged), (0, first.written));
+    assert_eq!(before, modified(&to), "a second export touched a file");
+
+    fs::write(to.join("studio.example/stranger.txt"), "mine").expect("a file");
+    site.remove("tenants/app/pages/extra.md");
+    site.edit("tenants/app/pages/terms.md", "title: ", "title: New ");
+    let third = written(&mut site, &to);
+    assert_eq!(third.removed, 3, "one page at three addresses");
+    let after = modified(&to);
+    assert!(!after.contains_key("studio.example/app/extra.html"));
+    assert!(after.contains_key("studio.example/stranger.txt"));
+    let terms = "studio.example/app/terms.html";
+    assert_ne!(before[terms], after[terms]);
+    let missing = "studio.example/404.html";
+    assert_eq!(before[missing], after[missing]);
+    assert!(
+        !to.join(".rowhouse-export.new").exists(),
+        "something is left"
+    );
+}
+
+#[test]
+fn a_page_may_become_a_folder_and_a_folder_a_page() {
+    let mut site = TestSite::fixture("street");
+    let to = site.path("public");
+    for _ in 0..2 {
+        site.write("tenants/app/pages/b.html/c.md", "---\ntitle: C\n---\n");
+        written(&mut site, &to);
+        assert!(to.join("app.studio.example/b.html/c.html").is_file());
+        site.remove("tenants/app/pages/b.html");
+        site.write("tenants/app/pages/b.md", "---\ntitle: B\n---\n");
+        written(&mut site, &to);
+        assert!(to.join("app.studio.example/b.html").is_file());
+        site.remove("tenants/app/pages/b.md");
+    }
+}
+
+#[test]
+fn a_strangers_folder_or_file_is_refused() {
+    let mut site = TestSite::fixture("street");
+    let to = site.path("public");
+    fs::create_dir_all(&to).expect("a folder");
+    fs::write(to.join("precious.txt"), "mine").expect("a file");
+    let refused = write(&mut site, &to, Options::default());
+    assert!(
+        matches!(refused, Err(WriteError::NotOurs(_))),
+        "{refused:?}"
+    );
+    assert_eq!(files(&to).len(), 1);
+
+    let to = site.path("other");
+    written(&mut site, &to);
+    let (about, app) = (
+        to.join("studio.example/about.html"),
+        to.join("studio.example/app"),
+    );
+    fs::remove_file(&about).expect("a removed file");
+    std::os::unix::fs::symlink(site.path("tenants"), &about).expect("a link");
+    let before = modified(&app);
+    site.edit("tenants/app/pages/terms.md", "title: ", "title: New ");
+    let refused = write(&mut site, &to, Options::default());
+    assert!(
+        matches!(&refused, Err(WriteError::Stranger(path)) if *path == about),
+        "{refused:?}"
+    );
+    assert_eq!(before, modified(&app), "something was written");
+}
+
+#[test]
+fn two_pages_of_one_file_are_an_error() {
+    let mut site = TestSite::fixture("street");
+    site.write("tenants/app/pages/404.md", "---\ntitle: Lost\n---\n")
+        .reload();
+    let problem = plan(&site.snapshot, Options::default()).expect_err("one file for two");
+    assert!(
+        problem.to_string().contains("would both be the file"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn with_a_mistake_nothing_is_written_unless_told() {
+    let mut site = TestSite::fixture("street");
+    let (folder, to) = (site.path(""), site.path("public"));
+    written(&mut site, &to);
+    let before = modified(&to);
+    site.write("tenants/app/pages/terms.md", "---\ntitel: Terms\n---\n");
+    let output = export(&folder, &to, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("unknown key `titel`"));
+    assert!(
+        summary(&output).contains("--despite-mistakes"),
+        "{}",
+        summary(&output)
+    );
+    assert_eq!(before, modified(&to));
+
+    let output = export(&folder, &to, &["--despite-mistakes"]);
+    assert_eq!(output.status.code(), Some(1));
+    let after = modified(&to);
+    assert!(!after.contains_key("localhost/app.html"));
+    assert!(after.contains_key("localhost/about.html"));
+}
+
+#[test]
+fn pages_for_what_is_not_found_lie_in_their_folders() {
+    let mut site = TestSite::fixture("street");
+    let to = site.path("public");
+    let options = Options {
+        not_found_rules: true,
+        ..Options::default()
+    };
+    write(&mut site, &to, options).expect("written files");
+    for file in [
+        "404.html",
+        "app/404.html",
+        "apps/app/404.html",
+        "notes/404.html",
+    ] {
+        assert!(to.join("studio.example").join(file).is_file(), "{file}");
+    }
+    let redirects = fs::read_to_string(to.join("studio.example/_redirects")).expect("redirects");
+    assert!(
+        redirects.contains("/notes/* /notes/404.html 404\n"),
+        "{redirects}"
+    );
+}
