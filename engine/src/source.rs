@@ -214,7 +214,22 @@ impl Reader {
     }
 
     fn file(&mut self, target: &Path, path: String) {
-        let size = fs::metadata(target).map_or(0, |metadata| metadata.len());
+        let metadata = match fs::metadata(target) {
+            // Reading from a pipe would wait for a writer, and a device may never end.
+            Ok(metadata) if !metadata.is_file() => {
+                let diagnostic = Diagnostic::mistake(
+                    Code::Unreadable,
+                    self.folder.name_of(&path),
+                    "this is no plain file",
+                );
+                return self.report.push(
+                    diagnostic.hint("remove it: a pipe, a socket or a device has no content"),
+                );
+            }
+            Ok(metadata) => metadata,
+            Err(error) => return self.unreadable(self.folder.name_of(&path), &error),
+        };
+        let size = metadata.len();
         if size > self.limits.file {
             let message = format!(
                 "the file has {size} bytes, more than the {} that one file may have",

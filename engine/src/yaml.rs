@@ -8,7 +8,8 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 
 use crate::report::{Code, Place};
 
@@ -58,6 +59,9 @@ pub struct YamlError {
     pub place: Option<Place>,
 }
 
+/// How deep values may be nested. What is read goes as deep into the stack, and no page of the six sites needs more than eight.
+const DEEPEST: usize = 24;
+
 /// Reads a document. `first_line` is the line of the file at which `text` begins, from 1.
 ///
 /// # Errors
@@ -67,12 +71,19 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
         strict_booleans: true,
         with_snippet: false,
+        budget: serde_saphyr::budget! {
+            max_depth: DEEPEST,
+        },
     };
     let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options)
         .map(node)
         .map_err(|error| YamlError {
-            code: Code::BadYaml,
-            message: first_sentence(&error.without_snippet().to_string()),
+            code: if is_too_much(error.without_snippet()) {
+                Code::TooLarge
+            } else {
+                Code::BadYaml
+            },
+            message: message(error.without_snippet()),
             place: error.location().map(place).map(|place| Place {
                 line: place.line + first_line - 1,
                 ..place
@@ -80,6 +91,31 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
         })?;
     shift(&mut node, first_line - 1);
     Ok(node)
+}
+
+/// Whether a limit was met. The scanner, which reads ahead, has one of its own for brackets.
+fn is_too_much(error: &Error) -> bool {
+    matches!(error, Error::Budget { .. }) || is_too_deep(error)
+}
+
+fn is_too_deep(error: &Error) -> bool {
+    let breach = match error {
+        Error::Budget { breach, .. } => Some(breach),
+        _ => None,
+    };
+    matches!(breach, Some(BudgetBreach::Depth { .. }))
+        || error.to_string().starts_with("recursion limit exceeded")
+}
+
+fn message(error: &Error) -> String {
+    let first = first_sentence(&error.to_string());
+    if is_too_deep(error) {
+        format!("values are nested more than {DEEPEST} deep")
+    } else if is_too_much(error) {
+        format!("the file asks for too much: {first}")
+    } else {
+        first
+    }
 }
 
 /// The parser's message without the position that it repeats; the report has its own.

@@ -226,6 +226,7 @@ impl Rules {
                 assert_eq!(before, None, "{path}: two rules for `{name}`");
             }
         }
+        assert!(!fields.contains_key("x-request-id"), "{path}");
         let mut served = answer.headers.clone();
         for by_the_host in [
             "accept-ranges",
@@ -233,6 +234,7 @@ impl Rules {
             "content-length",
             "date",
             "etag",
+            "last-modified",
             "vary",
             "x-request-id",
         ] {

@@ -10,6 +10,7 @@ mod drafts;
 mod export;
 mod islands;
 mod life;
+mod limits;
 mod links;
 mod log;
 mod mistakes;

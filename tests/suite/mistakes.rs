@@ -8,9 +8,11 @@ use rowhouse::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
 /// Codes that no folder in a repository can show; each has a test of its own below or beside its module.
-const WITHOUT_FIXTURE: [Code; 4] = [
+const WITHOUT_FIXTURE: [Code; 6] = [
     Code::ForeignSymlink,
     Code::IslandFailed,
+    Code::PageWeight,
+    Code::ProgramFailed,
     Code::TooLarge,
     Code::Unreadable,
 ];
@@ -99,6 +101,41 @@ fn a_link_within_the_folder_and_a_linked_folder_are_fine() {
         site.page("twin.studio.example", "", "/terms").is_some(),
         "{}",
         site.report_text()
+    );
+}
+
+#[test]
+fn a_heavy_page_is_told_with_its_bytes() {
+    let mut site = TestSite::fixture("mistakes/title-length");
+    let mut number = 1_u64;
+    let words = (0..9_000).map(|_| {
+        number = number
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:x} ", number >> 40)
+    });
+    let text = format!("---\ntitle: Heavy\n---\n{}\n", words.collect::<String>());
+    site.write("tenants/sample/pages/index.md", text).reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("warning[page-weight]: HTML and CSS come to"),
+        "{text}"
+    );
+}
+
+#[test]
+fn who_must_repair_first_need_not_polish() {
+    let mut site = TestSite::fixture("mistakes/title-length");
+    site.edit(
+        "tenants/sample/pages/index.md",
+        "Words.",
+        "[Nowhere](/nowhere)",
+    )
+    .reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("broken-link") && !text.contains("title-length"),
+        "{text}"
     );
 }
 

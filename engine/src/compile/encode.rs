@@ -72,6 +72,12 @@ fn pressed(bytes: &Bytes, effort: Effort) -> Vec<u8> {
     pack(smaller)
 }
 
+/// How many bytes a text comes to on its way, pressed with little effort.
+#[must_use]
+pub(super) fn weight(bytes: &[u8]) -> usize {
+    brotli(bytes, Effort::Page).map_or(bytes.len(), |pressed| pressed.len())
+}
+
 fn variant(coding: Coding, bytes: Bytes) -> Variant {
     let tag = format!("\"{}\"", hex(&Sha256::digest(&bytes)[..12]));
     Variant {

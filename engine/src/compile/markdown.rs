@@ -39,6 +39,8 @@ pub(super) struct Reference {
     pub line: usize,
     /// Whether it is a picture.
     pub picture: bool,
+    /// Whether nothing stands between the brackets.
+    pub silent: bool,
 }
 
 /// Where pictures come from and links lead.
@@ -72,6 +74,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
             Some(Reference {
                 destination: destination.into_string(),
                 line: text[..range.start].matches('\n').count() + 1,
+                silent: picture && text[range].starts_with("![]"),
                 picture,
             })
         })

@@ -9,6 +9,8 @@
 
 pub mod around;
 pub mod asset;
+mod audit;
+mod bounds;
 mod contrast;
 pub mod dev;
 mod encode;
@@ -30,6 +32,9 @@ mod view;
 mod xml;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -37,12 +42,13 @@ use http::{HeaderValue, StatusCode};
 use rayon::prelude::*;
 
 use crate::address::{Address, Origin};
-use crate::report::{Diagnostic, Report};
+use crate::report::{Code, Diagnostic, Report};
 use crate::snapshot::{Body, Mount, Resource, ResourceTable};
-use crate::tenant::Site;
+use crate::tenant::{MANIFEST, Site};
 
 use around::{Around, Listing};
 use asset::{ASSETS, Asset, is_compressible, media_type};
+use audit::Seen;
 use encode::Effort;
 use link::{Resolver, Street};
 use memo::Memo;
@@ -52,6 +58,7 @@ use policy::Kind;
 use reference::{Checker, Fragments};
 use template::{Scope, Templates};
 
+pub use audit::Orphan;
 pub use island::Islands;
 pub use reference::NeighbourLink;
 
@@ -75,6 +82,8 @@ pub struct Compiled {
     pub mounts: Vec<PlacedMount>,
     /// Links that only the owner of all tenants can check.
     pub neighbour_links: Vec<NeighbourLink>,
+    /// Pages that none of its own leads to.
+    pub orphans: Vec<Orphan>,
     /// The paths of its pages, and the ids within them.
     pub fragments: Arc<Fragments>,
     /// Its entries in the sitemap of its canonical host.
@@ -97,8 +106,30 @@ pub struct PlacedMount {
 }
 
 /// Compiles a tenant. The result is there when the report holds no mistake.
+///
+/// Where the program itself fails on a tenant, that is the tenant's mistake alone, as far as its neighbours can tell.
 #[must_use]
 pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
+    let work = || compile_within(site, addresses, inputs);
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let mut report = Report::default();
+        report.push(
+            Diagnostic::mistake(
+                Code::ProgramFailed,
+                site.name_of(MANIFEST),
+                "the program itself failed on this tenant; the log above says where",
+            )
+            .hint("take back the last change, and report it with the folder that shows it"),
+        );
+        (None, report)
+    })
+}
+
+fn compile_within(
+    site: &Site,
+    addresses: &[Address],
+    inputs: &Inputs,
+) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
     let assets: Arc<BTreeMap<String, Asset>> = Arc::new(
         site.assets
@@ -112,21 +143,37 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     };
     let at_home = resolver(site, canonical, &inputs.street);
     let around = Around::new(site, &Scope::new(&at_home, &assets, inputs));
+    report.extend(around.problem.clone());
     let mut mounts = Vec::with_capacity(addresses.len());
-    let mut fragments = Fragments::new();
+    let mut seen = BTreeMap::new();
     for address in addresses {
         let renderer = Renderer::new(site, addresses, address, &assets, inputs, &around);
         let (mount, found, problems) = mount(&renderer, &assets, &around);
+        let is_endless = problems.iter().any(is_endless);
         // Templates fail in the same way at every address: once is enough.
         if address.canonical {
             report.extend(problems);
-            fragments = found;
+            seen = found;
         }
         mounts.push(PlacedMount {
             address: address.clone(),
             mount: Arc::new(mount),
         });
+        if is_endless {
+            // Most of its pages were never rendered, so that nothing can be said of their links.
+            return (None, report.sorted());
+        }
     }
+    let mut fragments: Fragments = seen
+        .iter_mut()
+        .map(|(path, seen): (&String, &mut Seen)| (path.clone(), std::mem::take(&mut seen.ids)))
+        .collect();
+    let aliases = site.pages.values().flat_map(|page| {
+        let ids = fragments.get(&page.path).cloned().unwrap_or_default();
+        page.paths().map(move |path| (path.to_owned(), ids.clone()))
+    });
+    let aliases: Vec<_> = aliases.collect();
+    fragments.extend(aliases);
     let linkable = around
         .paths()
         .map(|path| (path.to_owned(), BTreeSet::new()));
@@ -141,11 +188,28 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     };
     checker.check();
     checker.report.extend(store::check(site));
+    let mut orphans = Vec::new();
+    if checker.report.is_servable()
+        && let Some(placed) = mounts.first()
+    {
+        let weights = |path: &str| {
+            placed
+                .mount
+                .resources
+                .get(path)
+                .map(|page| audit::weight(page))
+        };
+        let prefix = &placed.address.prefix;
+        let (found, alone) = audit::check(site, prefix, &seen, weights, inputs);
+        checker.report.extend(found);
+        orphans = alone;
+    }
     let (report, neighbour_links) = (checker.report.sorted(), checker.neighbours);
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
         mounts,
         neighbour_links,
+        orphans,
         fragments: Arc::new(fragments),
         pictures: around.pictures(addresses),
         memo: Arc::clone(&inputs.memo),
@@ -159,35 +223,45 @@ fn mount(
     renderer: &Renderer<'_>,
     assets: &BTreeMap<String, Asset>,
     around: &Around,
-) -> (Mount, Fragments, Report) {
+) -> (Mount, BTreeMap<String, Seen>, Report) {
     let mut failures = Failures::default();
     for (diagnostic, file) in &around.failures {
         failures.add(diagnostic.clone(), renderer.site.name_of(file));
     }
     let mut resources = ResourceTable::new();
     around.put(renderer.site, &renderer.scope(), &mut resources);
-    let mut fragments = Fragments::new();
+    let mut seen = BTreeMap::new();
+    let is_canonical = renderer.resolver.address.canonical;
+    let exhausted = AtomicBool::new(false);
     let pages: Vec<_> = renderer
         .site
         .pages
         .values()
         .collect::<Vec<_>>()
         .into_par_iter()
-        .map(|page| (page, renderer.page(page)))
+        .filter(|_| !exhausted.load(Relaxed))
+        .map(|page| {
+            let rendered = renderer.page(page);
+            if rendered.as_ref().is_err_and(is_endless) {
+                exhausted.store(true, Relaxed);
+            }
+            (page, rendered)
+        })
         .collect();
     for (page, rendered) in pages {
         match rendered {
             Ok(html) => {
-                let ids = ids_of(&html);
+                if is_canonical {
+                    seen.insert(page.path.clone(), audit::look(&html));
+                }
                 let noindex = page.front.noindex;
                 let body = Arc::new(renderer.body(html, StatusCode::OK, noindex, Some(page)));
                 for path in page.paths() {
-                    fragments.insert(path.to_owned(), ids.clone());
                     resources.insert(path.into(), Arc::clone(&body));
                 }
             }
             Err(diagnostic) => {
-                fragments.insert(page.path.clone(), BTreeSet::new());
+                seen.insert(page.path.clone(), Seen::default());
                 failures.add(diagnostic, renderer.site.name_of(&page.file));
             }
         }
@@ -233,7 +307,12 @@ fn mount(
         method_not_allowed: special(Special::MethodNotAllowed),
         traffic: OnceLock::new(),
     };
-    (mount, fragments, failures.report())
+    (mount, seen, failures.report())
+}
+
+/// Whether something used up all that it was allowed. It would do so on every page, which takes long and tells nothing more.
+fn is_endless(diagnostic: &Diagnostic) -> bool {
+    matches!(diagnostic.code, Code::TooLarge | Code::IslandFailed)
 }
 
 /// Templates that failed. One mistake in a theme often fails on every page: it is said once, with the first page.
@@ -260,19 +339,6 @@ impl Failures {
         }));
         report
     }
-}
-
-/// Every `id` in a page.
-fn ids_of(html: &str) -> BTreeSet<String> {
-    let mut ids = BTreeSet::new();
-    let collect = lol_html::element!("[id]", |element| {
-        ids.extend(element.get_attribute("id"));
-        Ok(())
-    });
-    let settings = lol_html::RewriteStrSettings::new().append_element_content_handler(collect);
-    // Only the attributes are wanted; markup that cannot be read has none that a link could name.
-    let _ = lol_html::rewrite_str(html, settings);
-    ids
 }
 
 /// A file as a resource.

@@ -6,12 +6,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult, Value};
 
 use super::Inputs;
 use super::asset::{ASSETS, Asset, ThemeAssets, theme_assets};
+use super::bounds::{self, Guarded};
+use super::encode;
 use super::island::{self, Call, Client, Islands};
 use super::link::Resolver;
 use super::markdown::{self, Surroundings};
@@ -29,10 +32,16 @@ pub struct Templates {
     pub theme: Theme,
     /// Its public files and its stylesheet.
     pub assets: ThemeAssets,
+    /// How much its stylesheet weighs on the way to a visitor, in bytes.
+    pub(super) stylesheet_weight: usize,
     /// Its fonts, for drawings.
     pub(super) fonts: Arc<Fonts>,
     tera: Tera,
+    guards: Guards,
 }
+
+/// The templates as Tera has them, by their paths, to tell places in the authors' own.
+type Guards = BTreeMap<String, Guarded>;
 
 /// What the functions need to know about the page that is being rendered.
 #[derive(Debug, Clone)]
@@ -49,7 +58,9 @@ pub struct Scope {
     pub memo: Arc<Memo>,
     /// The islands used so far, with what makes them live.
     pub used: Vec<(String, Client)>,
-    /// What kind of mistake an island made.
+    /// How often loops have turned so far.
+    pub turns: usize,
+    /// What kind of mistake an island or a loop made.
     pub failed: Option<Code>,
 }
 
@@ -67,6 +78,7 @@ impl Scope {
             islands: Arc::clone(&inputs.islands),
             memo: Arc::clone(&inputs.memo),
             used: Vec::new(),
+            turns: 0,
             failed: None,
         }
     }
@@ -88,13 +100,15 @@ impl Templates {
         let mut tera = Tera::default();
         tera.autoescape_on([".html", ".svg"]);
         register(&mut tera);
-        let mut sources = Vec::new();
+        let mut guards = Guards::new();
         for (path, bytes) in &theme.files {
             if !path.ends_with(".html") && path != SOCIAL {
                 continue;
             }
-            match std::str::from_utf8(bytes) {
-                Ok(text) => sources.push((path.as_str(), text)),
+            match std::str::from_utf8(bytes).map(Guarded::new) {
+                Ok(guarded) => {
+                    guards.insert(path.clone(), guarded);
+                }
                 Err(_) => report.push(Diagnostic::mistake(
                     Code::NotUtf8,
                     format!("{}/{path}", theme.label),
@@ -102,14 +116,24 @@ impl Templates {
                 )),
             }
         }
-        if let Err(error) = tera.add_raw_templates(sources) {
-            report.extend(located(&error, Code::TemplateFailed, theme));
+        let sources = guards
+            .iter()
+            .map(|(path, guarded)| (path.as_str(), guarded.text.as_str()));
+        if report.is_servable()
+            && let Err(error) = tera.add_raw_templates(sources.collect::<Vec<_>>())
+        {
+            report.extend(located(&error, Code::TemplateFailed, theme, &guards));
         }
         let templates = report.is_servable().then(|| Self {
+            stylesheet_weight: assets
+                .stylesheet
+                .as_ref()
+                .map_or(0, |sheet| encode::weight(&sheet.bytes)),
             fonts: Arc::new(Fonts::of(theme)),
             theme: theme.clone(),
             assets,
             tera,
+            guards,
         });
         (templates, report)
     }
@@ -120,6 +144,12 @@ impl Templates {
             path.strip_prefix("layouts/")
                 .and_then(|name| name.strip_suffix(".html"))
         })
+    }
+
+    fn run(&self, template: &str, context: &Context) -> TeraResult<String> {
+        let mut page = bounds::Page::default();
+        self.tera.render_to(template, context, &mut page)?;
+        String::from_utf8(page.0).map_err(|error| tera::Error::message(error.to_string()))
     }
 
     /// Renders a template. The scope comes back with the islands that were used.
@@ -133,11 +163,19 @@ impl Templates {
         scope: Scope,
     ) -> Result<(String, Scope), Diagnostic> {
         SCOPE.set(Some(scope));
-        let result = context(view).and_then(|context| self.tera.render(template, &context));
+        let result = context(view).and_then(|context| self.run(template, &context));
         let scope = SCOPE.take();
         match (result, scope) {
             (Ok(html), Some(scope)) => Ok((html, scope)),
             (Err(error), scope) => {
+                if let ErrorKind::Io(io::ErrorKind::FileTooLarge) = error.kind() {
+                    let file = format!("{}/{template}", self.theme.label);
+                    return Err(Diagnostic::mistake(
+                        Code::TooLarge,
+                        file,
+                        bounds::too_long(),
+                    ));
+                }
                 let code = scope
                     .and_then(|scope| scope.failed)
                     .unwrap_or(Code::TemplateFailed);
@@ -148,7 +186,7 @@ impl Templates {
                         one_line(&error.to_string()),
                     )
                 };
-                Err(located(&error, code, &self.theme)
+                Err(located(&error, code, &self.theme, &self.guards)
                     .pop()
                     .unwrap_or_else(failed))
             }
@@ -175,18 +213,25 @@ fn context(view: &View<'_>) -> TeraResult<Context> {
 }
 
 /// Points a Tera error into the theme's files.
-fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+fn located(error: &tera::Error, code: Code, theme: &Theme, guards: &Guards) -> Vec<Diagnostic> {
     match error.kind() {
         ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
             let span = report.span();
+            let own = |line, column: usize| match guards.get(report.filename()) {
+                Some(guarded) => guarded.column(line, column),
+                None => column,
+            };
+            let column = own(span.start_line, span.start_col + 1);
             let length = if span.end_line == span.start_line {
-                span.end_col.saturating_sub(span.start_col).max(1)
+                own(span.end_line, span.end_col + 1)
+                    .saturating_sub(column)
+                    .max(1)
             } else {
                 1
             };
             let place = Place {
                 line: span.start_line,
-                column: span.start_col + 1,
+                column,
                 length,
             };
             vec![in_theme(
@@ -197,12 +242,12 @@ fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Diagnostic> {
                 theme,
             )]
         }
-        _ => several(&error.to_string(), code, theme),
+        _ => several(&error.to_string(), code, theme, guards),
     }
 }
 
 /// Unknown names come as one text with a report for each: `error: message` and `--> file:line:column`.
-fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+fn several(text: &str, code: Code, theme: &Theme, guards: &Guards) -> Vec<Diagnostic> {
     let found: Vec<Diagnostic> = text
         .split("error: ")
         .filter_map(|block| {
@@ -213,12 +258,15 @@ fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
                 .rsplitn(3, ':');
             let column = position.next()?.parse().ok()?;
             let line = position.next()?.parse().ok()?;
+            let file = position.next()?;
             let place = Place {
                 line,
-                column,
+                column: guards
+                    .get(file)
+                    .map_or(column, |guarded| guarded.column(line, column)),
                 length: 1,
             };
-            Some(in_theme(message, code, position.next()?, place, theme))
+            Some(in_theme(message, code, file, place, theme))
         })
         .collect();
     if found.is_empty() {
@@ -253,6 +301,7 @@ fn register(tera: &mut Tera) {
     tera.register_function("asset", asset);
     tera.register_function("svg", svg);
     tera.register_function("island", island_function);
+    bounds::register(tera);
     fit::register(tera);
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {

@@ -20,6 +20,7 @@ use http::HeaderMap;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, VARY};
 use thiserror::Error;
 
+use crate::snapshot::fields::X_REQUEST_ID;
 use crate::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
 use rules::Rules;
 
@@ -230,7 +231,7 @@ const REDIRECTS: &str = "_redirects";
 fn fields(body: &Body) -> HeaderMap {
     let etag = http::HeaderValue::from_static("\"\"");
     let mut fields = body.fields.whole(Coding::Identity, &etag);
-    for name in [ETAG, VARY, ACCEPT_RANGES] {
+    for name in [ETAG, VARY, ACCEPT_RANGES, X_REQUEST_ID] {
         fields.remove(name);
     }
     fields

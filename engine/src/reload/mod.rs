@@ -194,6 +194,7 @@ impl Estate {
             report.extend(tenant.result.clone());
         }
         report.extend(self.neighbour_links());
+        report.extend(self.orphans());
         report.sorted()
     }
 
@@ -418,6 +419,27 @@ impl Estate {
             shared: Arc::clone(&self.shared),
             unknown_host: Some(compile::unknown_host(origin.is_secure())),
         }
+    }
+
+    /// Pages that nothing leads to, neither their own tenant nor another.
+    fn orphans(&self) -> Vec<Diagnostic> {
+        let compiled = || {
+            self.tenants
+                .iter()
+                .filter_map(|(id, tenant)| Some((id, tenant.compiled.as_ref()?)))
+        };
+        let linked: BTreeSet<(&str, &str)> = compiled()
+            .flat_map(|(_, compiled)| &compiled.neighbour_links)
+            .map(|link| (link.tenant.as_str(), link.path.as_str()))
+            .collect();
+        compiled()
+            .flat_map(|(id, compiled)| compiled.orphans.iter().map(move |orphan| (id, orphan)))
+            .filter(|(id, orphan)| {
+                let mut paths = orphan.paths.iter();
+                !paths.any(|path| linked.contains(&(id.as_str(), path.as_str())))
+            })
+            .map(|(_, orphan)| orphan.diagnostic.clone())
+            .collect()
     }
 
     /// Links between tenants, held against what each of them has now.

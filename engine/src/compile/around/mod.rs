@@ -63,6 +63,8 @@ pub(super) struct Around {
     pub(super) social: BTreeMap<String, Arc<Drawing>>,
     /// Drawings whose template failed, with the file of the page.
     pub(super) failures: Vec<(Diagnostic, String)>,
+    /// Why the icon cannot be drawn.
+    pub(super) problem: Option<Diagnostic>,
     ground: Option<Colour>,
     everywhere: Vec<(String, Arc<Resource>)>,
     at_hosts: Vec<(&'static str, Arc<Resource>)>,
@@ -76,7 +78,10 @@ impl Around {
         let templates = &scope.templates;
         let frame = templates.theme.manifest.theme_color.as_ref();
         let ground = frame.and_then(|role| social::by_day(site, templates, role).cloned());
-        let icons = Icons::of(site, scope, ground.as_ref());
+        let (icons, problem) = match Icons::of(site, scope, ground.as_ref()) {
+            Ok(icons) => (icons, None),
+            Err(problem) => (None, Some(problem)),
+        };
         let social = social::prepare(site, scope, ground.as_ref());
         let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
         let associations = association::files(site)
@@ -88,6 +93,7 @@ impl Around {
             icons,
             social: social.drawings,
             failures: social.failures,
+            problem,
             ground,
             everywhere: feeds
                 .map(|feed| {

@@ -1,6 +1,7 @@
 //! Keeps what was drawn for as long as something shows it.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -72,7 +73,12 @@ fn key(digest: &[u8; 32]) -> memo::Key {
 }
 
 fn resource(drawing: &Drawing, secure: bool, memo: &Memo) -> Result<Resource, String> {
-    let bytes = memo.get(key(&drawing.digest), || drawing.draw().map(Bytes::from))?;
+    // A drawing that the renderer cannot bear must not end the thread that keeps all tenants.
+    let draw = || {
+        let drawn = catch_unwind(AssertUnwindSafe(|| drawing.draw()));
+        drawn.unwrap_or_else(|_| Err("the renderer failed".to_owned()))
+    };
+    let bytes = memo.get(key(&drawing.digest), || draw().map(Bytes::from))?;
     // The icon has a fixed name, all others have their hash in it.
     let (kind, media_type) = match drawing.form {
         Form::Png(..) => (Kind::Immutable, "image/png"),

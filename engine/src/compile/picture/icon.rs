@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::super::asset::Asset;
 use super::super::template::{Scope, asset_of};
+use super::weight::{self, TooHeavy};
 use super::{Drawing, Form};
+use crate::report::{Code, Diagnostic, Place};
 use crate::tenant::Site;
 use crate::tenant::values::Colour;
 
@@ -27,12 +29,12 @@ pub(in crate::compile) struct Icons {
 }
 
 impl Icons {
-    /// The icon of a tenant, when it or its theme has one.
+    /// The icon of a tenant, when it or its theme has one, or why it cannot be drawn.
     pub(in crate::compile) fn of(
         site: &Site,
         scope: &Scope,
         ground: Option<&Colour>,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, Diagnostic> {
         let house = site.manifest.brand.house.as_ref();
         let house = house.map_or(PLAIN, |house| house.as_str());
         let paths = [
@@ -41,20 +43,24 @@ impl Icons {
             format!("houses/icons/{house}.svg"),
             format!("houses/{house}.svg"),
         ];
-        let (path, svg) = paths.into_iter().find_map(|path| {
+        let found = paths.into_iter().find_map(|path| {
             let svg = text_of(asset_of(scope, &path)?)?;
             Some((path, svg))
-        })?;
+        });
+        let Some((path, svg)) = found else {
+            return Ok(None);
+        };
+        weight::check(&svg).map_err(|heavy| too_heavy(heavy, &path, &svg, site, scope))?;
         let drawing = |form| {
             let fonts = &scope.templates.fonts;
             Arc::new(Drawing::new(svg.clone(), form, ground, fonts))
         };
-        Some(Self {
+        Ok(Some(Self {
             path,
             favicon: drawing(Form::Ico(48)),
             touch: drawing(Form::Png(180, 180)),
             manifest: [drawing(Form::Png(192, 192)), drawing(Form::Png(512, 512))],
-        })
+        }))
     }
 
     /// The name of the largest picture below `/assets/`.
@@ -68,6 +74,28 @@ impl Icons {
         let touch = std::iter::once((self.touch.file_name("touch-icon"), &self.touch));
         let manifest = self.manifest.iter();
         touch.chain(manifest.map(|icon| (icon.file_name("icon"), icon)))
+    }
+}
+
+/// Points at the element, in the tenant's file or the theme's.
+fn too_heavy(heavy: TooHeavy, path: &str, svg: &str, site: &Site, scope: &Scope) -> Diagnostic {
+    let file = if scope.tenant_assets.contains_key(path) {
+        site.name_of(&format!("assets/{path}"))
+    } else {
+        format!("{}/{path}", scope.templates.theme.label)
+    };
+    let diagnostic = Diagnostic::mistake(Code::TooLarge, file, heavy.message)
+        .hint("an icon is drawn in four sizes: give it a simpler drawing, `assets/icon.svg`");
+    match heavy.place {
+        Some((line, column)) => diagnostic.at(
+            Place {
+                line,
+                column,
+                length: 1,
+            },
+            svg,
+        ),
+        None => diagnostic,
     }
 }
 

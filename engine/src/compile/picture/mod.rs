@@ -9,6 +9,7 @@
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
+//! | [`weight`] | how much work a drawing is |
 //! | [`gallery`] | what was drawn |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
@@ -18,6 +19,7 @@ pub(super) mod fonts;
 mod gallery;
 pub(super) mod icon;
 pub(super) mod social;
+pub(super) mod weight;
 
 use std::sync::Arc;
 
@@ -102,6 +104,7 @@ impl Drawing {
 
     /// The bytes, or why there are none.
     fn draw(&self) -> Result<Vec<u8>, String> {
+        weight::check(&self.svg).map_err(|heavy| heavy.message)?;
         let options = Options {
             fontdb: self.fonts.database(),
             image_href_resolver: ImageHrefResolver {

@@ -1,0 +1,248 @@
+//! Content that asks for more than a machine can do meets a limit with a clear message, in good time, and its neighbour is served as before.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::TestSite;
+
+/// Far more than any of these takes, and far less than they ask for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Reloads a changed street, and says what there is to say; the neighbour `home` must be served.
+fn report(site: &mut TestSite) -> String {
+    let begin = Instant::now();
+    site.reload();
+    assert!(begin.elapsed() < PATIENCE, "it took {:?}", begin.elapsed());
+    assert!(site.page("studio.example", "", "/about").is_some());
+    assert!(
+        site.page("app.studio.example", "", "/terms").is_some(),
+        "the last good state is gone"
+    );
+    site.report_text()
+}
+
+fn says(text: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(text.contains(expected), "no `{expected}` in:\n{text}");
+    }
+}
+
+/// The theme's layout of pages with something before its footer.
+fn layout(site: &mut TestSite, template: &str) {
+    site.edit(
+        "themes/base/layouts/page.html",
+        "<footer>",
+        &format!("{template}\n<footer>"),
+    );
+}
+
+#[test]
+fn loops_that_would_never_end_are_stopped_where_they_stand() {
+    for template in [
+        "{% set r = range(end=100000) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}",
+        "{% set r = range(end=100000) %}{{ [[b for b in r] for a in r] | length }}",
+    ] {
+        let mut site = TestSite::fixture("street");
+        layout(&mut site, template);
+        let text = report(&mut site);
+        says(
+            &text,
+            &[
+                "mistake[too-large]",
+                "turn more than 1000000 times",
+                "page.html:12:",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_place_behind_a_loop_is_told_as_the_author_wrote_it() {
+    let mut site = TestSite::fixture("street");
+    layout(
+        &mut site,
+        "{% for a in [1, 2] %}{{ a }}{% endfor %}{{ nothing.at.all }}",
+    );
+    says(&report(&mut site), &["page.html:12:44", "nothing"]);
+}
+
+#[test]
+fn a_page_without_end_is_stopped() {
+    let mut site = TestSite::fixture("street");
+    layout(
+        &mut site,
+        "{% set text = page.body ~ page.body ~ \"0123456789\" %}{% for a in range(end=100000) %}{% for b in [1,2,3,4,5,6,7,8] %}{{ text }} 0123456789 {% endfor %}{% endfor %}",
+    );
+    says(
+        &report(&mut site),
+        &["mistake[too-large]", "more than 8388608 bytes", "page.html"],
+    );
+}
+
+#[test]
+fn what_grows_without_end_is_stopped() {
+    let mut site = TestSite::fixture("street");
+    layout(
+        &mut site,
+        "{% set_global x = \"abcdefgh\" %}{% for a in range(end=100) %}{% set_global x = x ~ x %}{% endfor %}",
+    );
+    says(
+        &report(&mut site),
+        &[
+            "mistake[too-large]",
+            "it may not grow without end",
+            "page.html:12:",
+        ],
+    );
+}
+
+#[test]
+fn components_and_files_that_hold_themselves_are_found() {
+    let mut site = TestSite::fixture("street");
+    layout(&mut site, "{% include \"layouts/page.html\" %}");
+    says(&report(&mut site), &["mistake[", "layouts/page.html"]);
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "themes/base/components/Call.html",
+        "</",
+        "{{<Call section={section} />}}</",
+    );
+    site.edit(
+        "tenants/app/pages/index.md",
+        "---\n",
+        "---\nsections: [{kind: call, title: A, link: {label: B, link: /terms}}]\n",
+    );
+    let text = report(&mut site);
+    assert!(!text.is_empty());
+}
+
+#[test]
+fn a_drawing_that_doubles_at_every_step_is_refused() {
+    let mut site = TestSite::fixture("street");
+    let steps: String = (1..40)
+        .map(|step| {
+            format!(
+                "<g id=\"a{step}\"><use href=\"#a{0}\"/><use href=\"#a{0}\"/></g>\n",
+                step - 1
+            )
+        })
+        .collect();
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\">\n<path id=\"a0\" d=\"M0 0h9\"/>\n{steps}</svg>"
+    );
+    site.write("tenants/app/assets/icon.svg", svg);
+    says(
+        &report(&mut site),
+        &[
+            "mistake[too-large]",
+            "assets/icon.svg:1:1",
+            "more than 10000",
+            "simpler drawing",
+        ],
+    );
+    let begin = Instant::now();
+    site.draw();
+    assert!(begin.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_picture_that_claims_to_be_huge_is_never_unpacked() {
+    let mut site = TestSite::fixture("street");
+    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    png.extend(60_000_u32.to_be_bytes());
+    png.extend(60_000_u32.to_be_bytes());
+    png.extend(b"\x08\x06\0\0\0\0\0\0\0");
+    site.write("tenants/app/assets/huge.png", png);
+    site.write(
+        "tenants/app/pages/huge.md",
+        "---\ntitle: Huge\n---\n![A huge picture](huge.png)\n",
+    );
+    report(&mut site);
+    let page = site
+        .page("app.studio.example", "", "/huge")
+        .expect("a page");
+    assert!(page.contains("alt=\"A huge picture\""), "{page}");
+}
+
+#[test]
+fn markdown_nested_without_end_comes_to_an_end() {
+    let mut site = TestSite::fixture("street");
+    let deep = |mark: &str| format!("---\ntitle: Deep\n---\n{}\n", mark.repeat(20_000));
+    for (name, mark) in [
+        ("a", "> "),
+        ("b", "["),
+        ("c", "*a **b "),
+        ("d", "- "),
+        ("e", "<div>"),
+        ("f", "![[]("),
+        ("g", "`` ` "),
+    ] {
+        site.write(&format!("tenants/app/pages/deep-{name}.md"), deep(mark));
+    }
+    let text = report(&mut site);
+    assert!(!text.contains("program-failed"), "{text}");
+}
+
+#[test]
+fn yaml_nested_or_multiplied_without_end_comes_to_an_end() {
+    let list = |name: &str, item: &str| format!("{name}: &{name} [{}]\n", [item; 9].join(","));
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let laughs: String = names
+        .windows(2)
+        .map(|pair| list(pair[1], &format!("*{}", pair[0])))
+        .collect();
+    for (yaml, words) in [
+        (format!("{}{laughs}", list("a", "x")), "tenant.yaml:"),
+        (
+            format!("name: {}", "[".repeat(50_000)),
+            "nested more than 24 deep",
+        ),
+        (
+            format!("name: {}", "{a: ".repeat(50_000)),
+            "nested more than 24 deep",
+        ),
+        (format!("name: {}", "- ".repeat(50_000)), "tenant.yaml:"),
+    ] {
+        let mut site = TestSite::fixture("street");
+        site.write("tenants/app/tenant.yaml", yaml);
+        says(&report(&mut site), &["mistake[", words]);
+    }
+}
+
+#[test]
+fn files_that_are_too_large_too_deep_or_no_files_are_named() {
+    let mut site = TestSite::fixture("street");
+    let path = site.path("tenants/app/assets/huge.bin");
+    fs::File::create(path)
+        .and_then(|file| file.set_len(33 << 20))
+        .expect("a sparse file");
+    says(
+        &report(&mut site),
+        &["mistake[too-large]", "assets/huge.bin", "34603008 bytes"],
+    );
+
+    let mut site = TestSite::fixture("street");
+    site.write(
+        &format!("tenants/app/pages/{}x.md", "a/".repeat(20)),
+        "---\ntitle: X\n---\n",
+    );
+    says(
+        &report(&mut site),
+        &["mistake[too-large]", "nested more than 16 deep"],
+    );
+
+    let mut site = TestSite::fixture("street");
+    let pipe = site.path("tenants/app/assets/pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(pipe)
+            .status()
+            .expect("mkfifo")
+            .success()
+    );
+    says(
+        &report(&mut site),
+        &["mistake[unreadable]", "assets/pipe", "no plain file"],
+    );
+}
