@@ -2,13 +2,17 @@
 
 #![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
 
+mod client;
+mod measure;
 mod server;
 mod site;
 
 use std::path::{Path, PathBuf};
 
+pub use client::Visitor;
+pub use measure::{Process, Times};
 pub use server::{Answer, TestServer, binary};
-pub use site::{TestSite, expect_text, text_of};
+pub use site::{TestSite, copy, expect_text, text_of};
 
 /// The repository.
 #[must_use]

@@ -1,7 +1,7 @@
 //! The real binary on free ports, and a small client that can say what browsers never would.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
+
+use crate::client::read_head;
 
 /// The longest that a server may take to answer at first: a debug build compiles every page.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -29,7 +31,14 @@ pub struct TestServer {
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        escargot::CargoBuild::new()
+        let build = escargot::CargoBuild::new();
+        // A benchmark measures what is released.
+        let build = if cfg!(debug_assertions) {
+            build
+        } else {
+            build.release()
+        };
+        build
             .manifest_path(crate::workspace().join("engine/Cargo.toml"))
             .bin("rowhouse")
             .target_dir(target_directory())
@@ -137,6 +146,12 @@ impl TestServer {
         ask(self.operators, "GET", path, &[("host", "localhost")]).expect("an answer")
     }
 
+    /// The process, for `/proc`.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name, `TERM` or `HUP`.
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill")
@@ -211,25 +226,12 @@ fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) 
     request.push_str("\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
-    let status = line.split(' ').nth(1)?.parse().ok()?;
-    let mut fields = BTreeMap::new();
-    loop {
-        line.clear();
-        reader.read_line(&mut line).ok()?;
-        match line.trim_end().split_once(':') {
-            Some((name, value)) => {
-                fields.insert(name.to_ascii_lowercase(), value.trim().to_owned())
-            }
-            None => break,
-        };
-    }
+    let (status, headers) = read_head(&mut reader).ok()?;
     let mut body = Vec::new();
     reader.read_to_end(&mut body).ok()?;
     Some(Answer {
         status,
-        headers: fields,
+        headers,
         body,
     })
 }

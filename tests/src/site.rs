@@ -198,7 +198,11 @@ pub fn text_of(resource: &Resource) -> Option<String> {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder with everything in it.
+///
+/// # Panics
+/// When something cannot be read or written.
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");

@@ -14,6 +14,7 @@ mod limits;
 mod links;
 mod log;
 mod mistakes;
+mod neighbours;
 mod pages;
 mod program;
 mod redirects;

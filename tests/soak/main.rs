@@ -1,0 +1,333 @@
+//! A hundred random drops, edits, breaks, repairs and removals under a steady load: no answer fails, none is of two versions, and nothing grows.
+//!
+//! The seed is fixed, so that a failure comes again: `ROWHOUSE_SOAK_SEED` sets another. `ROWHOUSE_SOAK_ROUNDS` sets how many changes are made (120 by default, the first twenty of which only warm up).
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod load;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{Process, TestServer, copy, fixture};
+use tempfile::TempDir;
+
+use load::{Load, version_in};
+
+const SEED: u64 = 0x00c0_ffee;
+const ROUNDS: u64 = 120;
+/// How many of them come before the first measurement.
+const WARM_UP: u64 = 20;
+/// Tenants that nobody touches.
+const STEADY: usize = 5;
+/// Tenants that come, change, break and go.
+const RESTLESS: usize = 8;
+/// Far more than a change takes, since the tests share their machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Lines of a page, each of which names the version.
+const LINES: usize = 60;
+/// What the allocator may keep for itself, in bytes.
+const SLACK: u64 = 12 << 20;
+
+/// Numbers that look random and are the same for the same seed (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let bits = (bits ^ (bits >> 31)) as usize;
+        bits % limit
+    }
+}
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// What visitors should find of a restless tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Version(u64),
+}
+
+/// What its folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Folder {
+    Absent,
+    Good,
+    Broken,
+}
+
+/// A restless tenant.
+#[derive(Debug)]
+struct Restless {
+    name: String,
+    folder: Folder,
+    shown: Shown,
+    /// Set while visitors must find it whatever happens.
+    must_show: Arc<AtomicBool>,
+    /// Counts changes of `must_show`, so that a visitor can tell whether it held all the time.
+    turns: Arc<AtomicU64>,
+}
+
+impl Restless {
+    fn promise(&self, shown: bool) {
+        self.must_show.store(shown, Ordering::SeqCst);
+        self.turns.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+struct Soak {
+    place: TempDir,
+    server: TestServer,
+    restless: Vec<Restless>,
+    dice: Dice,
+    version: u64,
+    made: BTreeMap<&'static str, u64>,
+}
+
+#[test]
+fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
+    let seed = from_environment("ROWHOUSE_SOAK_SEED", SEED);
+    let rounds = from_environment("ROWHOUSE_SOAK_ROUNDS", ROUNDS);
+    println!("ROWHOUSE_SOAK_SEED={seed} ROWHOUSE_SOAK_ROUNDS={rounds}");
+    let mut soak = Soak::start(seed);
+    let load = Load::start(&soak);
+    soak.change(WARM_UP);
+    soak.clear();
+    let before = soak.vitals();
+    soak.change(rounds.saturating_sub(WARM_UP));
+    soak.clear();
+    let after = soak.vitals();
+    let (answers, problems) = load.stop();
+    println!(
+        "{:?}, {answers} answers, {before:?} then {after:?}",
+        soak.made
+    );
+    assert!(problems.is_empty(), "seed {seed}: {}", problems.join("\n"));
+    assert!(answers > rounds * 10, "only {answers} answers");
+    let bound = before.memory + before.memory / 10 + SLACK;
+    assert!(
+        after.memory < bound,
+        "seed {seed}: memory grew: {before:?} then {after:?}"
+    );
+    assert_eq!(
+        before.descriptors, after.descriptors,
+        "seed {seed}: descriptors"
+    );
+    assert_eq!(before.threads, after.threads, "seed {seed}: threads");
+}
+
+impl Soak {
+    fn start(seed: u64) -> Self {
+        let place = TempDir::new().expect("a folder");
+        copy(&fixture("street/themes"), &place.path().join("themes"));
+        let tenants = place.path().join("tenants");
+        for index in 0..STEADY {
+            let name = format!("steady{index}");
+            write(&tenants.join(&name), &name, 1);
+        }
+        fs::write(
+            tenants.join("steady0/tenant.yaml"),
+            "name: steady0\nroot: true\n",
+        )
+        .expect("a file");
+        let restless = (0..RESTLESS).map(|index| Restless {
+            name: format!("restless{index}"),
+            folder: Folder::Absent,
+            shown: Shown::Nothing,
+            must_show: Arc::default(),
+            turns: Arc::default(),
+        });
+        Self {
+            server: TestServer::start(place.path(), &[]),
+            restless: restless.collect(),
+            dice: Dice(seed),
+            version: 1,
+            made: BTreeMap::new(),
+            place,
+        }
+    }
+
+    /// Makes random changes, up to four at once, and waits after each turn until visitors find what they should.
+    fn change(&mut self, rounds: u64) {
+        let mut made = 0;
+        while made < rounds {
+            let at_once = 1 + self.dice.below(4);
+            let touched: BTreeSet<usize> =
+                (0..at_once).map(|_| self.dice.below(RESTLESS)).collect();
+            for index in &touched {
+                self.touch(*index);
+                made += 1;
+            }
+            for index in touched {
+                self.wait_for(index);
+            }
+        }
+    }
+
+    fn touch(&mut self, index: usize) {
+        self.version += 1;
+        let (version, roll) = (self.version, self.dice.below(4));
+        let tenant = &mut self.restless[index];
+        let folder = self.place.path().join("tenants").join(&tenant.name);
+        let action = match (tenant.folder, roll) {
+            (Folder::Absent, 0) => {
+                // As `cp -r` does it: one file after the other, in place.
+                write(&folder, &tenant.name, version);
+                tenant.folder = Folder::Good;
+                "copied"
+            }
+            (Folder::Absent, 1) => {
+                let beside = self.place.path().join("beside");
+                write(&beside, &tenant.name, version);
+                spoil(&beside);
+                fs::rename(beside, folder).expect("a moved folder");
+                tenant.folder = Folder::Broken;
+                "moved in broken"
+            }
+            (Folder::Absent, _) => {
+                let beside = self.place.path().join("beside");
+                write(&beside, &tenant.name, version);
+                fs::rename(beside, folder).expect("a moved folder");
+                tenant.folder = Folder::Good;
+                "moved in"
+            }
+            (_, 0) => {
+                tenant.promise(false);
+                fs::remove_dir_all(folder).expect("a removed folder");
+                tenant.folder = Folder::Absent;
+                "removed"
+            }
+            (Folder::Good, 1) => {
+                spoil(&folder);
+                tenant.folder = Folder::Broken;
+                "broken"
+            }
+            (before, _) => {
+                write(&folder, &tenant.name, version);
+                tenant.folder = Folder::Good;
+                if before == Folder::Good {
+                    "edited"
+                } else {
+                    "repaired"
+                }
+            }
+        };
+        match tenant.folder {
+            Folder::Good => tenant.shown = Shown::Version(version),
+            Folder::Absent => tenant.shown = Shown::Nothing,
+            Folder::Broken => {}
+        }
+        *self.made.entry(action).or_default() += 1;
+    }
+
+    /// Waits until visitors find what they should, and operators hear what is wrong.
+    fn wait_for(&self, index: usize) {
+        let tenant = &self.restless[index];
+        let wanted = match (tenant.folder, tenant.shown) {
+            (Folder::Absent, _) => None,
+            (Folder::Good, _) => Some("live"),
+            (Folder::Broken, Shown::Version(_)) => Some("degraded"),
+            (Folder::Broken, Shown::Nothing) => Some("absent"),
+        };
+        let begin = Instant::now();
+        loop {
+            let shown = self.shown(&tenant.name);
+            if shown == tenant.shown && self.state(&tenant.name).as_deref() == wanted {
+                tenant.promise(tenant.shown != Shown::Nothing);
+                return;
+            }
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{tenant:?} shows {shown:?} and is not {wanted:?}: {}\n{}",
+                self.server.operator("/tenants").text(),
+                self.server.log()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn shown(&self, name: &str) -> Shown {
+        let answer = self.server.get(&self.server.domain(), &format!("/{name}"));
+        version_in(&answer, name)
+            .expect("a whole page")
+            .map_or(Shown::Nothing, Shown::Version)
+    }
+
+    fn state(&self, name: &str) -> Option<String> {
+        let tenants = self.server.operator("/tenants").text();
+        let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
+        let tenant = tenants.iter().find(|tenant| tenant["id"] == name)?;
+        tenant["state"].as_str().map(ToOwned::to_owned)
+    }
+
+    /// Removes every restless tenant.
+    fn clear(&mut self) {
+        for index in 0..RESTLESS {
+            let tenant = &mut self.restless[index];
+            tenant.promise(false);
+            let folder = self.place.path().join("tenants").join(&tenant.name);
+            if folder.exists() {
+                fs::remove_dir_all(folder).expect("a removed folder");
+            }
+            (tenant.folder, tenant.shown) = (Folder::Absent, Shown::Nothing);
+            self.wait_for(index);
+        }
+    }
+
+    fn vitals(&self) -> Vitals {
+        let process = Process(self.server.id());
+        let begin = Instant::now();
+        // The connections of single requests end a moment after their answers.
+        let mut fewest = process.descriptors();
+        while begin.elapsed() < Duration::from_millis(500) {
+            fewest = fewest.min(process.descriptors());
+            thread::sleep(Duration::from_millis(5));
+        }
+        Vitals {
+            memory: process.memory(),
+            descriptors: fewest,
+            threads: process.threads(),
+        }
+    }
+}
+
+/// What a process holds.
+#[derive(Debug)]
+struct Vitals {
+    memory: u64,
+    descriptors: usize,
+    threads: u64,
+}
+
+/// Writes a tenant of two pages that name their version in every line.
+fn write(folder: &Path, name: &str, version: u64) {
+    fs::create_dir_all(folder.join("pages")).expect("a folder");
+    let manifest = folder.join("tenant.yaml");
+    if !manifest.exists() {
+        fs::write(&manifest, format!("name: {name}\n")).expect("a file");
+    }
+    for page in ["terms", "index"] {
+        let lines = format!("{name}={version}.\n\n").repeat(LINES);
+        let text = format!("---\ntitle: {name} {version}\n---\n{lines}");
+        fs::write(folder.join(format!("pages/{page}.md")), text).expect("a file");
+    }
+}
+
+fn spoil(folder: &Path) {
+    fs::write(
+        folder.join("pages/index.md"),
+        "---\ntitel: a typing error\n---\n",
+    )
+    .expect("a file");
+}

@@ -1,0 +1,98 @@
+//! What benchmarks measure with: times in order, and what a process uses, as the system counts it.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How many times a second the kernel counts processor time (`USER_HZ`, the same on every Linux that this runs on).
+const TICKS: f64 = 100.0;
+
+/// Times of one thing, done again and again.
+#[derive(Debug, Default)]
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// Adds one.
+    pub fn add(&mut self, time: Duration) {
+        let place = self.0.partition_point(|other| *other < time);
+        self.0.insert(place, time);
+    }
+
+    /// The one in the middle; zero without any.
+    #[must_use]
+    pub fn median(&self) -> Duration {
+        self.0.get(self.0.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// The longest; zero without any.
+    #[must_use]
+    pub fn worst(&self) -> Duration {
+        self.0.last().copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+        let (count, median, worst) = (self.0.len(), self.median(), self.worst());
+        write!(
+            formatter,
+            "median {:6.1} ms, worst {:6.1} ms of {count}",
+            milliseconds(median),
+            milliseconds(worst)
+        )
+    }
+}
+
+/// A process, seen through `/proc`.
+#[derive(Debug, Clone, Copy)]
+pub struct Process(pub u32);
+
+impl Process {
+    fn path(self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{name}", self.0))
+    }
+
+    fn status(self, name: &str) -> u64 {
+        let status = fs::read_to_string(self.path("status")).expect("the process");
+        let line = status.lines().find(|line| line.starts_with(name));
+        let number = line.and_then(|line| line.split_whitespace().nth(1));
+        number
+            .and_then(|number| number.parse().ok())
+            .expect("a number")
+    }
+
+    /// Resident memory, in bytes.
+    #[must_use]
+    pub fn memory(self) -> u64 {
+        self.status("VmRSS:") << 10
+    }
+
+    /// How many threads it has.
+    #[must_use]
+    pub fn threads(self) -> u64 {
+        self.status("Threads:")
+    }
+
+    /// How many files and connections it has open.
+    #[must_use]
+    pub fn descriptors(self) -> usize {
+        fs::read_dir(self.path("fd")).expect("the process").count()
+    }
+
+    /// The processor time that it has used, its kernel work with it.
+    #[must_use]
+    pub fn processor_time(self) -> Duration {
+        let stat = fs::read_to_string(self.path("stat")).expect("the process");
+        // The second field is a name in brackets that may hold spaces (proc(5)); user and system time are 14 and 15.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let ticks: f64 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<f64>().ok())
+            .sum();
+        Duration::from_secs_f64(ticks / TICKS)
+    }
+}

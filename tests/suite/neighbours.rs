@@ -1,0 +1,182 @@
+//! A broken neighbour of every kind that there is a fixture for leaves the bytes of the six tenants as they are, and their answers as quick.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{Answer, TestServer, Visitor, copy, fixture, workspace};
+use tempfile::TempDir;
+
+/// Far more than a change takes, since the tests share their machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What nobody should wait for an answer, however busy the machine is: the slowest neighbour is compiled for longer.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Every page of the six tenants, by host and path.
+fn pages(folder: &Path, origin: &str) -> Vec<(String, String)> {
+    let routes = std::process::Command::new(rowhouse_tests::binary())
+        .args(["routes", "--format", "json", "--origin", origin])
+        .current_dir(folder)
+        .output()
+        .expect("rowhouse");
+    let routes: Vec<serde_json::Value> = serde_json::from_slice(&routes.stdout).expect("JSON");
+    let text =
+        |route: &serde_json::Value, key: &str| route[key].as_str().expect("a text").to_owned();
+    let both = |route: &serde_json::Value| (text(route, "host"), text(route, "path"));
+    routes.iter().map(both).collect()
+}
+
+fn ask(visitor: &mut Visitor, port: u16, page: &(String, String)) -> Answer {
+    let host = format!("{}:{port}", page.0);
+    let answer = visitor.get(&host, &page.1, &["accept-encoding: br"]);
+    answer.unwrap_or_else(|error| panic!("{host}{}: {error}", page.1))
+}
+
+/// The tenants by state, and whether each has something to correct.
+fn states(server: &TestServer) -> BTreeMap<String, String> {
+    let tenants = server.operator("/tenants").text();
+    let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
+    let state =
+        |tenant: &serde_json::Value, key: &str| tenant[key].as_str().expect("a text").to_owned();
+    tenants
+        .iter()
+        .map(|tenant| (state(tenant, "id"), state(tenant, "state")))
+        .collect()
+}
+
+fn wait_until(server: &TestServer, what: &str, is_so: impl Fn(&BTreeMap<String, String>) -> bool) {
+    let begin = Instant::now();
+    loop {
+        let states = states(server);
+        if is_so(&states) {
+            return;
+        }
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "{what}: {states:?}\n{}",
+            server.log()
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_broken_neighbour_of_any_kind_changes_nothing_for_the_others() {
+    let place = TempDir::new().expect("a folder");
+    for part in ["tenants", "themes"] {
+        copy(&workspace().join(part), &place.path().join(part));
+    }
+    let server = TestServer::start(place.path(), &[]);
+    let port = server.visitors.port();
+    let pages = pages(place.path(), &format!("http://{}", server.domain()));
+    let mut visitor = Visitor::new(server.visitors);
+    let before: Vec<Answer> = pages
+        .iter()
+        .map(|page| ask(&mut visitor, port, page))
+        .collect();
+    assert!(before.len() > 100 && before.iter().all(|answer| answer.status == 200));
+    let own: BTreeSet<String> = states(&server).into_keys().collect();
+    assert_eq!(own.len(), 6);
+
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // A failed assertion must end the visitor too, or the scope would wait for it.
+        let _stop = Stop(&stop);
+        let watch = scope.spawn(|| slowest(server.visitors, port, &pages, &stop));
+        let mut kinds = 0;
+        for case in fs::read_dir(fixture("mistakes")).expect("the fixtures") {
+            let case = case.expect("a fixture").path();
+            let kind = case
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            let names = drop_in(&case, &kind, place.path());
+            wait_until(&server, &kind, |states| {
+                states.keys().any(|name| !own.contains(name))
+            });
+            for (page, before) in pages.iter().zip(&before) {
+                let now = ask(&mut visitor, port, page);
+                let same = now.status == 200
+                    && now.body == before.body
+                    && now.header("etag") == before.header("etag");
+                assert!(same, "{kind} changed {}{}", page.0, page.1);
+            }
+            for name in names {
+                fs::remove_dir_all(place.path().join(name)).expect("a removed folder");
+            }
+            wait_until(&server, &kind, |states| {
+                states.keys().eq(own.iter()) && states.values().all(|state| state == "live")
+            });
+            kinds += 1;
+        }
+        assert!(kinds >= 30, "only {kinds} kinds");
+        stop.store(true, Ordering::SeqCst);
+        let (slowest, page) = watch.join().expect("a visitor");
+        assert!(slowest < SLOW, "{page} took {slowest:?}");
+    });
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Puts a fixture's tenants beside the six under names that are its own, with its theme where it has one. The names that came, tenants first.
+fn drop_in(case: &Path, kind: &str, place: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let themes = case.join("themes");
+    if themes.is_dir() {
+        let theme = format!("themes/x-{kind}");
+        copy(&themes.join("base"), &place.join(&theme));
+        names.push(theme);
+    }
+    for tenant in fs::read_dir(case.join("tenants")).expect("tenants") {
+        let tenant = tenant.expect("a tenant").path();
+        let name = tenant
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let name = format!("tenants/x-{kind}-{name}");
+        let beside = place.join("beside");
+        copy(&tenant, &beside);
+        if themes.is_dir() {
+            let manifest = beside.join("tenant.yaml");
+            let text = fs::read_to_string(&manifest).expect("a manifest");
+            fs::write(&manifest, format!("{text}theme: x-{kind}\n")).expect("a file");
+        }
+        fs::rename(beside, place.join(&name)).expect("a moved folder");
+        names.insert(0, name);
+    }
+    names
+}
+
+/// The longest that a visitor waits for an answer until told to stop, and for which page.
+fn slowest(
+    address: std::net::SocketAddr,
+    port: u16,
+    pages: &[(String, String)],
+    stop: &AtomicBool,
+) -> (Duration, String) {
+    let mut visitor = Visitor::new(address);
+    let mut slowest = (Duration::ZERO, String::new());
+    for page in pages.iter().cycle() {
+        if stop.load(Ordering::SeqCst) {
+            break;
+        }
+        let begin = Instant::now();
+        ask(&mut visitor, port, page);
+        if begin.elapsed() > slowest.0 {
+            slowest = (begin.elapsed(), format!("{}{}", page.0, page.1));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    slowest
+}
