@@ -231,6 +231,9 @@ pub struct ExportArguments {
     /// Write what has no mistake, and leave the rest out
     #[arg(long)]
     pub despite_mistakes: bool,
+    /// What shared caches may keep.
+    #[command(flatten)]
+    pub caching: Caching,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,

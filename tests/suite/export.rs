@@ -230,6 +230,7 @@ impl Rules {
         let mut served = answer.headers.clone();
         for by_the_host in [
             "accept-ranges",
+            "cache-tag",
             "connection",
             "content-length",
             "date",

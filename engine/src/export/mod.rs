@@ -20,7 +20,7 @@ use http::HeaderMap;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, VARY};
 use thiserror::Error;
 
-use crate::snapshot::fields::X_REQUEST_ID;
+use crate::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use crate::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
 use rules::Rules;
 
@@ -227,11 +227,11 @@ const HEADERS: &str = "_headers";
 /// The file with the redirects, as both read it.
 const REDIRECTS: &str = "_redirects";
 
-/// What the server would send with the plain body, without what a static host says by itself.
+/// What the server would send with the plain body, without what a static host says by itself, or has no use for: a whole export is deployed at once, and no page of it purged.
 fn fields(body: &Body) -> HeaderMap {
     let etag = http::HeaderValue::from_static("\"\"");
     let mut fields = body.fields.whole(Coding::Identity, &etag);
-    for name in [ETAG, VARY, ACCEPT_RANGES, X_REQUEST_ID] {
+    for name in [ETAG, VARY, ACCEPT_RANGES, X_REQUEST_ID, CACHE_TAG] {
         fields.remove(name);
     }
     fields
