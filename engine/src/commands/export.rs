@@ -20,7 +20,7 @@ const REDIRECT_RULES: usize = 2_000;
 ///
 /// With a mistake nothing is written, unless the flags say so: what has one would be missing.
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
-    let mut estate = estate(&arguments.content, arguments.caching, false)?;
+    let mut estate = estate(&arguments.content, arguments.caching, None, false)?;
     let now = Timestamp::now();
     let mut snapshot = estate.reload(now)?;
     let mut mistakes = Report::default();
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(MISTAKES));
         }
     }
-    if let Some(drawn) = estate.draw() {
+    if let Some(drawn) = estate.draw(usize::MAX) {
         snapshot = drawn;
     }
     let plan = plan(
