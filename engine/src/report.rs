@@ -65,6 +65,7 @@ codes! {
     DuplicateKey => "duplicate-key", "YAML wants each key once. The second one would silently win or lose.";
     DuplicateTitle => "duplicate-title", "Two pages have the same title, so that tabs, bookmarks and results do not tell them apart.";
     EmptyFile => "empty-file", "A manifest or page without a single byte is more likely a copy cut short than a wish.";
+    FillIn => "fill-in", "A line that `rowhouse new` wrote for the owner to replace. It is marked with the comment `# fill in` in YAML and `<!-- fill in -->` in Markdown, which visitors never see: write your own words and take the comment away.";
     ForeignSymlink => "foreign-symlink", "A link inside a tenant's folder may not lead out of it: a tenant is only its folder.";
     HiddenLink => "hidden-link", "A link leads to a page of its tenant that is not served now, because it is a draft or scheduled for another time. Visitors who follow it find nothing until the page is there.";
     HeadingOrder => "heading-order", "A page has one heading of the first level, and no level below it is skipped: people who do not see the page move by headings (WCAG 2.2, technique H42 and success criterion 1.3.1).";

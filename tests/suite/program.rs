@@ -249,11 +249,40 @@ fn sarif_has_a_rule_and_a_region_for_every_result() {
         &["check", "--format", "sarif"],
     );
     let log: serde_json::Value = serde_json::from_slice(&check.stdout).expect("JSON");
+    // What the schema of SARIF 2.1.0 requires of a log, a run, a driver, a rule and a result.
     assert_eq!(log["version"], "2.1.0");
+    assert!(
+        log["$schema"]
+            .as_str()
+            .is_some_and(|text| text.ends_with("sarif-2.1.0.json"))
+    );
     let run = &log["runs"][0];
+    let driver = &run["tool"]["driver"];
+    assert_eq!(driver["name"], "rowhouse");
+    for rule in driver["rules"].as_array().expect("rules") {
+        assert!(
+            rule["id"].is_string() && rule["shortDescription"]["text"].is_string(),
+            "{rule}"
+        );
+    }
+    assert!(
+        ["utf16CodeUnits", "unicodeCodePoints"]
+            .contains(&run["columnKind"].as_str().expect("a kind"))
+    );
     let results = run["results"].as_array().expect("results");
     assert!(!results.is_empty());
     for result in results {
+        assert!(result["message"]["text"].is_string(), "{result}");
+        assert!(
+            ["none", "note", "warning", "error"]
+                .contains(&result["level"].as_str().expect("a level"))
+        );
+        let artifact = &result["locations"][0]["physicalLocation"]["artifactLocation"];
+        let uri = artifact["uri"].as_str().expect("a URI");
+        assert!(
+            !uri.contains([' ', '\\']) && !uri.starts_with('/'),
+            "{uri} is no relative URI reference"
+        );
         let index = result["ruleIndex"].as_u64().expect("an index");
         assert_eq!(
             run["tool"]["driver"]["rules"][usize::try_from(index).expect("small")]["id"],
@@ -284,6 +313,14 @@ fn a_new_tenant_passes_check_and_is_never_made_twice() {
     );
     let check = run(folder.path(), &["check"]);
     assert_eq!(check.status.code(), Some(0), "{}", stdout(&check));
+    let text = stdout(&check);
+    let warnings = text.matches("warning[").count();
+    assert!(warnings > 10, "{text}");
+    assert_eq!(
+        warnings,
+        text.matches("warning[fill-in]").count(),
+        "only what is the owner's:\n{text}"
+    );
     let routes = stdout(&run(folder.path(), &["routes"]));
     for path in [
         "/corner-shop",

@@ -29,6 +29,10 @@ pub struct Orphan {
     pub diagnostic: Diagnostic,
 }
 
+/// What marks a line that its owner has to write, in YAML and in Markdown.
+const FILL_IN_YAML: &str = "# fill in";
+const FILL_IN_TEXT: &str = "<!-- fill in -->";
+
 /// What was seen of a page.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
@@ -124,6 +128,7 @@ pub(super) fn check(
         auditor.weight(page, html, stylesheet, scripts(&seen.islands, inputs));
     }
     auditor.twice();
+    auditor.unfinished();
     (auditor.found, auditor.orphans)
 }
 
@@ -317,6 +322,44 @@ impl Auditor<'_> {
                 message,
                 "use fewer islands, or `client=\"none\"` for those that need not live",
             );
+        }
+    }
+
+    /// Lines that are still as `rowhouse new` wrote them.
+    fn unfinished(&mut self) {
+        let site = self.site;
+        let body_line = |file: &String| {
+            let page = site.pages.values().find(|page| page.file == *file);
+            page.map_or(usize::MAX, |page| page.body_line)
+        };
+        for (file, text) in &site.texts {
+            let body = body_line(file);
+            for (index, line) in text.lines().enumerate() {
+                let mark = if index + 1 < body {
+                    FILL_IN_YAML
+                } else {
+                    FILL_IN_TEXT
+                };
+                let Some(at) = line.find(mark) else {
+                    continue;
+                };
+                let words = line[..at].trim_end();
+                let start = words
+                    .chars()
+                    .take_while(|letter| letter.is_whitespace())
+                    .count();
+                let place = Place {
+                    line: index + 1,
+                    column: start + 1,
+                    length: words.chars().count() - start,
+                };
+                let name = site.name_of(file);
+                let message = "this line is as `rowhouse new` wrote it";
+                let warning = Diagnostic::warning(Code::FillIn, name, message);
+                let located = site.locate(warning, file, place);
+                let hint = "write your own words, and take the comment away";
+                self.found.push(located.hint(hint));
+            }
         }
     }
 
