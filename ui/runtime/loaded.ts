@@ -4,5 +4,8 @@
  * Runs in the browser, within the loader, and so before the event.
  */
 export function markLoaded(): void {
-  addEventListener('load', () => document.documentElement.toggleAttribute('data-loaded', true));
+  // In the frame after it: an animation counts from the beginning of its frame, which may lie before the event.
+  addEventListener('load', () =>
+    requestAnimationFrame(() => document.documentElement.toggleAttribute('data-loaded', true)),
+  );
 }

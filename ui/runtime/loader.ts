@@ -77,7 +77,7 @@ class RowIsland extends HTMLElement {
     try {
       const src = this.getAttribute('src') ?? '';
       if (!/^(\/[\w.-]+)+\.js$/.test(src))
-        throw new Error(`src \`${src}\` is no path of a script on this origin`);
+        throw new Error(`src \`${src}\` is no script path`);
       const [{ default: Component }, { mount }] = await Promise.all([
         import(src) as Promise<{ default: FunctionComponent<object> }>,
         import(RUNTIME) as Promise<typeof import('./mount.tsx')>,

@@ -4,9 +4,10 @@
  * Sets two globals for the engine to call. There are no other globals here but the language's own: no timers,
  * no `console`, no `Intl`.
  */
-import { renderToStaticMarkup, renderToString } from '#react-server';
-import * as islands from '#islands';
+
 import { createElement, type FunctionComponent } from 'react';
+import * as islands from '#islands';
+import { renderToStaticMarkup, renderToString } from '#react-server';
 
 declare global {
   /** HTML to hydrate. `prefix` must be unique on the page and be the element's `prefix` attribute too. */

@@ -13,14 +13,18 @@ const load: When = (_island, start) => {
   return () => {};
 };
 
-/** When the browser has nothing better to do; soon, in browsers that cannot tell. */
+/** When the browser has nothing better to do, or after two seconds; soon, in browsers that cannot tell. */
 const idle: When = (_island, start) => {
-  if (!window.requestIdleCallback) {
-    const timer = setTimeout(start, 200);
-    return () => clearTimeout(timer);
-  }
-  const handle = requestIdleCallback(start);
-  return () => cancelIdleCallback(handle);
+  let waiting = true;
+  const begin = () => {
+    if (waiting) start();
+  };
+  const ask: typeof requestIdleCallback | undefined = window.requestIdleCallback;
+  if (ask) ask(begin, { timeout: 2000 });
+  else setTimeout(begin, 200);
+  return () => {
+    waiting = false;
+  };
 };
 
 /**
@@ -61,5 +65,5 @@ const policies: Partial<Record<string, When>> = { load, idle, visible, media };
 export function when(client: string | null): When {
   const policy = policies[`${client}`];
   if (policy) return policy;
-  throw new Error(`client \`${client}\` is none of the policies`);
+  throw new Error(`client \`${client}\` is no policy`);
 }

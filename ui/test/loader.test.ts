@@ -83,12 +83,15 @@ test('a page is marked once it has loaded', () => {
   const marks: string[] = [];
   const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
   const events = new EventTarget();
+  const frames: (() => void)[] = [];
   Object.assign(globalThis, {
     document: { documentElement },
     addEventListener: events.addEventListener.bind(events),
+    requestAnimationFrame: (frame: () => void) => frames.push(frame),
   });
   markLoaded();
-  assert.deepEqual(marks, []);
   events.dispatchEvent(new Event('load'));
+  assert.deepEqual(marks, []);
+  for (const frame of frames) frame();
   assert.deepEqual(marks, ['data-loaded=true']);
 });

@@ -90,7 +90,7 @@ test('every topic of every entry is offered, with its number', async ({ page }) 
   expect((await topics.allInnerTexts()).sort()).toEqual(expected.sort());
 });
 
-test('the keyboard alone shows a topic, and keeps its place', async ({ page, context }) => {
+test('the keyboard alone shows a topic, and keeps its place', async ({ page }) => {
   await visit(page, '/blog');
   const { topics } = parts(page);
   const link = topics.filter({ hasText: new RegExp(`^${TOPIC} `) });
@@ -102,11 +102,18 @@ test('the keyboard alone shows a topic, and keeps its place', async ({ page, con
   await expect(link).toBeFocused();
 
   // With the browser's own key the link is a link like any other.
-  const opened = context.waitForEvent('page');
+  const left = page.evaluate(
+    () =>
+      new Promise<boolean>((done) => {
+        addEventListener('click', (event) => {
+          done(event.ctrlKey && !event.defaultPrevented);
+          // The new tab is the browser's business, and some have none.
+          event.preventDefault();
+        });
+      }),
+  );
   await page.keyboard.press('Control+Enter');
-  const other = await opened;
-  await expect(other).toHaveURL(/\?tag=mobile$/);
-  await expectTopic(other, TOPIC);
+  expect(await left, 'the click is left to the browser').toBe(true);
 });
 
 test('the address of a topic can be opened directly, and nothing jumps', async ({ page }) => {

@@ -116,7 +116,8 @@ test.describe('between pages', () => {
     expect(new Set(street).size, 'each house has a name of its own').toBe(street.length);
     await page.getByRole('main').getByRole('link', { name: 'Bluedoor' }).click();
     await page.waitForURL(/\/bluedoor$/);
-    expect(await page.evaluate(() => window.shown)).toEqual([{ persisted: false, travels: true }]);
+    const shown = () => page.evaluate(() => window.shown);
+    await expect.poll(shown).toEqual([{ persisted: false, travels: true }]);
     expect(await names(page)).toEqual(['house-bluedoor']);
     expect(street).toContain('house-bluedoor');
   });

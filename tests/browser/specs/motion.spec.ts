@@ -46,6 +46,19 @@ test.describe('the opening', () => {
   test('does not wait for a script that does not come', async ({ page }) => {
     const release = await holdBack(page, LOADER);
     await page.goto('/', { waitUntil: 'commit' });
+    await page.waitForFunction(
+      (selector) =>
+        document
+          .querySelector(selector)
+          ?.getAnimations()
+          .some(
+            (animation) =>
+              animation instanceof CSSAnimation &&
+              animation.animationName === 'opening-late' &&
+              animation.playState === 'finished',
+          ),
+      HERO,
+    );
     await expect(page.locator(HERO)).toHaveCSS('opacity', '1');
     await expect(page.locator('html[data-loaded]')).toHaveCount(0);
 
@@ -132,25 +145,27 @@ test.describe('what is scrolled to', () => {
 
 declare global {
   interface Window {
-    opening: CSSTransition[];
+    opening: CSSAnimation[];
     /** When the first frames after the load event began. */
     framesLoaded: number[];
   }
 }
 
-/** Keeps the transitions that open the page. Call before it is opened. */
+/** Keeps the animations that open the page. Call before it is opened. */
 async function catchOpening(page: Page): Promise<void> {
   await page.addInitScript((selector) => {
     window.opening = [];
     window.framesLoaded = [];
     const frame = (time: number) => window.framesLoaded.push(time) < 3 && requestAnimationFrame(frame);
     addEventListener('load', () => requestAnimationFrame(frame));
-    addEventListener('transitionrun', ({ target, propertyName }) => {
-      if (!(target instanceof Element) || !target.matches(selector) || propertyName !== 'opacity') return;
-      for (const animation of target.getAnimations())
-        if (animation instanceof CSSTransition && animation.transitionProperty === propertyName)
-          window.opening.push(animation);
-    });
+    const look = () => {
+      const hero = document.querySelector(selector);
+      for (const animation of hero?.getAnimations() ?? [])
+        if (animation instanceof CSSAnimation && animation.animationName === 'opening')
+          window.opening = [animation];
+      if (!window.opening.length) requestAnimationFrame(look);
+    };
+    look();
   }, HERO);
 }
 

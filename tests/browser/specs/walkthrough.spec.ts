@@ -71,10 +71,10 @@ test('the inquiry form, its errors and its message', async ({ page }) => {
   await expect(form).toMatchAriaSnapshot(`
     - text: Your Name
     - textbox "Your Name"
-    - text: Email
-    - textbox "Email"
     - text: Company
     - textbox "Company"
+    - text: Email
+    - textbox "Email"
     - text: Phone
     - textbox "Phone"
     - text: Project Type
@@ -119,7 +119,7 @@ test('the inquiry form, its errors and its message', async ({ page }) => {
   `);
 
   await page.keyboard.type('Ada');
-  await page.keyboard.press('Tab');
+  await tabTo(page, form.getByLabel('Email'));
   await page.keyboard.type('ada@example.com');
   await tabTo(page, form.getByLabel('Project Type'));
   await page.keyboard.press('w');

@@ -4,7 +4,7 @@
  * Everything is in a shadow root, so that neither the theme's styles nor these reach the other. The text is plain:
  * the page's policy forbids markup from strings, and a mistake may hold anything that a file can.
  */
-import { marked, type Mistake, placeOf } from './state.ts';
+import { type Mistake, marked, placeOf } from './state.ts';
 import css from './style.css';
 
 export class Overlay {
