@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_manifest_that_is_not_understood_is_refused() {
-        let message = refusal(&[("manifest.json", "[]"), ("server.js", "")]);
+        let message = refusal(&[("manifest.json", "[]"), ("server.js", ""), ("dev.js", "")]);
         assert!(
             message.starts_with("`manifest.json` of the UI bundle does not fit this program"),
             "{message}"
