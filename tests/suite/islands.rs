@@ -23,6 +23,7 @@ fn bundle(script: &str) -> Bundle {
     fs::write(folder.path().join("manifest.json"), manifest).expect("a file");
     let server = format!("globalThis.render = function Odd(name, props, prefix) {{ {script} }};");
     fs::write(folder.path().join("server.js"), server).expect("a file");
+    fs::write(folder.path().join("dev.js"), "").expect("a file");
     Bundle::from_dir(folder.path()).expect("a bundle")
 }
 
