@@ -4,8 +4,11 @@
  * Runs in the browser, within the loader, and so before the event.
  */
 export function markLoaded(): void {
-  // In the frame after it: an animation counts from the beginning of its frame, which may lie before the event.
+  // In the second frame after it: an animation counts from the beginning of its frame, and the first one may have begun
+  // before the event.
   addEventListener('load', () =>
-    requestAnimationFrame(() => document.documentElement.toggleAttribute('data-loaded', true)),
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => document.documentElement.toggleAttribute('data-loaded', true)),
+    ),
   );
 }

@@ -65,5 +65,5 @@ const policies: Partial<Record<string, When>> = { load, idle, visible, media };
 export function when(client: string | null): When {
   const policy = policies[`${client}`];
   if (policy) return policy;
-  throw new Error(`client \`${client}\` is no policy`);
+  throw new Error(`no policy \`${client}\``);
 }
