@@ -54,6 +54,7 @@ codes! {
     BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over.";
     BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
     BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`.";
+    BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
     BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
     BadYaml => "bad-yaml", "The file is not YAML: the parser's own words say why.";
     BrokenFragment => "broken-fragment", "A link names a place in a page that has no element with that id.";
@@ -322,11 +323,47 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
+/// So many names a hint lists at most: more of them are no help.
+const LISTED: usize = 20;
+
 /// The hint for a name that is not among the valid ones: the nearest, or all of them.
 #[must_use]
 pub fn hint_for<'a>(typed: &str, valid: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match nearest(typed, valid.clone()) {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => format!("valid here: {}", list(valid)),
+    if let Some(name) = nearest(typed, valid.clone()) {
+        return format!("did you mean `{name}`?");
+    }
+    let names: Vec<&str> = valid.into_iter().collect();
+    match names.len() {
+        0 => "there is none here".to_owned(),
+        count if count > LISTED => format!(
+            "valid here: {}, and {} more",
+            list(names[..LISTED].iter().copied()),
+            count - LISTED
+        ),
+        _ => format!("valid here: {}", list(names)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_what_is_near_or_what_there_is() {
+        assert_eq!(hint_for("hme", ["home", "about"]), "did you mean `home`?");
+        assert_eq!(
+            hint_for("xyz", ["home", "about"]),
+            "valid here: `home` and `about`"
+        );
+        assert_eq!(hint_for("xyz", []), "there is none here");
+    }
+
+    #[test]
+    fn a_hint_does_not_list_a_thousand_names() {
+        let names: Vec<String> = (0..1000)
+            .map(|number| format!("chapter-{number}"))
+            .collect();
+        let hint = hint_for("xyz", names.iter().map(String::as_str));
+        assert!(hint.ends_with("and `chapter-19`, and 980 more"), "{hint}");
     }
 }

@@ -169,7 +169,10 @@ fn files_that_older_pages_ask_for_live_on_for_three_changes() {
             "tenants/app/assets/door.svg",
             format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><g id=\"d{change}\"/></svg>"),
         );
-        site.write("themes/base/css/base.css", format!("/* {change} */\n"));
+        site.write(
+            "themes/base/css/base.css",
+            format!("a {{ order: {change}; }}\n"),
+        );
         site.reload();
         assert_eq!(
             doors(&site).contains(&first[0]),

@@ -1,4 +1,4 @@
-//! Files that pages refer to: their hashed names, their types and the theme's one stylesheet.
+//! Files that pages refer to: their hashed names and their types.
 //!
 //! A hashed name is the file's own name with the first 8 bytes of its SHA-256 in it, so that it can be kept for ever.
 
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use sha2::{Digest, Sha256, Sha384};
 
-use crate::report::{Code, Diagnostic, Report};
-use crate::tenant::values::Colour;
-use crate::theme::{Role, Theme};
+use super::stylesheet::stylesheet;
+use crate::report::Report;
+use crate::theme::Theme;
 
 /// The path below which shared files answer on every host, and a tenant's own below its mount.
 pub const ASSETS: &str = "/assets/";
@@ -115,7 +115,7 @@ pub struct ThemeAssets {
     pub stylesheet: Option<Asset>,
 }
 
-/// Names the theme's files and joins its styles.
+/// Names the theme's files and writes its stylesheet.
 #[must_use]
 pub fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
     let files: BTreeMap<String, Asset> = theme
@@ -124,31 +124,10 @@ pub fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
         .filter(|(path, _)| is_public(path))
         .map(|(path, bytes)| (path.clone(), Asset::new(path, bytes.clone())))
         .collect();
-    let mut css = String::new();
-    for style in &theme.manifest.styles {
-        match theme
-            .files
-            .get(style)
-            .map(|bytes| std::str::from_utf8(bytes))
-        {
-            Some(Ok(text)) => css.push_str(&with_hashed_urls(text, style, &files, theme, report)),
-            Some(Err(_)) => report.push(Diagnostic::mistake(
-                Code::NotUtf8,
-                format!("{}/{style}", theme.label),
-                "the stylesheet is not UTF-8",
-            )),
-            None => report.push(Diagnostic::mistake(
-                Code::MissingAsset,
-                format!("{}/{}", theme.label, crate::theme::MANIFEST),
-                format!("the theme has no stylesheet `{style}`"),
-            )),
-        }
-        css.push('\n');
-    }
-    css.push_str(&role_styles(&theme.manifest.roles));
+    let stylesheet = stylesheet(theme, &files, report);
     ThemeAssets {
         files,
-        stylesheet: Some(Asset::new(&format!("{}.css", theme.name), css.into())),
+        stylesheet: Some(stylesheet),
     }
 }
 
@@ -160,76 +139,6 @@ fn is_public(path: &str) -> bool {
         && !path.ends_with(".txt")
 }
 
-/// `:root` with one custom property a role: `light-dark(day, night)` (CSS Color 5).
-fn role_styles(roles: &BTreeMap<String, Role>) -> String {
-    let properties: String = roles
-        .iter()
-        .map(|(name, role)| property(name, &role.day, &role.night))
-        .collect();
-    format!("@layer roles{{:root{{{properties}}}}}\n")
-}
-
-/// One custom property of a role.
-#[must_use]
-pub fn property(name: &str, day: &Colour, night: &Colour) -> String {
-    format!(
-        "--{}:light-dark({},{});",
-        name.replace('_', "-"),
-        day.as_str(),
-        night.as_str()
-    )
-}
-
-/// Replaces `url(...)` of the theme's own files by their hashed names. The sheet lies beside them in `/assets/`.
-fn with_hashed_urls(
-    css: &str,
-    style: &str,
-    files: &BTreeMap<String, Asset>,
-    theme: &Theme,
-    report: &mut Report,
-) -> String {
-    let folder = style.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut out = String::with_capacity(css.len());
-    let mut rest = css;
-    while let Some(start) = rest.find("url(") {
-        let (before, after) = rest.split_at(start + 4);
-        out.push_str(before);
-        let end = after.find(')').unwrap_or(after.len());
-        let (inside, behind) = after.split_at(end);
-        let target = inside.trim().trim_matches(['"', '\'']);
-        match files.get(&joined(folder, target)) {
-            Some(asset) => out.push_str(&asset.hashed_name),
-            None if target.starts_with('#') => out.push_str(inside),
-            None => report.push(Diagnostic::mistake(
-                Code::MissingAsset,
-                format!("{}/{style}", theme.label),
-                format!("the theme has no file `{target}`"),
-            )),
-        }
-        rest = behind;
-    }
-    out.push_str(rest);
-    out
-}
-
-/// `../fonts/a.woff2` seen from `css`.
-fn joined(folder: &str, target: &str) -> String {
-    let mut segments: Vec<&str> = folder
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .collect();
-    for segment in target.split('/') {
-        match segment {
-            "" | "." => {}
-            ".." => {
-                segments.pop();
-            }
-            name => segments.push(name),
-        }
-    }
-    segments.join("/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,11 +148,5 @@ mod tests {
         let asset = Asset::new("icons/arrow.svg", Bytes::from_static(b"<svg/>"));
         assert_eq!(asset.hashed_name, "arrow.d4dc56669143034f.svg");
         assert!(asset.integrity.starts_with("sha384-"));
-    }
-
-    #[test]
-    fn a_path_is_seen_from_its_stylesheet() {
-        assert_eq!(joined("css", "../fonts/a.woff2"), "fonts/a.woff2");
-        assert_eq!(joined("css/parts", "./b.svg"), "css/parts/b.svg");
     }
 }

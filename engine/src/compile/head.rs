@@ -108,18 +108,18 @@ impl Head {
             let more = format!(" type=\"application/atom+xml\" title=\"{}\"", escape(title));
             out.link("alternate", href, &more);
         }
+        if let Some((href, integrity)) = &self.stylesheet {
+            out.link("stylesheet", href, &format!(" integrity=\"{integrity}\""));
+        }
+        if let Some(style) = &self.brand_style {
+            out.raw(&format!("<style>{style}</style>"));
+        }
         for font in &self.fonts {
             out.link(
                 "preload",
                 font,
                 " as=\"font\" type=\"font/woff2\" crossorigin",
             );
-        }
-        if let Some((href, integrity)) = &self.stylesheet {
-            out.link("stylesheet", href, &format!(" integrity=\"{integrity}\""));
-        }
-        if let Some(style) = &self.brand_style {
-            out.raw(&format!("<style>{style}</style>"));
         }
         if let Some(graph) = &self.structured_data {
             out.raw(&format!(

@@ -27,6 +27,7 @@ mod script;
 mod speculation;
 mod store;
 mod structured;
+mod stylesheet;
 pub mod template;
 mod view;
 mod xml;

@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::Inputs;
 use super::around::Around;
-use super::asset::{Asset, policy_hash, property};
+use super::asset::{Asset, policy_hash};
 use super::dev;
 use super::encode::{self, Effort};
 use super::head::{Head, SCRIPTS_MARK};
@@ -18,6 +18,7 @@ use super::link::Resolver;
 use super::markdown::{self, Rendered, Surroundings};
 use super::policy::{self, Kind};
 use super::script::script_tags;
+use super::stylesheet::property;
 use super::template::Scope;
 use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
 use crate::address::Address;

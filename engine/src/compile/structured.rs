@@ -62,13 +62,6 @@ pub(super) fn graph(facts: &Facts<'_>) -> Json {
             "inLanguage": facts.language,
             "publisher": {"@id": id("organization")},
         }));
-    } else {
-        graph.push(json!({
-            "@type": "Organization",
-            "@id": id("organization"),
-            "name": facts.company.name,
-            "url": facts.home_url,
-        }));
     }
     if let Some((app, name)) = facts.app {
         graph.push(software(facts, app, name));
@@ -122,12 +115,33 @@ fn page(facts: &Facts<'_>) -> Json {
         "name": facts.title,
         "description": facts.description,
         "inLanguage": facts.language,
-        "isPartOf": {"@type": "WebSite", "@id": format!("{}#website", facts.home_url), "url": facts.home_url, "name": facts.company.name},
+        "isPartOf": website(facts),
         "breadcrumb": {"@id": format!("{}#breadcrumb", facts.url)},
         "dateModified": facts.modified,
         "primaryImageOfPage": facts.image.map(|image| json!({"@type": "ImageObject", "url": image})),
         "mainEntity": if questions.is_empty() { Json::Null } else { questions.into() },
     }))
+}
+
+/// The site that the page is a part of. The home page describes it and its publisher in full; every other page
+/// names both, so that what it refers to is known without a second request.
+fn website(facts: &Facts<'_>) -> Json {
+    let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
+    if facts.is_home {
+        return json!({"@id": id("website")});
+    }
+    json!({
+        "@type": "WebSite",
+        "@id": id("website"),
+        "url": facts.home_url,
+        "name": facts.company.name,
+        "publisher": {
+            "@type": "Organization",
+            "@id": id("organization"),
+            "name": facts.company.name,
+            "url": facts.home_url,
+        },
+    })
 }
 
 fn breadcrumbs(facts: &Facts<'_>) -> Json {

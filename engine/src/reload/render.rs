@@ -125,12 +125,19 @@ impl LastGood<'_> {
 
 fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Report {
     let theme = &site.manifest.theme;
-    let mistake = Diagnostic::mistake(
-        Code::UnknownTheme,
-        site.name_of(MANIFEST),
-        format!("there is no theme `{theme}` that can be used"),
-    );
+    let (message, hint) = if themes.clone().any(|known| known == theme.as_str()) {
+        (
+            format!("the theme `{theme}` has mistakes and was never good"),
+            format!("mend what is reported of `themes/{theme}`"),
+        )
+    } else {
+        (
+            format!("there is no theme `{theme}`"),
+            hint_for(theme, themes),
+        )
+    };
     let mut report = Report::default();
-    report.push(mistake.hint(hint_for(theme, themes)));
+    report
+        .push(Diagnostic::mistake(Code::UnknownTheme, site.name_of(MANIFEST), message).hint(hint));
     report
 }
