@@ -36,8 +36,17 @@ pub type ResourceTable = HashMap<Box<str>, Arc<Resource>>;
 pub enum HostEntry {
     /// The host serves tenants.
     Site(Arc<HostRoutes>),
-    /// Every path moves to the same path of another origin (`https://studio.example`), status 308.
-    MovedTo(HeaderValue),
+    /// Every path moves to the same path of another origin, status 308.
+    Moved(Moved),
+}
+
+/// Where a host has moved.
+#[derive(Debug, Clone)]
+pub struct Moved {
+    /// `https://studio.example`.
+    pub origin: HeaderValue,
+    /// `Cache-Tag`: the tenant that is there now.
+    pub cache_tag: Option<HeaderValue>,
 }
 
 /// The tenants of one host, by the prefix they are mounted at.

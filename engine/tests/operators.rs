@@ -154,6 +154,9 @@ fn a_trusted_proxy_names_request_and_trace() {
         (Some(&*id), true)
     );
     assert_eq!(line.get("trace_id"), None);
+    let two = "x-request-id: client\r\nx-request-id: proxy-1\r\n";
+    let (_, id) = line_of(wire::behind_a_proxy(), false, two);
+    assert!(!["client", "proxy-1"].contains(&&*id), "{id}");
     let long = format!("x-request-id: {}\r\n", "a".repeat(65));
     assert!(line_of(wire::behind_a_proxy(), false, &long).1.len() < 65);
 }
@@ -171,6 +174,25 @@ fn nobody_else_does() {
 fn an_address_is_logged_when_it_is_asked_for() {
     let (line, _) = line_of(wire::behind_a_proxy(), true, NAMED);
     assert_eq!(line["visitor"], "198.51.100.7");
+}
+
+#[test]
+fn visitors_reach_nothing_of_the_admin_listener() {
+    let server = Server::start();
+    for path in [
+        "/livez",
+        "/readyz",
+        "/metrics",
+        "/tenants",
+        "/tls/ask?domain=studio.example",
+    ] {
+        let reply = server.ask(&get(path, "studio.example"));
+        assert_eq!(
+            (reply.status, &*reply.text()),
+            (404, "no page of studio"),
+            "{path}"
+        );
+    }
 }
 
 #[test]

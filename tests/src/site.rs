@@ -162,7 +162,7 @@ impl TestSite {
         match self.snapshot.hosts.get(host)? {
             HostEntry::Site(routes) if prefix.is_empty() => routes.root.clone(),
             HostEntry::Site(routes) => routes.prefixes.get(prefix).cloned(),
-            HostEntry::MovedTo(_) => None,
+            HostEntry::Moved(_) => None,
         }
     }
 

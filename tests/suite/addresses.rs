@@ -30,7 +30,7 @@ fn www_and_the_root_tenants_own_label_move_to_the_domain() {
     let site = TestSite::fixture("street");
     for host in ["www.studio.example", "home.studio.example"] {
         match site.snapshot.hosts.get(host) {
-            Some(HostEntry::MovedTo(origin)) => assert_eq!(origin, "https://studio.example"),
+            Some(HostEntry::Moved(moved)) => assert_eq!(moved.origin, "https://studio.example"),
             other => panic!("{host}: {other:?}"),
         }
     }

@@ -1,6 +1,6 @@
 //! What caches between the program and its visitors are told.
 
-use rowhouse_tests::{TestServer, fixture};
+use rowhouse_tests::{TestServer, TestSite, fixture};
 
 #[test]
 fn a_page_names_its_tenant_and_itself_in_every_place() {
@@ -25,6 +25,39 @@ fn a_page_names_its_tenant_and_itself_in_every_place() {
         );
         let control = answer.header("cache-control");
         assert_eq!(control, "public, max-age=0, must-revalidate");
+    }
+}
+
+#[test]
+fn a_redirect_is_thrown_away_with_its_tenant() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\ncanonical: host\nhosts: [app.example]\nredirects: [{from: /old, to: /terms}]",
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let server = TestServer::start(site.folder(), &[]);
+    let domain = server.domain();
+    let app = format!("app.{domain}");
+    for (host, path, tag) in [
+        (domain.as_str(), "/about/", "home,home/about"),
+        (&domain, "/app/", "app,app/"),
+        (&domain, "/apps/app/terms/", "app,app/terms"),
+        (&domain, "/app/old", "app,app/old"),
+        ("app.example", "/old", "app,app/old"),
+        (&app, "/sitemap.xml", "app,app/sitemap.xml"),
+        (&format!("www.{domain}"), "/about", "home"),
+        (&format!("home.{domain}"), "/app/terms", "home"),
+    ] {
+        let answer = server.get(host, path);
+        assert_eq!(
+            (answer.status, answer.header("cache-tag")),
+            (308, tag),
+            "{host}{path}"
+        );
+        assert_eq!(answer.header("cache-control"), "max-age=3600");
     }
 }
 

@@ -8,6 +8,7 @@ mod caching;
 mod dev;
 mod drafts;
 mod export;
+mod headers;
 mod islands;
 mod life;
 mod limits;

@@ -362,57 +362,6 @@ fn the_schemas_know_every_key_of_a_manifest() {
 }
 
 #[test]
-fn no_header_goes_out_that_is_not_listed_here() {
-    let server = TestServer::start(&fixture("street"), &[]);
-    let page = server.ask(
-        "GET",
-        &server.domain(),
-        "/app/terms",
-        &[("accept-encoding", "br")],
-    );
-    let names: Vec<&str> = page.headers.keys().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        [
-            "cache-control",
-            "cache-tag",
-            "connection",
-            "content-encoding",
-            "content-length",
-            "content-security-policy",
-            "content-type",
-            "cross-origin-opener-policy",
-            "cross-origin-resource-policy",
-            "date",
-            "etag",
-            "last-modified",
-            "permissions-policy",
-            "referrer-policy",
-            "speculation-rules",
-            "vary",
-            "x-content-type-options",
-            "x-frame-options",
-            "x-request-id",
-        ]
-    );
-    let policy = page.header("content-security-policy");
-    assert!(!policy.contains("unsafe"), "{policy}");
-    assert!(
-        policy.contains("require-trusted-types-for 'script'"),
-        "{policy}"
-    );
-    assert!(
-        policy.contains("style-src 'self' 'sha256-"),
-        "the brand's inline style has its hash: {policy}"
-    );
-    let style = server.get(&server.domain(), "/app/terms").text();
-    assert!(
-        style.contains("<style>:root{--accent:light-dark(#1f4fa3,#8fb6ff);}</style>"),
-        "{style}"
-    );
-}
-
-#[test]
 fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
     let mut server = TestServer::start(&fixture("street"), &["--access-log", "json"]);
     let app = format!("app.{}", server.domain());

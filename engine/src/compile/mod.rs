@@ -43,8 +43,9 @@ use http::{HeaderValue, StatusCode};
 use rayon::prelude::*;
 
 use crate::address::{Address, Origin};
+use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report};
-use crate::snapshot::{Body, Mount, Resource, ResourceTable};
+use crate::snapshot::{Body, Mount, Moved, Resource, ResourceTable};
 use crate::tenant::{MANIFEST, Site};
 
 use around::{Around, Listing};
@@ -423,10 +424,12 @@ pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
     Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
 }
 
-/// A permanent move to another origin, keeping the path.
+/// A permanent move to another origin, which is this tenant's.
 #[must_use]
-pub fn moved_to(origin: &str) -> Option<HeaderValue> {
-    HeaderValue::from_str(origin).ok()
+pub fn moved_to(origin: &Origin, tenant: Option<&TenantId>) -> Option<Moved> {
+    let cache_tag = tenant.and_then(|tenant| HeaderValue::from_str(tenant.as_str()).ok());
+    let origin = HeaderValue::from_str(&origin.to_string()).ok()?;
+    Some(Moved { origin, cache_tag })
 }
 
 /// The resolver of a tenant at one of its addresses.

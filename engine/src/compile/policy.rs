@@ -9,7 +9,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use super::asset::{ASSETS, is_compressible};
 use super::speculation;
 use crate::name::TenantId;
-use crate::snapshot::fields::{CACHE_TAG, Fields};
+use crate::snapshot::fields::{self, CACHE_TAG, Fields};
 use crate::tenant::page::Page;
 
 /// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
@@ -183,15 +183,9 @@ pub(super) fn last_modified(page: &Page) -> Option<HeaderValue> {
     HeaderValue::from_str(&httpdate::fmt_http_date(time)).ok()
 }
 
-/// What a page is thrown away by: its tenant's id, or the id with its path.
-///
-/// A path that cannot stand in a list of tags has the tenant's only.
+/// What a page is thrown away by.
 pub(super) fn cache_tag(tenant: &TenantId, page: &Page) -> Option<HeaderValue> {
-    let path = &page.path;
-    let fits = path
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic() && byte != b',');
-    fits.then(|| HeaderValue::from_str(&format!("{tenant},{tenant}{path}")).ok())?
+    HeaderValue::from_str(&fields::cache_tag(tenant.as_str(), &page.path)).ok()
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ pub fn plan(snapshot: &Snapshot, options: Options) -> Result<Plan, PlanError> {
         let mut site = Site::new(host, options);
         match entry {
             HostEntry::Site(routes) => site.routes(routes, snapshot)?,
-            HostEntry::MovedTo(origin) => site.rules.move_all(origin),
+            HostEntry::Moved(moved) => site.rules.move_all(&moved.origin),
         }
         let (files, counts) = site.finish();
         plan.counts.insert(host.to_string(), counts);

@@ -407,12 +407,12 @@ impl Estate {
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();
         let labels = std::iter::once("www").chain(street.root.as_ref().map(TenantId::as_str));
-        if let Some(home) = compile::moved_to(&origin.to_string()) {
+        if let Some(home) = compile::moved_to(origin, street.root.as_ref()) {
             for label in labels {
                 let host = format!("{label}.{}", origin.domain());
                 hosts
                     .entry(host.into())
-                    .or_insert_with(|| HostEntry::MovedTo(home.clone()));
+                    .or_insert_with(|| HostEntry::Moved(home.clone()));
             }
         }
         Snapshot {

@@ -5,28 +5,50 @@
 //! 2. `If-None-Match`, compared weakly: a match is 304. Else `If-Modified-Since`: not modified is 304.
 //! 3. `Range`, for a body that allows it, if `If-Range` is absent or true: 206, or 416 where no byte is left. A field that is malformed, in another unit, or asks for several ranges is passed over, and the whole body goes out: all of that is allowed, and nobody asks a site for several.
 //!
+//! A field may come in several lines. Those of a list are one list (section 5.3). A date in several lines is no date, and is passed over (sections 13.1.3 and 13.1.4); so is a range. Several lines of `If-Range` must all be true.
+//!
 //! **Invariant:** pure; knows the validators of one variant and the fields of the request, nothing of routes and bodies.
 
 use std::ops::Range;
 use std::time::SystemTime;
 
-use http::header::HeaderValue;
+use http::header::{self, AsHeaderName, GetAll, HeaderMap, HeaderName, HeaderValue};
 
-/// The fields of a request that make it conditional, as they came.
-#[derive(Debug, Clone, Copy, Default)]
+/// The fields of a request that make it conditional.
+#[derive(Debug, Default)]
 pub(super) struct Conditions<'r> {
-    /// `If-Match`, the last one where there are several.
-    pub(super) if_match: Option<&'r HeaderValue>,
-    /// `If-None-Match`.
-    pub(super) if_none_match: Option<&'r HeaderValue>,
-    /// `If-Modified-Since`.
-    pub(super) if_modified_since: Option<&'r HeaderValue>,
-    /// `If-Unmodified-Since`.
-    pub(super) if_unmodified_since: Option<&'r HeaderValue>,
-    /// `If-Range`.
-    pub(super) if_range: Option<&'r HeaderValue>,
-    /// `Range`; to be left out for every method but GET.
+    if_match: Option<Lines<'r>>,
+    if_none_match: Option<Lines<'r>>,
+    if_modified_since: Option<&'r HeaderValue>,
+    if_unmodified_since: Option<&'r HeaderValue>,
+    if_range: Option<Lines<'r>>,
+    /// To be left out for every method but GET.
     pub(super) range: Option<&'r HeaderValue>,
+}
+
+/// All the lines of one field.
+type Lines<'r> = GetAll<'r, HeaderValue>;
+
+impl<'r> Conditions<'r> {
+    /// Reads the field of that name, if it is one of a condition; to be called for each name that `headers` has.
+    pub(super) fn read(&mut self, name: &HeaderName, headers: &'r HeaderMap) {
+        match *name {
+            header::IF_MATCH => self.if_match = Some(headers.get_all(name)),
+            header::IF_NONE_MATCH => self.if_none_match = Some(headers.get_all(name)),
+            header::IF_MODIFIED_SINCE => self.if_modified_since = only(headers, name),
+            header::IF_UNMODIFIED_SINCE => self.if_unmodified_since = only(headers, name),
+            header::IF_RANGE => self.if_range = Some(headers.get_all(name)),
+            header::RANGE => self.range = only(headers, name),
+            _ => {}
+        }
+    }
+}
+
+/// The one line of a field; `None` where there are several, or none.
+pub(super) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&HeaderValue> {
+    let mut lines = headers.get_all(name).iter();
+    let line = lines.next();
+    line.filter(|_| lines.next().is_none())
 }
 
 /// What the chosen variant is compared with.
@@ -65,7 +87,7 @@ pub(super) fn evaluate(conditions: &Conditions<'_>, validators: Validators<'_>) 
     } = validators;
 
     // 1.
-    if let Some(field) = conditions.if_match {
+    if let Some(field) = &conditions.if_match {
         if !lists(field, etag, Comparison::Strong) {
             return Outcome::Failed;
         }
@@ -76,7 +98,7 @@ pub(super) fn evaluate(conditions: &Conditions<'_>, validators: Validators<'_>) 
     }
 
     // 2.
-    if let Some(field) = conditions.if_none_match {
+    if let Some(field) = &conditions.if_none_match {
         if lists(field, etag, Comparison::Weak) {
             return Outcome::NotModified;
         }
@@ -90,7 +112,9 @@ pub(super) fn evaluate(conditions: &Conditions<'_>, validators: Validators<'_>) 
     if let (Some(range), Some(length)) = (conditions.range, range_of)
         && conditions
             .if_range
-            .is_none_or(|validator| validator == etag || Some(validator) == last_modified)
+            .iter()
+            .flatten()
+            .all(|validator| validator == etag || Some(validator) == last_modified)
     {
         return part(range.as_bytes(), length);
     }
@@ -104,11 +128,14 @@ enum Comparison {
 }
 
 /// Whether the list of entity tags has `etag`, or is `*`.
-///
+fn lists(field: &Lines<'_>, etag: &HeaderValue, comparison: Comparison) -> bool {
+    let mut lines = field.iter().map(HeaderValue::as_bytes);
+    lines.any(|line| line_lists(line, etag.as_bytes(), comparison))
+}
+
 /// A tag may hold a comma, so the list is read from quote to quote.
-fn lists(field: &HeaderValue, etag: &HeaderValue, comparison: Comparison) -> bool {
-    let etag = etag.as_bytes();
-    let mut rest = field.as_bytes().trim_ascii();
+fn line_lists(line: &[u8], etag: &[u8], comparison: Comparison) -> bool {
+    let mut rest = line.trim_ascii();
     if rest == b"*" {
         return true;
     }
@@ -196,24 +223,17 @@ mod tests {
     const LATER: &str = "Thu, 22 Oct 2026 07:28:00 GMT";
 
     fn outcome(fields: &[(&str, &str)]) -> Outcome {
-        let fields: Vec<(&str, HeaderValue)> = fields
-            .iter()
-            .map(|(name, value)| (*name, value.parse().unwrap()))
-            .collect();
-        let get = |name: &str| {
-            fields
-                .iter()
-                .find(|(field, _)| *field == name)
-                .map(|(_, value)| value)
-        };
-        let conditions = Conditions {
-            if_match: get("if-match"),
-            if_none_match: get("if-none-match"),
-            if_modified_since: get("if-modified-since"),
-            if_unmodified_since: get("if-unmodified-since"),
-            if_range: get("if-range"),
-            range: get("range"),
-        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                value.parse().unwrap(),
+            );
+        }
+        let mut conditions = Conditions::default();
+        for name in headers.keys() {
+            conditions.read(name, &headers);
+        }
         let (etag, date) = (
             HeaderValue::from_static("\"abc\""),
             HeaderValue::from_static(DATE),
@@ -332,6 +352,52 @@ mod tests {
         assert_eq!(
             outcome(&[range, ("if-none-match", "\"abc\"")]),
             Outcome::NotModified
+        );
+    }
+
+    #[test]
+    fn the_lines_of_a_list_are_one_list() {
+        let none = |lines: &[&str]| {
+            let fields: Vec<_> = lines.iter().map(|line| ("if-none-match", *line)).collect();
+            outcome(&fields)
+        };
+        assert_eq!(none(&["\"abc\"", "\"x\""]), Outcome::NotModified);
+        assert_eq!(none(&["\"x\"", "\"y\", W/\"abc\""]), Outcome::NotModified);
+        assert_eq!(none(&["\"x\"", "\"y\""]), Outcome::Whole);
+        assert_eq!(none(&["\"x", "abc\""]), Outcome::Whole);
+        let all = |lines: [&str; 2]| outcome(&lines.map(|line| ("if-match", line)));
+        assert_eq!(all(["\"abc\"", "\"x\""]), Outcome::Whole);
+        assert_eq!(all(["\"x\"", "\"abc\""]), Outcome::Whole);
+        assert_eq!(all(["\"x\"", "W/\"abc\""]), Outcome::Failed);
+    }
+
+    #[test]
+    fn what_is_no_list_does_not_count_when_it_comes_twice() {
+        let twice = |name, lines: [&'static str; 2]| lines.map(|line| (name, line));
+        for dates in [[DATE, DATE], [LATER, EARLIER]] {
+            assert_eq!(outcome(&twice("if-modified-since", dates)), Outcome::Whole);
+            let dates = [EARLIER, EARLIER];
+            assert_eq!(
+                outcome(&twice("if-unmodified-since", dates)),
+                Outcome::Whole
+            );
+        }
+        assert_eq!(
+            outcome(&twice("range", ["bytes=0-1", "bytes=2-3"])),
+            Outcome::Whole
+        );
+        let [one, other] = twice("if-range", ["\"abc\"", "\"x\""]);
+        assert_eq!(
+            outcome(&[("range", "bytes=0-3"), one, other]),
+            Outcome::Whole
+        );
+        assert_eq!(
+            outcome(&[("range", "bytes=0-3"), other, one]),
+            Outcome::Whole
+        );
+        assert_eq!(
+            outcome(&[("range", "bytes=0-3"), one, one]),
+            Outcome::Part(0..4)
         );
     }
 

@@ -22,6 +22,7 @@ mod metrics;
 mod negotiate;
 pub mod origin;
 mod path;
+mod redirect;
 mod request_id;
 pub mod respond;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a request says of where it comes from, and who is believed.
 //!
 //! A proxy that is named by `--trusted-proxy` is believed three fields; of everybody else they are not even read:
-//! * `X-Request-Id` names the request in its log, so that both logs can be laid side by side;
+//! * `X-Request-Id` names the request in its log, so that both logs can be laid side by side; one that comes twice names nothing, since the first may be the client's;
 //! * `traceparent` (W3C Trace Context, section 3.2) names the trace that the request belongs to;
 //! * `X-Forwarded-For` names the visitor. Each proxy adds the address that it was reached from at the end, so it is read from there, and no further than the proxies are trusted.
 //!
@@ -15,6 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use http::HeaderMap;
 use http::header::HeaderName;
 
+use super::condition::only;
 use super::settings::ServeSettings;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -40,12 +41,7 @@ impl fmt::Display for Trace {
 impl Trace {
     /// The trace that a trusted proxy names, if what it says is one.
     pub(super) fn named_by(headers: &HeaderMap) -> Option<Self> {
-        let mut fields = headers.get_all(TRACEPARENT).iter();
-        let field = fields.next()?;
-        if fields.next().is_some() {
-            return None;
-        }
-        Self::parse(field.to_str().ok()?)
+        Self::parse(only(headers, TRACEPARENT)?.to_str().ok()?)
     }
 
     /// `00-<32 digits>-<16 digits>-<2 digits>`; later versions may add more (section 3.2.2 and 4).

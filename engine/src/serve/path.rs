@@ -66,6 +66,9 @@ fn has_dot_segment(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -114,5 +117,25 @@ mod tests {
     fn an_encoded_slash_is_no_slash() {
         assert_eq!(normal_path("/a%2fb").as_deref(), Ok("/a\0b"));
         assert_eq!(normal_path("/..%2Fetc").as_deref(), Ok("/..\0etc"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_normal_stays_so(raw in "/([a-zA-Z0-9._~/ -]|%[0-9a-fA-F]{2}|%25|%2[eEfF]|\\PC){0,20}") {
+            let Ok(path) = normal_path(&raw) else {
+                return Ok(());
+            };
+            prop_assert!(path.starts_with('/'));
+            prop_assert!(path.split('/').all(|segment| segment != "." && segment != ".."));
+            // A slash that came encoded cannot be written in the normal form.
+            if !path.contains('\0') {
+                let segments: Vec<_> = path
+                    .split('/')
+                    .map(|segment| utf8_percent_encode(segment, NON_ALPHANUMERIC).to_string())
+                    .collect();
+                let again = segments.join("/");
+                prop_assert_eq!(normal_path(&again), Ok(path));
+            }
+        }
     }
 }

@@ -17,22 +17,20 @@
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
-    HeaderValue, LAST_MODIFIED, LOCATION, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, HeaderMap, HeaderValue, LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{Method, Response, StatusCode, Uri, Version, header};
+use http::{Method, Response, StatusCode, Uri, Version};
 
 use super::condition::{Conditions, Outcome, Validators, evaluate};
 use super::host::requested_host;
 use super::negotiate::{Accepted, choose};
 use super::path::normal_path;
+use super::redirect;
 use crate::snapshot::fields::CACHE_TAG;
 use crate::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
-
-/// How long a redirect may be kept. Browsers keep a 308 without this for good, and could never be told otherwise.
-const REDIRECT_CACHING: HeaderValue = HeaderValue::from_static("max-age=3600");
 
 /// What `respond` needs of a request.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +124,7 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
     };
     let routes = match snapshot.hosts.get(&*host) {
         Some(HostEntry::Site(routes)) => routes,
-        Some(HostEntry::MovedTo(origin)) => return moved(origin, asked),
+        Some(HostEntry::Moved(moved)) => return redirect::host(moved, asked),
         None => return unknown_host(snapshot, asked),
     };
 
@@ -182,7 +180,7 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
                 .resources
                 .get_key_value(if shorter.is_empty() { "/" } else { shorter })
     {
-        return without_slash(mount, key, asked);
+        return redirect::without_slash(mount, key, asked);
     }
 
     // 8.
@@ -244,7 +242,8 @@ fn page<'s>(
     route: Route<'s>,
     asked: &Asked<'_>,
 ) -> Answer<'s> {
-    let (response, coding) = resource_response(resource, asked);
+    let tag = || redirect::tag(&mount.tenant, route.path);
+    let (response, coding) = resource_response(resource, asked, tag);
     Answer {
         response,
         party: Party::Tenant(mount),
@@ -264,7 +263,8 @@ fn beside<'s>(
         .files
         .get_key_value(path)
         .or_else(|| snapshot.shared.get_key_value(path))?;
-    let (response, coding) = resource_response(resource, asked);
+    let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
+    let (response, coding) = resource_response(resource, asked, owner);
     Some(Answer {
         response,
         party: Party::Host,
@@ -279,7 +279,7 @@ fn beside<'s>(
 fn unknown_host<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
     match &snapshot.unknown_host {
         Some(resource) => {
-            let (response, coding) = resource_response(resource, asked);
+            let (response, coding) = resource_response(resource, asked, || None);
             Answer {
                 response,
                 party: Party::Nobody,
@@ -291,67 +291,16 @@ fn unknown_host<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
     }
 }
 
-fn moved<'s>(origin: &HeaderValue, asked: &Asked<'_>) -> Answer<'s> {
-    let target = asked
-        .uri
-        .path_and_query()
-        .map_or("/", |target| target.as_str());
-    // `*` (of OPTIONS) is no path.
-    let target = if target.starts_with('/') { target } else { "/" };
-    let location = [origin.as_bytes(), target.as_bytes()].concat();
-    let response = redirect(HeaderValue::from_maybe_shared(Bytes::from(location)).ok());
-    Answer {
-        response,
-        party: Party::Host,
-        route: Route {
-            rest: "/*",
-            ..Route::default()
-        },
-        coding: Coding::Identity,
-    }
-}
-
-/// Step 7. What comes before the slash names a resource, so it cannot begin with two slashes and lead to another host.
-fn without_slash<'s>(mount: &'s Mount, key: &'s str, asked: &Asked<'_>) -> Answer<'s> {
-    let path = asked.uri.path();
-    let mut location = path[..path.len() - 1].to_owned();
-    if let Some(query) = asked.uri.query() {
-        location.push('?');
-        location.push_str(query);
-    }
-    let response = redirect(HeaderValue::from_maybe_shared(Bytes::from(location)).ok());
-    let route = Route {
-        prefix: &mount.prefix,
-        path: key,
-        rest: "/",
-    };
-    Answer {
-        response,
-        party: Party::Tenant(mount),
-        route,
-        coding: Coding::Identity,
-    }
-}
-
-fn redirect(location: Option<HeaderValue>) -> Response<Bytes> {
-    let Some(location) = location else {
-        return plain(StatusCode::BAD_REQUEST);
-    };
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    response.headers_mut().insert(LOCATION, location);
-    response
-        .headers_mut()
-        .insert(CACHE_CONTROL, REDIRECT_CACHING);
-    response
-}
-
-/// Step 10.
-fn resource_response(resource: &Resource, asked: &Asked<'_>) -> (Response<Bytes>, Coding) {
+/// Step 10. The tag is that of a redirect, which has none with it as bodies do.
+fn resource_response(
+    resource: &Resource,
+    asked: &Asked<'_>,
+    tag: impl FnOnce() -> Option<HeaderValue>,
+) -> (Response<Bytes>, Coding) {
     let body = match resource {
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
-            return (redirect(Some(location.clone())), Coding::Identity);
+            return (redirect::to(location.clone(), tag()), Coding::Identity);
         }
     };
     let (accepted, mut conditions) = fields(asked.headers);
@@ -438,7 +387,7 @@ fn set_content_range(response: &mut Response<Bytes>, range: String) {
 }
 
 /// A response with no page of a tenant: the status and its name as plain text.
-fn plain(status: StatusCode) -> Response<Bytes> {
+pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(match status {
         StatusCode::BAD_REQUEST => b"400 Bad Request\n",
         StatusCode::NOT_FOUND => b"404 Not Found\n",
@@ -473,14 +422,8 @@ fn fields(headers: &HeaderMap) -> (Accepted, Conditions<'_>) {
     let mut conditions = Conditions::default();
     for (name, value) in headers {
         match *name {
-            header::ACCEPT_ENCODING => accepted.read(value),
-            header::IF_MATCH => conditions.if_match = Some(value),
-            header::IF_NONE_MATCH => conditions.if_none_match = Some(value),
-            header::IF_MODIFIED_SINCE => conditions.if_modified_since = Some(value),
-            header::IF_UNMODIFIED_SINCE => conditions.if_unmodified_since = Some(value),
-            header::IF_RANGE => conditions.if_range = Some(value),
-            header::RANGE => conditions.range = Some(value),
-            _ => {}
+            ACCEPT_ENCODING => accepted.read(value),
+            _ => conditions.read(name, headers),
         }
     }
     (accepted, conditions)

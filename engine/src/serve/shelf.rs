@@ -103,7 +103,7 @@ fn mounts(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Mount>> {
         .values()
         .filter_map(|host| match host {
             HostEntry::Site(routes) => Some(routes),
-            HostEntry::MovedTo(_) => None,
+            HostEntry::Moved(_) => None,
         })
         .flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()))
 }

@@ -19,6 +19,7 @@ use hyper::service::Service;
 use jiff::Timestamp;
 
 use super::body::{OpenStream, Reply};
+use super::condition::only;
 use super::line::Entry;
 use super::origin::{Trace, visitor};
 use super::respond::{Answer, Asked, Party, refused, respond};
@@ -72,7 +73,8 @@ impl Service<Request<Incoming>> for Visit {
         } else {
             respond(&snapshot, &asked)
         };
-        let named = self.trusted.then(|| asked.headers.get(X_REQUEST_ID));
+        // Of two names, one may be the client's.
+        let named = self.trusted.then(|| only(asked.headers, &X_REQUEST_ID));
         let id = self.worker.ids.id_for(named.flatten());
         let length = u64::try_from(answer.response.body().len()).unwrap_or(u64::MAX);
         let took = started.elapsed();

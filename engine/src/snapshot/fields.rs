@@ -18,6 +18,21 @@ pub const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
 /// The field that carries a request's name in the logs.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// What a page is thrown away by: its tenant's id, or the id with its path (`bluedoor,bluedoor/terms`).
+///
+/// A path that cannot stand in a list of tags has the tenant's only.
+#[must_use]
+pub fn cache_tag(tenant: &str, path: &str) -> String {
+    let fits = path
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b',');
+    if fits {
+        format!("{tenant},{tenant}{path}")
+    } else {
+        tenant.to_owned()
+    }
+}
+
 /// The fields of one kind of body, by coding.
 #[derive(Debug)]
 pub struct Fields {

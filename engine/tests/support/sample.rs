@@ -15,7 +15,7 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue};
 use rowhouse::snapshot::fields::Fields;
 use rowhouse::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Snapshot, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Moved, Resource, ResourceTable, Snapshot, Variant,
 };
 
 /// Bytes of the large asset, enough to fill every socket buffer on the way.
@@ -69,7 +69,10 @@ pub fn snapshot() -> Snapshot {
             ("empty.example".into(), site(None, HashMap::new(), 0)),
             (
                 "www.studio.example".into(),
-                HostEntry::MovedTo(HeaderValue::from_static("https://studio.example")),
+                HostEntry::Moved(Moved {
+                    origin: HeaderValue::from_static("https://studio.example"),
+                    cache_tag: Some(HeaderValue::from_static("studio")),
+                }),
             ),
         ]),
         shared: Arc::new(shared),

@@ -1,0 +1,229 @@
+//! What clients say of the body that they want, over real sockets: codings, conditions, ranges.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "support/sample.rs"]
+mod sample;
+#[path = "support/wire.rs"]
+mod wire;
+
+use std::io::{Read, Write};
+
+use wire::{Reply, Server, request};
+
+#[test]
+fn the_best_coding_is_sent() {
+    let server = Server::start();
+    for (accepted, coding) in [
+        ("gzip, br", Some("br")),
+        ("gzip", Some("gzip")),
+        ("zstd, gzip;q=0.5", Some("zstd")),
+        ("identity;q=0", None),
+    ] {
+        let reply = server.ask(&request(
+            "GET",
+            "/about",
+            "studio.example",
+            &format!("accept-encoding: {accepted}\r\n"),
+        ));
+        assert_eq!(
+            (reply.status, reply.header("content-encoding")),
+            (200, coding)
+        );
+        assert_eq!(reply.header("vary"), Some("accept-encoding"));
+        assert!(reply.header("etag").is_some());
+    }
+}
+
+#[test]
+fn what_is_known_is_not_sent_again() {
+    let server = Server::start();
+    let first = server.ask(&request(
+        "GET",
+        "/about",
+        "studio.example",
+        "accept-encoding: br\r\n",
+    ));
+    let etag = first.header("etag").unwrap();
+    let again = server.ask(&request(
+        "GET",
+        "/about",
+        "studio.example",
+        &format!("accept-encoding: br\r\nif-none-match: W/{etag}\r\n"),
+    ));
+    assert_eq!(
+        (again.status, again.header("etag"), again.body.len()),
+        (304, Some(etag), 0)
+    );
+    assert_eq!(again.header("content-length"), None);
+    assert_eq!(again.header("cache-control"), Some("no-cache"));
+    let other = server.ask(&request(
+        "GET",
+        "/about",
+        "studio.example",
+        &format!("accept-encoding: gzip\r\nif-none-match: {etag}\r\n"),
+    ));
+    assert_eq!(other.status, 200);
+}
+
+#[test]
+fn parts_of_assets_can_be_asked_for() {
+    let server = Server::start();
+    let ask = |fields: &str| {
+        server.ask(&request(
+            "GET",
+            "/assets/font.woff2",
+            "bluedoor.example",
+            fields,
+        ))
+    };
+    let whole = ask("");
+    assert_eq!(
+        (whole.status, whole.header("accept-ranges"), &*whole.body),
+        (200, Some("bytes"), &b"0123456789"[..])
+    );
+    let part = ask("range: bytes=2-4\r\n");
+    assert_eq!(
+        (part.status, part.header("content-range"), &*part.body),
+        (206, Some("bytes 2-4/10"), &b"234"[..])
+    );
+    let suffix = ask("range: bytes=-3\r\nif-range: \"plain\"\r\n");
+    assert_eq!((suffix.status, &*suffix.body), (206, &b"789"[..]));
+    let none = ask("range: bytes=10-\r\n");
+    assert_eq!(
+        (none.status, none.header("content-range")),
+        (416, Some("bytes */10"))
+    );
+    assert_eq!(ask("range: bytes=0-1, 4-5\r\n").status, 200);
+    assert_eq!(ask("range: bytes=0-1\r\nif-range: \"old\"\r\n").status, 200);
+    let page = server.ask(&request(
+        "GET",
+        "/terms",
+        "bluedoor.example",
+        "range: bytes=0-1\r\n",
+    ));
+    assert_eq!((page.status, page.header("accept-ranges")), (200, None));
+}
+
+fn ask(server: &Server, path: &str, lines: &[&str]) -> Reply {
+    let fields: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    server.ask(&request("GET", path, "studio.example", &fields))
+}
+
+#[test]
+fn a_list_may_come_in_several_lines() {
+    let server = Server::start();
+    let page = |lines: &[&str]| ask(&server, "/about", lines);
+    let etag = page(&[]).header("etag").unwrap().to_owned();
+    for lines in [
+        [
+            format!("if-none-match: {etag}"),
+            "if-none-match: \"x\"".to_owned(),
+        ],
+        [
+            "if-none-match: \"x\"".to_owned(),
+            format!("If-None-Match: \"y\", W/{etag}"),
+        ],
+        [
+            "if-none-match: \"x\"".to_owned(),
+            "if-none-match: *".to_owned(),
+        ],
+    ] {
+        assert_eq!(
+            page(&lines.each_ref().map(|line| &**line)).status,
+            304,
+            "{lines:?}"
+        );
+    }
+    assert_eq!(
+        page(&["if-none-match: \"x\"", "if-none-match: \"y\""]).status,
+        200
+    );
+
+    let first = format!("if-match: {etag}");
+    assert_eq!(page(&[&first, "if-match: \"x\""]).status, 200);
+    assert_eq!(page(&["if-match: \"x\"", &first]).status, 200);
+    assert_eq!(page(&["if-match: \"x\"", "if-match: \"y\""]).status, 412);
+    let weak = format!("if-match: W/{etag}");
+    assert_eq!(page(&[&weak]).status, 412, "a weak tag is no strong one");
+
+    for (lines, coding) in [
+        (
+            ["accept-encoding: gzip;q=0.5", "accept-encoding: br"],
+            Some("br"),
+        ),
+        (
+            ["accept-encoding: br", "accept-encoding: gzip;q=0.5"],
+            Some("br"),
+        ),
+        (
+            ["accept-encoding: *", "accept-encoding: br;q=0, zstd;q=0"],
+            Some("gzip"),
+        ),
+        (
+            ["accept-encoding: *;q=0", "accept-encoding: identity;q=0"],
+            None,
+        ),
+    ] {
+        assert_eq!(page(&lines).header("content-encoding"), coding, "{lines:?}");
+    }
+
+    let mut socket = server.connect();
+    let closing = "connection: te\r\nconnection: x, close\r\n";
+    socket
+        .write_all(request("GET", "/about", "studio.example", closing).as_bytes())
+        .unwrap();
+    assert_eq!(Reply::read(&mut socket).header("connection"), Some("close"));
+    assert_eq!(socket.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn what_is_no_list_does_not_count_when_it_comes_twice() {
+    const SINCE: &str = "if-modified-since: Wed, 21 Oct 2026 07:28:00 GMT";
+    const BEFORE: &str = "if-unmodified-since: Tue, 20 Oct 2026 07:28:00 GMT";
+    let server = Server::start();
+    let file = |lines: &[&str]| ask(&server, "/assets/font.woff2", lines);
+    for (lines, once, twice) in [
+        (&[SINCE, SINCE][..], 304, 200),
+        (&[BEFORE, BEFORE], 412, 200),
+        (&["range: bytes=0-1", "range: bytes=0-1"], 206, 200),
+    ] {
+        assert_eq!(file(&lines[..1]).status, once, "{lines:?}");
+        let reply = file(lines);
+        assert_eq!((reply.status, reply.body.len()), (twice, 10), "{lines:?}");
+    }
+    let part = [
+        "range: bytes=0-1",
+        "if-range: \"plain\"",
+        "if-range: \"old\"",
+    ];
+    assert_eq!(file(&part[..2]).status, 206);
+    assert_eq!(file(&part).status, 200);
+}
+
+#[test]
+fn the_tag_counts_before_the_date() {
+    let server = Server::start();
+    let since = "if-modified-since: Wed, 21 Oct 2026 07:28:00 GMT";
+    let file = |lines: &[&str]| ask(&server, "/assets/font.woff2", lines).status;
+    assert_eq!(file(&[since]), 304);
+    assert_eq!(file(&[since, "if-none-match: \"old\""]), 200);
+    assert_eq!(
+        file(&["if-modified-since: yesterday", "if-none-match: \"plain\""]),
+        304
+    );
+}
+
+#[test]
+fn what_is_said_to_caches_changes_no_answer() {
+    let server = Server::start();
+    let plain = ask(&server, "/about", &[]);
+    for line in [
+        "cache-control: no-cache, no-store",
+        "cache-control: only-if-cached",
+        "pragma: no-cache",
+    ] {
+        let reply = ask(&server, "/about", &[line]);
+        assert_eq!((reply.status, &reply.body), (200, &plain.body), "{line}");
+        assert_eq!(reply.stable_headers(), plain.stable_headers(), "{line}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Every header field that goes out, by kind of answer, and what the fields that protect visitors say.
+
+use std::collections::BTreeSet;
+
+use http::header::HOST;
+use http::{HeaderMap, HeaderValue, Method, Version};
+use rowhouse::serve::respond::{Asked, respond};
+use rowhouse_tests::{Answer, TestServer, TestSite, fixture};
+
+/// What every answer has.
+const ALWAYS: &[&str] = &[
+    "cache-control",
+    "connection",
+    "content-length",
+    "date",
+    "x-request-id",
+];
+/// What every body has besides.
+const BODY: &[&str] = &[
+    "content-type",
+    "cross-origin-resource-policy",
+    "x-content-type-options",
+];
+/// What comes with a page, whatever its status.
+const PAGE: &[&str] = &[
+    "cache-tag",
+    "content-encoding",
+    "content-security-policy",
+    "cross-origin-opener-policy",
+    "permissions-policy",
+    "referrer-policy",
+    "speculation-rules",
+    "vary",
+    "x-frame-options",
+];
+
+/// A street with a page that has moved.
+fn street() -> TestSite {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\nredirects: [{from: /old, to: /terms}]",
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    site
+}
+
+/// An answer has these fields, and no other.
+fn only(answer: &Answer, status: u16, lists: &[&[&str]]) {
+    let names: BTreeSet<&str> = answer.headers.keys().map(String::as_str).collect();
+    let listed: BTreeSet<&str> = lists.concat().into_iter().collect();
+    assert_eq!((answer.status, names), (status, listed));
+}
+
+#[test]
+fn no_header_goes_out_with_a_page_that_is_not_listed_here() {
+    let site = street();
+    let server = TestServer::start(site.folder(), &[]);
+    let domain = server.domain();
+    let coded = ("accept-encoding", "br");
+    let ask = |method: &str, path: &str| server.ask(method, &domain, path, &[coded]);
+    let page: &[&str] = &[ALWAYS, BODY, PAGE].concat();
+    only(&ask("GET", "/about"), 200, &[page, &["etag"]]);
+    only(&ask("HEAD", "/about"), 200, &[page, &["etag"]]);
+    only(
+        &ask("GET", "/app/terms"),
+        200,
+        &[page, &["etag", "last-modified"]],
+    );
+    only(&ask("GET", "/nowhere"), 404, &[page, &["x-robots-tag"]]);
+    only(
+        &ask("POST", "/about"),
+        405,
+        &[page, &["allow", "x-robots-tag"]],
+    );
+    let etag = ask("GET", "/about").header("etag").to_owned();
+    let known = server.ask("GET", &domain, "/about", &[coded, ("if-none-match", &etag)]);
+    let kept = [
+        "cache-control",
+        "connection",
+        "date",
+        "etag",
+        "vary",
+        "x-request-id",
+    ];
+    only(&known, 304, &[&kept]);
+}
+
+#[test]
+fn no_other_header_goes_out_that_is_not_listed_here() {
+    let site = street();
+    let server = TestServer::start(site.folder(), &[]);
+    let domain = server.domain();
+    let page = server.get(&domain, "/app/terms").text();
+    let sheet = page
+        .split_once("<link rel=\"stylesheet\" href=\"")
+        .and_then(|(_, rest)| rest.split('"').next())
+        .expect("a sheet");
+    let file: &[&str] = &[ALWAYS, BODY, &["etag", "vary"]].concat();
+    only(
+        &server.get(&domain, sheet),
+        200,
+        &[file, &["accept-ranges"]],
+    );
+    let part = server.ask("GET", &domain, sheet, &[("range", "bytes=0-1")]);
+    only(&part, 206, &[file, &["accept-ranges", "content-range"]]);
+    only(&server.get(&domain, "/robots.txt"), 200, &[file]);
+    for moved in ["/about/", "/app/old"] {
+        let answer = server.get(&domain, moved);
+        only(&answer, 308, &[ALWAYS, &["cache-tag", "location"]]);
+    }
+    let refused = server.get(&domain, "/%");
+    only(
+        &refused,
+        400,
+        &[ALWAYS, &["content-type", "x-content-type-options"]],
+    );
+    let options = server.ask("OPTIONS", &domain, "/about", &[]);
+    only(
+        &options,
+        204,
+        &[&["allow", "connection", "date", "x-request-id"]],
+    );
+}
+
+#[test]
+fn a_brands_inline_style_goes_by_its_hash() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    let page = server.get(&server.domain(), "/app/terms");
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("style-src 'self' 'sha256-"), "{policy}");
+    let text = page.text();
+    let style = "<style>:root{--accent:light-dark(#1f4fa3,#8fb6ff);}</style>";
+    assert!(text.contains(style), "{text}");
+}
+
+/// What an `https` origin answers.
+fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
+    let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+    let asked = Asked {
+        method: &Method::GET,
+        uri: &path.parse().expect("a target"),
+        version: Version::HTTP_11,
+        headers: &headers,
+        content: false,
+    };
+    respond(&site.snapshot, &asked).response.headers().clone()
+}
+
+/// The rules of the Mozilla HTTP Observatory, those that a server decides: each of these gives full marks.
+#[test]
+fn an_observatory_gives_full_marks() {
+    let site = street();
+    for (host, path) in [
+        ("studio.example", "/"),
+        ("studio.example", "/app/terms"),
+        ("app.studio.example", "/"),
+        ("studio.example", "/nowhere"),
+        ("app.studio.example", "/nowhere"),
+    ] {
+        let headers = secure(&site, host, path);
+        let text = |name: &str| {
+            headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or("")
+        };
+
+        let policy: Vec<Vec<&str>> = text("content-security-policy")
+            .split(';')
+            .map(|directive| directive.split_whitespace().collect())
+            .collect();
+        let directive = |name: &str| {
+            policy
+                .iter()
+                .find(|directive| directive.first() == Some(&name))
+        };
+        assert!(!text("content-security-policy").contains("unsafe-"));
+        assert_eq!(
+            directive("default-src").expect("a default")[1..],
+            ["'none'"]
+        );
+        assert_eq!(directive("object-src").expect("objects")[1..], ["'none'"]);
+        assert_eq!(directive("base-uri").expect("a base")[1..], ["'none'"]);
+        assert_eq!(
+            directive("frame-ancestors").expect("frames")[1..],
+            ["'none'"]
+        );
+        assert_eq!(directive("script-src").expect("scripts")[1..], ["'self'"]);
+        assert_eq!(
+            directive("form-action").expect("forms")[1..],
+            ["'self'", "mailto:"]
+        );
+        assert_eq!(
+            directive("require-trusted-types-for").expect("types")[1..],
+            ["'script'"]
+        );
+        assert!(directive("upgrade-insecure-requests").is_some());
+        let foreign = policy
+            .iter()
+            .flatten()
+            .find(|source| source.contains("//") || source.contains('*'));
+        assert_eq!(foreign, None, "no other origin and no wildcard");
+
+        let hsts = text("strict-transport-security");
+        let age = hsts
+            .strip_prefix("max-age=")
+            .and_then(|rest| rest.split(';').next());
+        let age: u64 = age.expect("an age").parse().expect("seconds");
+        assert!(
+            age >= 15_768_000 && hsts.contains("includeSubDomains"),
+            "{hsts}"
+        );
+        assert_eq!(text("x-content-type-options"), "nosniff");
+        assert_eq!(text("x-frame-options"), "DENY");
+        assert_eq!(text("referrer-policy"), "strict-origin-when-cross-origin");
+        assert_eq!(text("cross-origin-opener-policy"), "same-origin");
+        assert_eq!(text("cross-origin-resource-policy"), "same-site");
+        assert!(!headers.contains_key("set-cookie"));
+        assert!(!headers.contains_key("access-control-allow-origin"));
+    }
+}
+
+#[test]
+fn only_an_https_origin_asks_for_https() {
+    let site = street();
+    assert!(
+        secure(&site, "studio.example", "/robots.txt").contains_key("strict-transport-security")
+    );
+    let server = TestServer::start(site.folder(), &[]);
+    let page = server.get(&server.domain(), "/");
+    assert_eq!(page.header("strict-transport-security"), "");
+    let policy = page.header("content-security-policy");
+    assert!(!policy.contains("upgrade-insecure-requests"), "{policy}");
+}
