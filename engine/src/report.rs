@@ -86,6 +86,7 @@ codes! {
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
     ProgramFailed => "program-failed", "The program itself failed while it compiled a tenant. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
+    RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
     RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";
     StoreReadiness => "store-readiness", "Something that the reviewers of the app stores look for on an app's site is not there.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";

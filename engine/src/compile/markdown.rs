@@ -1,10 +1,15 @@
 //! Markdown to HTML: CommonMark with tables, footnotes, definition lists, strikethrough and smart punctuation.
 //!
 //! Headings get an id and an anchor, links and pictures are resolved for the place that the page is rendered for, and tables can be scrolled by keyboard.
+//!
+//! HTML within Markdown is a mistake, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
+//! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
 use std::collections::{BTreeMap, HashMap};
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    Alignment, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
+};
 use serde::Serialize;
 
 use super::asset::Asset;
@@ -49,6 +54,8 @@ pub(super) struct Surroundings<'a> {
     pub resolver: &'a Resolver,
     /// The tenant's files by name.
     pub assets: &'a BTreeMap<String, Asset>,
+    /// The theme's, where the tenant has none of that name.
+    pub themed: &'a BTreeMap<String, Asset>,
 }
 
 fn options() -> Options {
@@ -67,18 +74,72 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
         .into_offset_iter()
         .filter_map(|(event, range)| {
             let (destination, picture) = match event {
-                Event::Start(Tag::Link { dest_url, .. }) => (dest_url, false),
-                Event::Start(Tag::Image { dest_url, .. }) => (dest_url, true),
+                Event::Start(Tag::Link {
+                    link_type: LinkType::Email,
+                    dest_url,
+                    ..
+                }) => (format!("mailto:{dest_url}"), false),
+                Event::Start(Tag::Link { dest_url, .. }) => (dest_url.into_string(), false),
+                Event::Start(Tag::Image { dest_url, .. }) => (dest_url.into_string(), true),
                 _ => return None,
             };
             Some(Reference {
-                destination: destination.into_string(),
-                line: text[..range.start].matches('\n').count() + 1,
+                destination,
+                line: line_at(text, range.start),
                 silent: picture && text[range].starts_with("![]"),
                 picture,
             })
         })
         .collect()
+}
+
+/// The pieces of HTML in a text that are more than comments, with the lines that they begin at, from 1.
+#[must_use]
+pub(super) fn html(text: &str) -> Vec<(String, usize)> {
+    let mut pieces: Vec<(String, usize)> = Vec::new();
+    let mut block = None;
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        match event {
+            Event::Start(Tag::HtmlBlock) => block = Some((String::new(), range.start)),
+            Event::Html(part) => {
+                if let Some((whole, _)) = &mut block {
+                    whole.push_str(&part);
+                }
+            }
+            Event::InlineHtml(part) => {
+                pieces.push((part.into_string(), line_at(text, range.start)))
+            }
+            Event::End(TagEnd::HtmlBlock) => {
+                let piece = block.take();
+                pieces.extend(piece.map(|(whole, start)| (whole, line_at(text, start))));
+            }
+            _ => {}
+        }
+    }
+    let mut open = 0_usize;
+    let pieces = pieces.into_iter().filter_map(|(piece, line)| {
+        let shown = without_comments(&piece);
+        // Words behind a comment are text, and shown as such.
+        let first = shown
+            .lines()
+            .map(str::trim)
+            .find(|line| line.contains('<'))?;
+        let closes = first.starts_with("</");
+        // The end of what was told already says nothing new.
+        let told = closes && open > 0;
+        open = if closes {
+            open.saturating_sub(1)
+        } else {
+            open + 1
+        };
+        (!told).then(|| (first.to_owned(), line))
+    });
+    pieces.collect()
+}
+
+/// The line of a text that a byte of it stands in, from 1.
+fn line_at(text: &str, byte: usize) -> usize {
+    text[..byte].matches('\n').count() + 1
 }
 
 /// Renders a text with its blocks.
@@ -91,10 +152,7 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
     while let Some(event) = parser.next() {
         match event {
             Event::Start(Tag::Heading {
-                level,
-                id,
-                classes,
-                attrs,
+                level, id, classes, ..
             }) => {
                 let inner: Vec<Event<'_>> = parser
                     .by_ref()
@@ -107,14 +165,16 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                     id.map_or_else(|| slug(&words), CowStr::into_string),
                 );
                 let anchor = format!(
-                    "<a class=\"heading-anchor\" href=\"#{id}\" aria-label=\"Link to this section: {}\"></a>",
+                    "<a class=\"heading-anchor\" href=\"#{}\" aria-label=\"Link to this section: {}\"></a>",
+                    escape(&id),
                     escape(&words)
                 );
                 events.push(Event::Start(Tag::Heading {
                     level,
                     id: Some(id.clone().into()),
                     classes,
-                    attrs,
+                    // An author could write any attribute, such as one that holds a script.
+                    attrs: Vec::new(),
                 }));
                 events.extend(inner);
                 events.push(Event::InlineHtml(anchor.into()));
@@ -130,7 +190,9 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                     "<div class=\"table\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">"
                         .into(),
                 ));
-                events.push(Event::Start(Tag::Table(alignment)));
+                // The page's policy allows no style attribute, which is how columns would be aligned.
+                let plain = vec![Alignment::None; alignment.len()];
+                events.push(Event::Start(Tag::Table(plain)));
             }
             Event::End(TagEnd::Table) => {
                 events.push(Event::End(TagEnd::Table));
@@ -145,13 +207,17 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                         _ => String::new(),
                     })
                     .collect();
-                events.push(Event::Html(without_comments(&block).into()));
+                let shown = without_comments(&block);
+                if !shown.trim().is_empty() {
+                    events.push(Event::Start(Tag::Paragraph));
+                    events.push(Event::Text(shown.trim().to_owned().into()));
+                    events.push(Event::End(TagEnd::Paragraph));
+                }
             }
-            Event::InlineHtml(text) if text.starts_with("<!--") => {}
             other => events.push(resolved(other, surroundings)),
         }
     }
-    html::push_html(&mut rendered.html, events.into_iter());
+    pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
 }
 
@@ -188,14 +254,13 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
             title,
             id,
         }) => {
-            let file = surroundings.assets.get(dest_url.as_ref());
-            let href = file.map(|asset| {
-                surroundings.resolver.href(&format!(
-                    "{}{}",
-                    super::asset::ASSETS,
-                    asset.hashed_name
-                ))
-            });
+            let name = dest_url.as_ref();
+            let path = |asset: &Asset| format!("{}{}", super::asset::ASSETS, asset.hashed_name);
+            let own = surroundings.assets.get(name).map(path);
+            let href = own
+                .map(|path| surroundings.resolver.href(&path))
+                // Every host serves the theme's files at its root.
+                .or_else(|| surroundings.themed.get(name).map(path));
             Event::Start(Tag::Image {
                 link_type,
                 dest_url: href.map_or(dest_url, Into::into),
@@ -203,6 +268,8 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
                 id,
             })
         }
+        Event::InlineHtml(text) if text.starts_with("<!--") => Event::Text("".into()),
+        Event::InlineHtml(text) => Event::Text(text),
         other => other,
     }
 }
@@ -263,14 +330,20 @@ pub(super) fn slug(words: &str) -> String {
     }
 }
 
+/// An id that no heading before has: the second `a` is `a-2`, unless one is called so.
 fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
-    let count = ids.entry(id.clone()).or_insert(0);
-    *count += 1;
-    if *count == 1 {
-        id
-    } else {
-        format!("{id}-{count}")
+    let mut count = ids.get(&id).copied().unwrap_or_default() + 1;
+    let mut free = id.clone();
+    if count > 1 {
+        free = format!("{id}-{count}");
+        while ids.contains_key(&free) {
+            count += 1;
+            free = format!("{id}-{count}");
+        }
+        ids.insert(free.clone(), 1);
     }
+    ids.insert(id, count);
+    free
 }
 
 /// Text for an attribute or an element (WHATWG HTML, escaping a string).
@@ -290,6 +363,9 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -307,6 +383,25 @@ mod tests {
             "\n<p>Text</p>"
         );
         assert_eq!(without_comments("<!-- never closed"), "");
+    }
+
+    #[test]
+    fn html_is_found_and_comments_are_not() {
+        let text = "One <b>bold</b> <!-- note --> word\n\n<!-- a\nb -->\n\n<div>\n<p>x\n</div>\n\n`<i>` &lt;i>\n";
+        let found = html(text);
+        let found: Vec<_> = found.iter().map(|(html, line)| (&**html, *line)).collect();
+        assert_eq!(found, [("<b>", 1), ("<div>", 6)]);
+    }
+
+    #[test]
+    fn an_id_is_given_once_whatever_headings_are_called() {
+        let mut ids = HashMap::new();
+        let mut id = |name: &str| unique(&mut ids, name.to_owned());
+        assert_eq!(
+            [id("a"), id("a-2"), id("a"), id("a")],
+            ["a", "a-2", "a-3", "a-4"]
+        );
+        assert_eq!([id("b"), id("b"), id("b-2")], ["b", "b-2", "b-2-2"]);
     }
 
     #[test]

@@ -344,6 +344,7 @@ impl<'a> Renderer<'a> {
         Surroundings {
             resolver: &self.resolver,
             assets: self.assets,
+            themed: &self.inputs.templates.assets.files,
         }
     }
 }

@@ -63,11 +63,22 @@ impl Checker<'_> {
             self.layouts(page);
             self.day(page);
             self.formatted(&page.formatted, &page.file, Some(&page.path));
+            for (html, line) in markdown::html(&page.body) {
+                let written = page.body.lines().nth(line - 1).unwrap_or_default();
+                let place = place_of(&html, written, page.body_line + line - 1);
+                self.html(
+                    &html,
+                    Spot {
+                        file: &page.file,
+                        place,
+                        page: None,
+                    },
+                );
+            }
             for reference in markdown::references(&page.body) {
-                let place = Place {
-                    line: page.body_line + reference.line - 1,
-                    ..self.in_line(page, &reference)
-                };
+                let line = reference.line;
+                let written = page.body.lines().nth(line - 1).unwrap_or_default();
+                let place = place_of(&reference.destination, written, page.body_line + line - 1);
                 let spot = Spot {
                     file: &page.file,
                     place,
@@ -75,22 +86,6 @@ impl Checker<'_> {
                 };
                 self.in_markdown(&reference, spot);
             }
-        }
-    }
-
-    fn in_line(&self, page: &Page, reference: &markdown::Reference) -> Place {
-        let line = page
-            .body
-            .lines()
-            .nth(reference.line - 1)
-            .unwrap_or_default();
-        let column = line
-            .find(&reference.destination)
-            .map_or(0, |byte| line[..byte].chars().count());
-        Place {
-            line: reference.line,
-            column: column + 1,
-            length: reference.destination.chars().count().max(1),
         }
     }
 
@@ -115,6 +110,9 @@ impl Checker<'_> {
                     spot,
                 ),
                 "markdown" => {
+                    for (html, _) in markdown::html(&text.text) {
+                        self.html(&html, spot);
+                    }
                     for reference in markdown::references(&text.text) {
                         self.in_markdown(&reference, spot);
                     }
@@ -122,6 +120,14 @@ impl Checker<'_> {
                 _ => {}
             }
         }
+    }
+
+    fn html(&mut self, html: &str, spot: Spot<'_>) {
+        let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
+        let mistake = self.mistake(Code::RawHtml, message, spot);
+        self.report.push(
+            mistake.hint("write it in Markdown or as a section, or `&lt;` for the character `<`"),
+        );
     }
 
     fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
@@ -314,5 +320,15 @@ impl Checker<'_> {
     fn mistake(&self, code: Code, message: String, spot: Spot<'_>) -> Diagnostic {
         let diagnostic = Diagnostic::mistake(code, self.site.name_of(spot.file), message);
         self.site.locate(diagnostic, spot.file, spot.place)
+    }
+}
+
+/// Where some words stand in the line that is `line` of its file, or else its beginning.
+fn place_of(words: &str, written: &str, line: usize) -> Place {
+    let found = written.find(words);
+    Place {
+        line,
+        column: found.map_or(0, |byte| written[..byte].chars().count()) + 1,
+        length: found.map_or(1, |_| words.chars().count().max(1)),
     }
 }

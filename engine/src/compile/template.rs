@@ -324,6 +324,7 @@ fn surroundings(scope: &Scope) -> Surroundings<'_> {
     Surroundings {
         resolver: &scope.resolver,
         assets: &scope.tenant_assets,
+        themed: &scope.templates.assets.files,
     }
 }
 

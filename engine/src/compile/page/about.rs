@@ -110,6 +110,7 @@ impl Renderer<'_> {
         let around = Surroundings {
             resolver: &resolver(self.site, self.canonical, street),
             assets: self.assets,
+            themed: &self.inputs.templates.assets.files,
         };
         let host = street.origin.at(&self.canonical.host);
         markdown::render_inline(text, &around)

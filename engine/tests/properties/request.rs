@@ -1,10 +1,4 @@
-//! What holds for every request and every folder, tried with invented ones.
-//!
-//! A short while by default; `PROPTEST_CASES=100000 cargo test --test properties` goes on for longer. What fails is reduced to its smallest form, and becomes a test of its own elsewhere.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[path = "support/sample.rs"]
-mod sample;
+//! The request path and negotiation: whatever is asked, the answer is the right tenant's, and in a form that the client takes.
 
 use std::sync::LazyLock;
 
@@ -12,11 +6,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version}
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rowhouse::compile::link::{Target, below, target};
-use rowhouse::name::TenantId;
 use rowhouse::serve::respond::{Answer, Asked, Party, respond};
-use rowhouse::snapshot::Snapshot;
-use rowhouse::source::Folder;
+use rowhouse::snapshot::{Coding, Snapshot};
+
+use crate::sample;
 
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(sample::snapshot);
 
@@ -169,41 +162,64 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
     Ok(())
 }
 
-/// Lines that a manifest or front matter may have, or may not.
-fn yaml() -> impl Strategy<Value = String> {
-    let line = prop_oneof![
-        select(vec![
-            "name: Corner",
-            "root: true",
-            "hosts: [a.example]",
-            "aliases: [/x, y]",
-            "theme: base",
-            "title: A page",
-            "description: >",
-            "  folded",
-            "sections:",
-            "  - kind: call",
-            "  - kind: cards",
-            "date: 2025-02-30",
-            "tags: [a, b]",
-            "publish: 2026-01-01T00:00:00Z",
-            "? a",
-            "&a b",
-            "*a",
-            "---",
-            "redirects: [{from: /a, to: /b}]",
-            "brand: {accent: '#fff'}",
-            "\t",
-            "- ",
-            "name:",
-            "{",
-            "\"",
-        ])
-        .prop_map(str::to_owned),
-        "[ -~]{0,30}",
-        "\\PC{0,10}",
-    ];
-    vec(line, 0..8).prop_map(|lines| lines.join("\n"))
+/// The answer to a plain request.
+fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static> {
+    let mut headers = HeaderMap::new();
+    headers.insert("host", HeaderValue::from_static(host));
+    for line in lines {
+        headers.append("accept-encoding", line.clone());
+    }
+    let asked = Asked {
+        method: &Method::GET,
+        uri: &path.parse::<Uri>().unwrap(),
+        version: Version::HTTP_11,
+        headers: &headers,
+        content: false,
+    };
+    respond(&SNAPSHOT, &asked)
+}
+
+/// Paths of pages that are there, decoded.
+fn page() -> impl Strategy<Value = (&'static str, &'static str)> {
+    select(vec![
+        ("studio.example", "/about"),
+        ("studio.example", "/blog/first"),
+        ("studio.example", "/bluedoor/terms"),
+        ("studio.example", "/apps/bluedoor/terms"),
+        ("studio.example", "/da"),
+        ("bluedoor.example", "/caf\u{e9}"),
+    ])
+}
+
+/// The path with some of its bytes percent-encoded, in either case, and all that must be.
+fn spelled(path: &str, encoded: u32, upper: u32) -> String {
+    let bytes = path.bytes().enumerate().map(|(at, byte)| {
+        let bit = |mask: u32| mask >> (at % 32) & 1 == 1;
+        match (byte == b'/', bit(encoded) || !byte.is_ascii(), bit(upper)) {
+            (false, true, true) => format!("%{byte:02X}"),
+            (false, true, false) => format!("%{byte:02x}"),
+            _ => char::from(byte).to_string(),
+        }
+    });
+    bytes.collect()
+}
+
+/// What a field allows, by the plainest reading of it: every element with its weight, where that can be read.
+fn elements(line: &str) -> Vec<(String, f64)> {
+    let elements = line.split(',').filter_map(|element| {
+        let (token, weight) = match element.split_once(';') {
+            None => (element, 1.0),
+            Some((token, rest)) => {
+                let (name, weight) = rest.split_once('=')?;
+                if !name.trim().eq_ignore_ascii_case("q") {
+                    return None;
+                }
+                (token, weight.trim().parse().ok()?)
+            }
+        };
+        Some((token.trim().to_ascii_lowercase(), weight))
+    });
+    elements.collect()
 }
 
 proptest! {
@@ -257,46 +273,42 @@ proptest! {
     }
 
     #[test]
-    fn a_folder_is_a_site_or_has_mistakes_with_their_lines(manifest in yaml(), front in yaml(), body in "\\PC{0,80}") {
-        let page = format!("---\n{front}\n---\n{body}");
-        let files = [("tenant.yaml", &manifest), ("pages/index.md", &page)];
-        let folder = Folder {
-            label: "tenants/corner".to_owned(),
-            files: files
-                .iter()
-                .map(|(path, text)| ((*path).to_owned(), (*text).clone().into()))
-                .collect(),
-        };
-        let (site, report) = rowhouse::tenant::read(&TenantId::new("corner").unwrap(), &folder);
-        prop_assert_eq!(site.is_some(), report.is_servable());
-        for diagnostic in report.iter() {
-            let file = files.iter().find(|(path, _)| folder.name_of(path) == diagnostic.file);
-            if let (Some(place), Some((_, text))) = (&diagnostic.place, file) {
-                let lines = text.lines().count().max(1);
-                prop_assert!((1..=lines + 1).contains(&place.line), "{diagnostic:?} in {text:?}");
-            }
-        }
+    fn a_path_has_one_answer_however_it_is_spelled((host, path) in page(), encoded: u32, upper: u32) {
+        let plain = get(&spelled(path, 0, 0), host, &[]).response;
+        prop_assert_eq!(plain.status(), StatusCode::OK);
+        let other = get(&spelled(path, encoded, upper), host, &[]).response;
+        prop_assert_eq!(other.status(), StatusCode::OK);
+        prop_assert_eq!(other.headers(), plain.headers());
+        prop_assert_eq!(other.body(), plain.body());
     }
 
     #[test]
-    fn a_link_stays_below_its_prefix_or_leaves_as_it_is(link in "(/?[a-z.]{0,5}){0,3}(:/[a-z]{0,3})?(\\?q)?(#[a-z]{0,3})?", any in "\\PC{0,20}") {
-        for link in [link, any] {
-            match target(&link) {
-                Target::Own(path, fragment) => {
-                    prop_assert!(path.is_empty() || path.starts_with('/'));
-                    prop_assert!(!path.contains(['?', '#']));
-                    prop_assert_eq!(fragment.is_some(), link.contains('#'));
-                    if path.starts_with('/') {
-                        prop_assert!(below("/corner", &path).starts_with("/corner"));
-                    }
-                }
-                Target::Neighbour(tenant, path, _) => {
-                    prop_assert!(path.starts_with('/') && !path.starts_with("//"));
-                    let written = format!("{tenant}:{path}");
-                    prop_assert!(link.starts_with(&written));
-                }
-                Target::Outside => prop_assert!(!link.starts_with(['/', '#', '?'])),
-            }
+    fn a_redirect_for_a_slash_leads_to_the_page_at_once((host, path) in page(), encoded: u32, query in "(\\?[a-z/=&]{0,8})?") {
+        let spelled = spelled(path, encoded, encoded);
+        let moved = get(&format!("{spelled}/{query}"), host, &[]).response;
+        prop_assert_eq!(moved.status(), StatusCode::PERMANENT_REDIRECT);
+        let location = moved.headers()["location"].to_str().unwrap();
+        prop_assert_eq!(location, format!("{spelled}{query}"));
+        prop_assert_eq!(get(location, host, &[]).response.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn a_coding_that_is_refused_is_never_sent(lines in vec("((br|gzip|x-gzip|zstd|identity|\\*|deflate) ?(; ?[qQ]=(0|1|0\\.[0-9]{0,3}|0\\.000|1\\.0))?(, ?)?){0,4}", 0..3)) {
+        let fields: Vec<HeaderValue> = lines.iter().map(|line| line.parse().unwrap()).collect();
+        let answer = get("/about", "studio.example", &fields);
+        let coding = answer.coding;
+        let said = answer.response.headers().get("content-encoding").map(|value| value.to_str().unwrap());
+        prop_assert_eq!(said, (coding != Coding::Identity).then(|| coding.token()));
+        prop_assert_eq!(&answer.response.headers()["vary"], "accept-encoding");
+        if coding != Coding::Identity {
+            let all: Vec<_> = lines.iter().flat_map(|line| elements(line)).collect();
+            let named: Vec<f64> = all
+                .iter()
+                .filter(|(token, _)| token == coding.token() || (coding == Coding::Gzip && token == "x-gzip"))
+                .map(|(_, weight)| *weight)
+                .collect();
+            let any = || all.iter().any(|(token, weight)| token == "*" && *weight > 0.0);
+            prop_assert!(named.iter().any(|weight| *weight > 0.0) || (named.is_empty() && any()), "{coding:?} for {lines:?}");
         }
     }
 }
