@@ -39,7 +39,7 @@ impl Supervisor {
     }
 
     /// Starts the program with the socket as its third descriptor, as `sd_listen_fds(3)` has it.
-    fn start(&self, folder: &Path) -> Child {
+    fn start(&self, folder: &Path, more: &[&str]) -> Child {
         let socket: OwnedFd = self.socket.try_clone().expect("a socket").into();
         Command::new("sh")
             .args([
@@ -53,6 +53,7 @@ impl Supervisor {
                 "--origin",
                 &format!("http://localhost:{}", self.address().port()),
             ])
+            .args(more)
             .env("NOTIFY_SOCKET", &self.notify)
             .current_dir(folder)
             .stdin(socket)
@@ -104,9 +105,17 @@ fn status_of(address: SocketAddr, path: &str) -> std::io::Result<u16> {
 
 #[test]
 fn a_restart_under_load_fails_no_request() {
+    let state = tempfile::tempdir().expect("a folder");
+    let state = state.path().to_str().expect("a path");
+    for flags in [&["--state", state][..], &[]] {
+        restart_under_load(flags);
+    }
+}
+
+fn restart_under_load(flags: &[&str]) {
     let supervisor = Supervisor::new();
     let folder = fixture("street");
-    let mut running = supervisor.start(&folder);
+    let mut running = supervisor.start(&folder, flags);
     supervisor.hears("READY=1");
     let (address, over, answered) = (
         supervisor.address(),
@@ -131,7 +140,7 @@ fn a_restart_under_load_fails_no_request() {
             signal(&running, "TERM");
             supervisor.hears("STOPPING=1");
             assert_eq!(running.wait().expect("an end").code(), Some(0));
-            running = supervisor.start(&folder);
+            running = supervisor.start(&folder, flags);
             supervisor.hears("READY=1");
         }
         over.store(true, Ordering::Relaxed);
@@ -144,7 +153,7 @@ fn a_restart_under_load_fails_no_request() {
 #[test]
 fn the_supervisor_is_told_of_reloads_and_of_the_end() {
     let supervisor = Supervisor::new();
-    let mut running = supervisor.start(&fixture("street"));
+    let mut running = supervisor.start(&fixture("street"), &[]);
     assert!(supervisor.hears("READY=1").contains("STATUS="));
     signal(&running, "HUP");
     assert!(supervisor.hears("RELOADING=1").contains("MONOTONIC_USEC="));
@@ -224,17 +233,6 @@ fn a_taken_address_could_not_run() {
         text.contains(&address) && text.contains("`--listen`"),
         "{text}"
     );
-}
-
-#[test]
-fn a_paused_process_goes_on_where_it_was() {
-    let server = TestServer::start(&fixture("street"), &[]);
-    server.signal("STOP");
-    let address = server.visitors;
-    let asked = std::thread::spawn(move || status_of(address, "/about"));
-    server.signal("CONT");
-    let status = asked.join().expect("a thread");
-    assert_eq!(status.expect("an answer"), 200);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rowhouse_tests::{TestServer, binary, fixture};
@@ -61,6 +61,91 @@ fn a_log_that_nobody_reads_holds_no_response_up() {
     assert!(begin.elapsed() < Duration::from_secs(60));
     server.signal("TERM");
     assert_eq!(server.wait(), Some(0), "nor the end");
+}
+
+#[test]
+fn what_is_logged_can_be_chosen() {
+    let logged = |chosen: &str| {
+        let mut server = Command::new(binary());
+        let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
+        let address = taken.local_addr().expect("an address").to_string();
+        drop(taken);
+        server
+            .args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"])
+            .current_dir(fixture("street"))
+            .env("RUST_LOG", chosen)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut server = server.spawn().expect("a started program");
+        let begin = Instant::now();
+        while !answers(&address) {
+            assert!(begin.elapsed() < Duration::from_secs(120), "it never came");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        end(&mut server);
+        let mut log = String::new();
+        let mut stderr = server.stderr.take().expect("a log");
+        stderr.read_to_string(&mut log).expect("text");
+        log
+    };
+    let usual = logged("info");
+    let levels = |log: &str, level: &str| log.matches(&format!("\"level\":\"{level}\"")).count();
+    assert!(
+        levels(&usual, "INFO") > 0 && levels(&usual, "DEBUG") == 0,
+        "{usual}"
+    );
+    let quiet = logged("error");
+    assert_eq!(quiet, "", "an ordinary life has no errors");
+    let much = logged("rowhouse=debug");
+    assert!(levels(&much, "DEBUG") > 0, "{much}");
+}
+
+/// Whether a page comes, and a connection with something that is no HTTP ends.
+fn answers(address: &str) -> bool {
+    let asked = |request: &str| {
+        let mut socket = TcpStream::connect(address).ok()?;
+        socket.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    };
+    asked("GET /about HTTP/1.0\r\nhost: localhost\r\n\r\n")
+        .is_some_and(|answer| answer.contains(" 200 OK"))
+        && asked("no HTTP\r\n\r\n").is_some()
+}
+
+fn end(server: &mut Child) {
+    let told = Command::new("kill").arg(server.id().to_string()).status();
+    assert!(told.expect("kill").success());
+    assert!(server.wait().expect("an end").success());
+}
+
+#[test]
+fn a_terminal_gets_words_and_everything_else_json() {
+    // A state that cannot be kept is told; folders that are not there end the program soon after.
+    let serve = format!(
+        "{} serve --tenants /dev/null/none --state /dev/null/none --listen 127.0.0.1:0 --admin 127.0.0.1:0",
+        binary().display()
+    );
+    let told = "nothing is kept for the next start";
+    // `script` (bsdutils) runs it on a terminal of its own.
+    let terminal = Command::new("script")
+        .args(["--quiet", "--command", &serve, "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("script");
+    let words = String::from_utf8_lossy(&terminal.stdout);
+    assert!(words.contains(told) && !words.contains("{\""), "{words}");
+
+    let output = Command::new("sh").args(["-c", &serve]).output();
+    let output = output.expect("sh");
+    let log = String::from_utf8_lossy(&output.stderr);
+    let line = log
+        .lines()
+        .find(|line| line.contains(told))
+        .expect("a line");
+    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(line["level"], "WARN");
 }
 
 /// Reads as many responses without a body.

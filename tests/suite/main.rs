@@ -8,6 +8,8 @@ mod caching;
 mod dev;
 mod drafts;
 mod export;
+mod faults;
+mod floods;
 mod headers;
 mod islands;
 mod life;

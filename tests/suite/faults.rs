@@ -1,0 +1,324 @@
+//! The program is killed, paused and started again while visitors come, and what it wrote down is damaged: nobody ever gets wrong bytes, and afterwards everybody gets the right ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{Visitor, binary, fixture};
+use tempfile::TempDir;
+
+/// What is asked for, over and over: the hosts with their labels before the domain, and the paths.
+const PAGES: [(&str, &str); 10] = [
+    ("", "/"),
+    ("", "/about"),
+    ("", "/notes/first"),
+    ("", "/nowhere"),
+    ("", "/robots.txt"),
+    ("", "/app"),
+    ("", "/app/terms"),
+    ("", "/apps/app/terms"),
+    ("app.", "/terms"),
+    ("app.", "/nowhere"),
+];
+
+/// The program at one address, started as often as it ends.
+struct Program {
+    child: Child,
+    place: Place,
+}
+
+/// Where it runs, and what it keeps.
+struct Place {
+    folder: TempDir,
+    visitors: SocketAddr,
+    operators: SocketAddr,
+    state: bool,
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(120),
+            "{what} never came"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+impl Place {
+    fn new(state: bool) -> Self {
+        // Taken together, so that they are two.
+        let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a socket"));
+        let [visitors, operators] = sockets.map(|socket| socket.local_addr().expect("an address"));
+        Self {
+            folder: TempDir::new().expect("a folder"),
+            visitors,
+            operators,
+            state,
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    fn start(&self) -> Child {
+        let log = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.log());
+        let mut command = Command::new(binary());
+        command
+            .current_dir(fixture("street"))
+            .arg("serve")
+            .args(["--listen", &self.visitors.to_string()])
+            .args(["--admin", &self.operators.to_string()])
+            .args([
+                "--origin",
+                &format!("http://localhost:{}", self.visitors.port()),
+            ])
+            .stdout(Stdio::null())
+            .stderr(log.expect("a log"));
+        if self.state {
+            command.arg("--state").arg(self.folder.path().join("state"));
+        }
+        let child = command.spawn().expect("a started program");
+        wait("readiness", || {
+            let answer = Visitor::new(self.operators).get("localhost", "/readyz", &[]);
+            answer.is_ok_and(|answer| answer.status == 200)
+        });
+        child
+    }
+
+    /// The files of the state.
+    fn entries(&self) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.folder.path().join("state"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let files = folders
+            .filter_map(|folder| fs::read_dir(folder.path()).ok())
+            .flatten()
+            .flatten();
+        files
+            .map(|file| file.path())
+            .filter(|path| path.is_file())
+            .collect()
+    }
+}
+
+impl Program {
+    fn start(state: bool) -> Self {
+        let place = Place::new(state);
+        Self {
+            child: place.start(),
+            place,
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status();
+        assert!(status.expect("kill").success());
+    }
+
+    fn kill(&mut self) {
+        self.signal("KILL");
+        self.child.wait().expect("an end");
+    }
+
+    /// The letter that the system has for what the process does: `T` where it is stopped.
+    fn does(&self) -> char {
+        let text =
+            fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("a process");
+        let (_, rest) = text.rsplit_once(") ").expect("a state");
+        rest.chars().next().expect("a letter")
+    }
+
+    fn pages(&self) -> Pages {
+        let mut visitor = Visitor::new(self.place.visitors);
+        let pages = PAGES.map(|page| {
+            (
+                page,
+                ask(&mut visitor, self.place.visitors, page).expect("an answer"),
+            )
+        });
+        BTreeMap::from(pages)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Status and body by host and path.
+type Pages = BTreeMap<(&'static str, &'static str), (u16, Vec<u8>)>;
+
+fn ask(
+    visitor: &mut Visitor,
+    address: SocketAddr,
+    (label, path): (&str, &str),
+) -> std::io::Result<(u16, Vec<u8>)> {
+    let host = format!("{label}localhost:{}", address.port());
+    let answer = visitor.get(&host, path, &["accept-encoding: br"])?;
+    Ok((answer.status, answer.body))
+}
+
+/// What came of a load.
+#[derive(Default)]
+struct Load {
+    over: AtomicBool,
+    answered: AtomicUsize,
+    failed: AtomicUsize,
+}
+
+impl Load {
+    /// Four visitors come while `events` happens. An answer is the right one, or there is none.
+    fn during(address: SocketAddr, right: &Pages, events: impl FnOnce(&Self)) -> Self {
+        let load = Self::default();
+        thread::scope(|scope| {
+            for first in 0..4 {
+                let load = &load;
+                scope.spawn(move || load.visit(address, right, first));
+            }
+            // Whatever happens, the visitors go home.
+            let _end = End(&load.over);
+            events(&load);
+        });
+        load
+    }
+
+    fn visit(&self, address: SocketAddr, right: &Pages, first: usize) {
+        let mut visitor = Visitor::new(address);
+        for page in PAGES.iter().cycle().skip(first) {
+            if self.over.load(Relaxed) {
+                return;
+            }
+            match ask(&mut visitor, address, *page) {
+                Ok(answer) => {
+                    assert!(
+                        answer == right[page],
+                        "{page:?} answers {} and other bytes",
+                        answer.0
+                    );
+                    self.answered.fetch_add(1, Relaxed);
+                }
+                Err(_) => {
+                    self.failed.fetch_add(1, Relaxed);
+                    thread::sleep(Duration::from_millis(5));
+                }
+            }
+        }
+    }
+
+    /// Waits for so many more answers.
+    fn goes_on(&self, more: usize) {
+        let so_far = self.answered.load(Relaxed);
+        wait("an answer", || self.answered.load(Relaxed) >= so_far + more);
+    }
+}
+
+/// Ends a load when dropped.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Does something to each file of a state.
+type Damage = fn(&Path);
+
+/// As a process leaves it that is killed between two bytes, and as a bad disk does.
+const DAMAGES: [Damage; 3] = [
+    |path| {
+        let bytes = fs::read(path).expect("a file");
+        fs::write(path, &bytes[..bytes.len() / 3]).expect("a file");
+        let half = format!("{}.1.half", path.display());
+        fs::write(half, &bytes[..bytes.len() / 2]).expect("a file");
+    },
+    |path| {
+        let mut bytes = fs::read(path).expect("a file");
+        let middle = bytes.len() / 2;
+        if let Some(byte) = bytes.get_mut(middle) {
+            *byte ^= 1;
+        }
+        fs::write(path, bytes).expect("a file");
+    },
+    |path| fs::write(path, "").expect("a file"),
+];
+
+fn killed(state: bool) {
+    let mut program = Program::start(state);
+    let right = program.pages();
+    assert!(
+        right
+            .values()
+            .all(|(status, body)| [200, 404].contains(status) && !body.is_empty())
+    );
+    let address = program.place.visitors;
+    Load::during(address, &right, |load| {
+        for damage in [None].into_iter().chain(DAMAGES.map(Some)) {
+            load.goes_on(100);
+            wait("the state", || !state || program.place.entries().len() > 3);
+            program.kill();
+            if let Some(damage) = damage {
+                let entries = program.place.entries();
+                assert_eq!(entries.len() > 3, state, "{entries:?}");
+                entries.iter().for_each(|path| damage(path));
+            }
+            program.child = program.place.start();
+            load.goes_on(100);
+        }
+    });
+    assert!(program.pages() == right, "other bytes than at first");
+    let log = fs::read_to_string(program.place.log()).expect("a log");
+    assert!(!log.contains("panicked"), "{log}");
+    let refused = log.contains("is damaged or foreign, and ignored");
+    assert_eq!(refused, state, "{log}");
+}
+
+#[test]
+fn a_killed_process_comes_back_with_the_same_bytes_whatever_became_of_its_state() {
+    killed(true);
+}
+
+#[test]
+fn a_killed_process_comes_back_with_the_same_bytes_without_a_state() {
+    killed(false);
+}
+
+#[test]
+fn a_paused_process_goes_on_where_it_was_and_fails_no_request() {
+    let program = Program::start(false);
+    let right = program.pages();
+    let address = program.place.visitors;
+    let load = Load::during(address, &right, |load| {
+        for _ in 0..3 {
+            load.goes_on(100);
+            program.signal("STOP");
+            wait("the pause", || program.does() == 'T');
+            // One who comes now waits with the others.
+            let mut late = TcpStream::connect(address).expect("a connection");
+            write!(late, "GET /about HTTP/1.0\r\nhost: localhost\r\n\r\n").expect("a request");
+            program.signal("CONT");
+            let mut answer = Vec::new();
+            late.read_to_end(&mut answer).expect("an answer");
+            assert!(answer.starts_with(b"HTTP/1.0 200 OK\r\n"));
+            load.goes_on(100);
+        }
+    });
+    assert_eq!(load.failed.load(Relaxed), 0);
+}
