@@ -100,6 +100,28 @@ fn what_is_logged_can_be_chosen() {
     assert!(levels(&much, "DEBUG") > 0, "{much}");
 }
 
+#[test]
+fn the_access_log_is_in_words_and_has_an_address_when_that_is_asked_for() {
+    for (flags, visitor) in [(&[][..], false), (&["--log-addresses"], true)] {
+        let flags = [&["--access-log", "text"], flags].concat();
+        let mut server = TestServer::start(&fixture("street"), &flags);
+        let answer = server.get(&server.domain(), "/app/terms");
+        assert_eq!(answer.status, 200);
+        server.signal("TERM");
+        assert_eq!(server.wait(), Some(0));
+        let log = server.log();
+        let id = answer.header("x-request-id");
+        let line = log.lines().find(|line| line.contains(id)).expect("a line");
+        for word in ["app", "GET", "/app/terms", "200"] {
+            assert!(
+                line.split_whitespace().any(|part| part == word),
+                "{word} in {line}"
+            );
+        }
+        assert_eq!(line.contains("127.0.0.1"), visitor, "{line}");
+    }
+}
+
 /// Whether a page comes, and a connection with something that is no HTTP ends.
 fn answers(address: &str) -> bool {
     let asked = |request: &str| {
