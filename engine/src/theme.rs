@@ -66,6 +66,8 @@ pub struct Theme {
     pub name: String,
     /// How reports name the folder.
     pub label: String,
+    /// The folders that it is put together from: its own, its parent's, and so on.
+    pub line: Vec<String>,
     /// Styles, preloads, roles and pairs of the whole line of parents.
     pub manifest: ThemeManifest,
     /// The files by path.
@@ -102,7 +104,9 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<ThemeManifest>);
 #[must_use]
 pub fn load(name: &str, folders: &BTreeMap<String, Folder>) -> (Option<Theme>, Report) {
     let mut report = Report::default();
-    let theme = layered(name, folders, &mut Vec::new(), &mut report);
+    let mut line = Vec::new();
+    let theme = layered(name, folders, &mut line, &mut report);
+    let theme = theme.map(|theme| Theme { line, ..theme });
     (theme.filter(|_| report.is_servable()), report)
 }
 
@@ -153,6 +157,7 @@ fn over(own: ThemeManifest, folder: &Folder, parent: Option<Theme>) -> Theme {
         return Theme {
             name: String::new(),
             label: String::new(),
+            line: Vec::new(),
             manifest: own,
             files: folder.files.clone(),
         };

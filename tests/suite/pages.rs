@@ -1,6 +1,7 @@
 //! What a folder becomes: pages, heads, structured data, links under every mount, to the byte.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use rowhouse::snapshot::{Coding, Resource};
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of};
@@ -209,6 +210,40 @@ fn a_theme_that_breaks_leaves_every_page_standing() {
     assert!(site.page("studio.example", "", "/").is_some());
     let text = site.report_text();
     assert!(text.contains("themes/base/layouts/page.html:"), "{text}");
+}
+
+#[test]
+fn a_theme_that_nobody_uses_renders_nobody_anew() {
+    let mut site = TestSite::fixture("street");
+    site.write("themes/other/theme.yaml", "name: Other\nparent: base\n")
+        .reload();
+    let before = site.mount("app.studio.example", "").expect("a mount");
+    site.edit("themes/other/theme.yaml", "name: Other", "name: Another")
+        .write("themes/third/theme.yaml", "name: Third\n")
+        .write("themes/third/layouts/page.html", "{{ nothing | at_all }}")
+        .reload();
+    let after = site.mount("app.studio.example", "").expect("a mount");
+    assert!(Arc::ptr_eq(&before, &after));
+
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\ntheme: other",
+    )
+    .reload();
+    let page = |site: &TestSite| site.page("app.studio.example", "", "/terms");
+    let before = page(&site).expect("a page");
+    site.edit(
+        "themes/base/layouts/page.html",
+        "<footer>",
+        "<footer id=\"new\">",
+    )
+    .reload();
+    assert_ne!(
+        page(&site),
+        Some(before),
+        "the parent's files are its own, too"
+    );
 }
 
 #[test]

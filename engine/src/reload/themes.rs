@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::compile::template::Templates;
 use crate::report::{Code, Diagnostic, Report};
 use crate::source::{self, Folder, Limits, SourceError};
-use crate::theme;
+use crate::theme::{self, Theme};
 
 use super::kept::Kept;
 
@@ -60,14 +60,20 @@ impl Themes {
                 self.folders.clone()
             }
         };
-        // A theme may show any of its parents' files, so that all of them count for each.
-        let fingerprint = fingerprint(&folders);
+        let digests: BTreeMap<&str, [u8; 32]> = folders
+            .iter()
+            .map(|(name, folder)| (name.as_str(), folder.fingerprint()))
+            .collect();
         self.loaded.retain(|name, _| folders.contains_key(name));
         for name in folders.keys() {
+            let (theme, report) = theme::load(name, &folders);
+            // A theme may show any of its parents' files. One that cannot be put together may miss any folder.
+            let line = theme.as_ref().map(|theme| theme.line.as_slice());
+            let fingerprint = fingerprint(&digests, line);
             let same = |loaded: &Loaded| loaded.fingerprint == fingerprint;
             if !self.loaded.get(name).is_some_and(same) {
                 let last_good = self.loaded.remove(name).and_then(|loaded| loaded.templates);
-                let mut loaded = load(name, &folders, fingerprint, last_good);
+                let mut loaded = ready(theme.as_ref(), report, fingerprint, last_good);
                 if let (None, Some(kept)) = (&loaded.templates, kept) {
                     loaded.templates = self.good(name, kept);
                 }
@@ -97,7 +103,8 @@ impl Themes {
             }
             let mut folders = self.folders.clone();
             folders.extend(kept.theme_folders(&self.directory));
-            load(name, &folders, [0; 32], None).templates
+            let (theme, report) = theme::load(name, &folders);
+            ready(theme.as_ref(), report, [0; 32], None).templates
         });
         templates.clone()
     }
@@ -153,15 +160,15 @@ fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
         .hint("what was kept of the themes is used until the folder is back")
 }
 
-fn load(
-    name: &str,
-    folders: &BTreeMap<String, Folder>,
+/// A theme that was put together, ready to render, or as it was when it was last good.
+fn ready(
+    theme: Option<&Theme>,
+    mut report: Report,
     fingerprint: [u8; 32],
     last_good: Option<Arc<Templates>>,
 ) -> Loaded {
-    let (theme, mut report) = theme::load(name, folders);
     let templates = theme.and_then(|theme| {
-        let (templates, problems) = Templates::load(&theme);
+        let (templates, problems) = Templates::load(theme);
         report.extend(problems);
         templates
     });
@@ -172,11 +179,14 @@ fn load(
     }
 }
 
-fn fingerprint(folders: &BTreeMap<String, Folder>) -> [u8; 32] {
+/// A digest of the folders named in `line`, or of all.
+fn fingerprint(digests: &BTreeMap<&str, [u8; 32]>, line: Option<&[String]>) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for (name, folder) in folders {
-        hash.update(name);
-        hash.update(folder.fingerprint());
+    for (name, digest) in digests {
+        if line.is_none_or(|line| line.iter().any(|folder| folder == name)) {
+            hash.update(name);
+            hash.update(digest);
+        }
     }
     hash.finalize().into()
 }
