@@ -25,7 +25,7 @@
 //! - [`source`] is the only one that opens content files, and knows nothing of what is in them.
 //! - [`tenant`] knows no disk, no theme, no other tenant and no HTTP. It cannot hold an invalid site; nothing after it checks again.
 //! - [`compile`] does no I/O and knows no socket. The same folders, in the same year, give the same bytes on any machine.
-//! - [`snapshot`] knows no YAML, Markdown, Tera or React. It is never changed after it is built.
+//! - [`snapshot`] knows no YAML, Markdown, Tera or React. It is never changed after it is built; the slots of pictures are filled once, when these are drawn.
 //! - [`serve`] sees only a snapshot. For a request it takes no lock, opens no file and builds no body.
 //! - What is for authors (`--dev`) is among the inputs of [`compile`] and the settings of [`serve`]; without it not one byte is different.
 //! - [`export`] sees only a snapshot: what it writes is what would be served.
@@ -48,6 +48,7 @@
 //! 2. [`tenant`] turns it into a site, or into mistakes with file, line and column. With mistakes, the last good site stays and the report says why.
 //! 3. [`compile`] renders the site for each of its addresses: Tera layouts, Markdown, islands, head, codings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
+//! 5. A tenant that takes long is compiled aside and swapped in when it is done; pictures are drawn aside into the slots that the snapshot has for them. No other change waits for either.
 //!
 //! # Walkthrough: a new folder
 //!

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** knows nothing of folders, pages or requests.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,6 +54,13 @@ impl TenantId {
     #[must_use]
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
+    }
+}
+
+/// So that a map of tenants is asked with a text.
+impl Borrow<str> for TenantId {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -3,6 +3,8 @@
 //! A [`Snapshot`] is built once, by the owner that swaps it, and only read after that.
 //! It is made of one [`Mount`] a tenant and place, behind an `Arc`, so that a new snapshot shares everything that did not change with the one before it.
 //!
+//! Two things in it are set once while it is served, and never changed after that: a mount's counters, and pictures as they are drawn.
+//!
 //! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
 
 pub mod fields;
@@ -60,6 +62,31 @@ pub struct HostRoutes {
     pub longest_prefix: usize,
     /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
     pub files: ResourceTable,
+    /// Pictures by whole path. Each answers from the moment at which it is drawn.
+    pub pictures: HashMap<Box<str>, Arc<Slot>>,
+}
+
+/// A place for what takes so long to make that nothing waits for it: open when the snapshot is built, filled once.
+#[derive(Debug, Default)]
+pub struct Slot(OnceLock<Option<Resource>>);
+
+impl Slot {
+    /// Fills it for good; `None` when there will never be anything. What comes second is dropped.
+    pub fn fill(&self, made: Option<Resource>) {
+        let _ = self.0.set(made);
+    }
+
+    /// Whether it is still to be filled.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.get().is_none()
+    }
+
+    /// What is in it by now.
+    #[must_use]
+    pub fn get(&self) -> Option<&Resource> {
+        self.0.get()?.as_ref()
+    }
 }
 
 /// One tenant at one place, with every link in its bodies right for that place.
@@ -94,11 +121,11 @@ pub enum Resource {
 pub struct Body {
     /// 200 for a page, 404 or 405 for an error page.
     pub status: StatusCode,
-    /// The header fields, in every form in which they go out. Shared by all the bodies of one kind of a tenant.
+    /// The header fields, in every form in which they go out. Shared by all the bodies of one kind, of all tenants.
     pub fields: Arc<Fields>,
     /// When the source last changed, for `Last-Modified`, where that is known.
     pub last_modified: Option<HeaderValue>,
-    /// `Cache-Tag` of this body, where it says more than that of its kind in `fields`.
+    /// `Cache-Tag` of this body: pages have one.
     pub cache_tag: Option<HeaderValue>,
     /// The codings to choose from, best first; the last one is always identity.
     pub variants: Box<[Variant]>,

@@ -51,6 +51,8 @@ pub enum Notice {
     Path(PathBuf),
     /// Anything may have changed.
     Everything,
+    /// Nothing changed, but somebody else has something for whoever waits.
+    Ready,
     /// The system has no more watches to give: notifications are no longer complete.
     Deaf,
 }
@@ -128,10 +130,11 @@ impl Watch {
         self.sender.clone()
     }
 
-    /// Waits for changes and until they have settled. `None` when nothing happened for `longest`.
+    /// Waits for changes and until they have settled. `None` when nothing happened for `longest`, or when something else is [`Notice::Ready`].
     pub fn next(&mut self, longest: Duration) -> Option<Changes> {
         let mut changes = Changes::default();
         match self.notices.recv_timeout(longest) {
+            Ok(Notice::Ready) => return None,
             Ok(notice) => self.add(notice, &mut changes),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 return self.looks_elsewhere().then(Changes::all);
@@ -153,6 +156,7 @@ impl Watch {
                 changes.paths.insert(path);
             }
             Notice::Everything => changes.everything = true,
+            Notice::Ready => {}
             Notice::Deaf => {
                 self.fall_back(&"the limit of watches is reached");
                 changes.everything = true;

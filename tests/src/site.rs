@@ -88,9 +88,7 @@ impl TestSite {
 
     /// Draws the pictures that pages name: social images and icons.
     pub fn draw(&mut self) -> &mut Self {
-        if let Some(snapshot) = self.estate.draw(usize::MAX) {
-            self.snapshot = snapshot;
-        }
+        self.estate.draw();
         self
     }
 
@@ -174,6 +172,18 @@ impl TestSite {
     pub fn host_files(&self, host: &str) -> &ResourceTable {
         match self.snapshot.hosts.get(host) {
             Some(HostEntry::Site(routes)) => &routes.files,
+            other => panic!("{host} serves no site: {other:?}"),
+        }
+    }
+
+    /// A picture of a host once it is drawn, by its path.
+    ///
+    /// # Panics
+    /// When the host serves no site.
+    #[must_use]
+    pub fn picture(&self, host: &str, path: &str) -> Option<&Resource> {
+        match self.snapshot.hosts.get(host) {
+            Some(HostEntry::Site(routes)) => routes.pictures.get(path)?.get(),
             other => panic!("{host} serves no site: {other:?}"),
         }
     }

@@ -268,6 +268,7 @@ fn a_tenant_without_an_app_is_tied_to_none() {
 #[test]
 fn every_page_has_a_drawn_picture_with_its_title() {
     let mut site = TestSite::copy_of(&rowhouse_tests::workspace());
+    assert!(site.picture("studio.example", "/favicon.ico").is_none());
     site.draw();
     let mut seen = std::collections::BTreeSet::new();
     for (path, title) in [
@@ -289,7 +290,7 @@ fn every_page_has_a_drawn_picture_with_its_title() {
         let file = url
             .strip_prefix("https://studio.example")
             .expect("the host");
-        let Resource::Body(picture) = site.host_files("studio.example")[file].as_ref() else {
+        let Some(Resource::Body(picture)) = site.picture("studio.example", file) else {
             panic!("{file} is no body");
         };
         let bytes = &picture.variants.last().expect("a body").bytes;
@@ -299,7 +300,7 @@ fn every_page_has_a_drawn_picture_with_its_title() {
         assert!(seen.insert(url), "two pages share a picture");
     }
     for host in ["studio.example", "verses.studio.example"] {
-        assert!(site.host_files(host).contains_key("/favicon.ico"), "{host}");
+        assert!(site.picture(host, "/favicon.ico").is_some(), "{host}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rowhouse::compile::Islands;
-use rowhouse::snapshot::{HostEntry, Resource, ResourceTable, Snapshot};
+use rowhouse::snapshot::{HostEntry, Resource, Snapshot};
 use rowhouse_tests::{TestServer, TestSite, fixture, text_of};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
@@ -20,25 +20,33 @@ fn for_authors(name: &str) -> TestSite {
 }
 
 /// Everything that a snapshot can answer, with a name for each.
-pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, Arc<Resource>)> {
+pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
     let mut all = Vec::new();
-    let mut add = |place: &str, table: &ResourceTable| {
-        for (path, resource) in table {
-            all.push((format!("{place} {path}"), Arc::clone(resource)));
-        }
-    };
-    add("shared", &snapshot.shared);
+    let mut add = |name: String, resource| all.push((name, resource));
+    for (path, file) in snapshot.shared.iter() {
+        add(format!("shared {path}"), &**file);
+    }
     for (host, entry) in &snapshot.hosts {
         let HostEntry::Site(routes) = entry else {
             continue;
         };
-        add(host, &routes.files);
+        for (path, file) in &routes.files {
+            add(format!("{host} {path}"), file);
+        }
+        for (path, slot) in &routes.pictures {
+            if let Some(picture) = slot.get() {
+                add(format!("{host} {path}"), picture);
+            }
+        }
         for mount in routes.root.iter().chain(routes.prefixes.values()) {
             let place = format!("{host}{}", mount.prefix);
-            add(&place, &mount.resources);
-            let mut specials: ResourceTable = mount.not_found.iter().cloned().collect();
-            specials.insert("405".into(), Arc::clone(&mount.method_not_allowed));
-            add(&format!("{place} special"), &specials);
+            for (path, resource) in &mount.resources {
+                add(format!("{place} {path}"), resource);
+            }
+            for (area, page) in &mount.not_found {
+                add(format!("{place} special {area}"), page);
+            }
+            add(format!("{place} special 405"), &mount.method_not_allowed);
         }
     }
     all.sort_by(|(one, _), (other, _)| one.cmp(other));

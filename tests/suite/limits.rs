@@ -58,6 +58,25 @@ fn loops_that_would_never_end_are_stopped_where_they_stand() {
 }
 
 #[test]
+fn ten_thousand_pages_are_more_than_one_tenant_may_have() {
+    let mut site = TestSite::fixture("street");
+    for number in 0..10_000 {
+        site.write(
+            &format!("tenants/app/pages/many/page-{number}.md"),
+            format!("---\ntitle: Page {number}\n---\n"),
+        );
+    }
+    says(
+        &report(&mut site),
+        &[
+            "mistake[too-large]",
+            "pages, more than the 2000 that one may have",
+            "several tenants",
+        ],
+    );
+}
+
+#[test]
 fn a_place_behind_a_loop_is_told_as_the_author_wrote_it() {
     let mut site = TestSite::fixture("street");
     layout(

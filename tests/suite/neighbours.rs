@@ -180,3 +180,46 @@ fn slowest(
     }
     slowest
 }
+
+#[test]
+fn a_tenant_that_takes_long_holds_up_nobody() {
+    const PAGES: usize = 600;
+    let place = TempDir::new().expect("a folder");
+    for part in ["tenants", "themes"] {
+        copy(&fixture("street").join(part), &place.path().join(part));
+    }
+    let large = place.path().join("tenants/large");
+    fs::create_dir_all(large.join("pages")).expect("a folder");
+    fs::write(large.join("tenant.yaml"), "name: Large\n").expect("a file");
+    let page = |number: usize, words: &str| {
+        let text = format!("---\ntitle: Page {number}\n---\n{words}\n");
+        fs::write(large.join(format!("pages/page-{number}.md")), text).expect("a file");
+    };
+    (0..PAGES).for_each(|number| page(number, "As it was."));
+    let server = TestServer::start(place.path(), &[]);
+    let says = |path: &str, words: &str| server.get(&server.domain(), path).text().contains(words);
+    let wait = |path: &str, words: &str| {
+        let begin = Instant::now();
+        while !says(path, words) {
+            assert!(begin.elapsed() < PATIENCE, "{path}\n{}", server.log());
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    assert!(says("/large/page-7", "As it was."));
+
+    page(7, "As it is.");
+    let terms = place.path().join("tenants/app/pages/terms.md");
+    fs::write(terms, "---\ntitle: Terms\n---\nIn no time.\n").expect("a file");
+    wait("/app/terms", "In no time.");
+    assert!(
+        says("/large/page-7", "As it was."),
+        "both came at once: the quick one has waited"
+    );
+    wait("/large/page-7", "As it is.");
+
+    // What comes while it is under way is not lost.
+    page(8, "One change.");
+    thread::sleep(Duration::from_millis(200));
+    page(8, "Another change.");
+    wait("/large/page-8", "Another change.");
+}

@@ -328,6 +328,16 @@ fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
 }
 
 #[test]
+fn pictures_are_kept_once_they_are_drawn_and_for_as_long_as_they_are_shown() {
+    let street = Street::new();
+    let _server = street.serve();
+    street.keeps("made.tenant.app", "IHDR");
+    street.write("tenants/app/pages/extra.md", &terms("Another page"));
+    street.keeps("good.tenant.app", "Another page");
+    street.keeps("made.tenant.app", "IHDR");
+}
+
+#[test]
 fn the_same_bytes_come_from_the_state() {
     let street = Street::new();
     let places = Places {
@@ -346,12 +356,12 @@ fn the_same_bytes_come_from_the_state() {
             estate = estate.with_kept(kept);
         }
         let now = "2026-11-21T12:00:00Z".parse().expect("a moment");
-        let first = estate.reload(now).expect("the folders");
-        let snapshot = estate.draw(usize::MAX).unwrap_or(first);
+        let snapshot = estate.reload(now).expect("the folders");
+        estate.draw();
         estate.keep();
         estate.finish_keeping();
         let resources = everything(&snapshot).into_iter();
-        let bodies = resources.map(|(name, resource)| (name, codings(&resource)));
+        let bodies = resources.map(|(name, resource)| (name, codings(resource)));
         bodies.collect::<Vec<_>>()
     };
     let kept = || Some(Kept::open(&street.path("state"), &places));

@@ -22,7 +22,7 @@ const REDIRECT_RULES: usize = 2_000;
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let mut estate = estate(&arguments.content, arguments.caching, None, false)?;
     let now = Timestamp::now();
-    let mut snapshot = estate.reload(now)?;
+    let snapshot = estate.reload(now)?;
     let mut mistakes = Report::default();
     let is_mistake = |severity| severity == Severity::Mistake;
     mistakes.extend(
@@ -41,9 +41,7 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(MISTAKES));
         }
     }
-    if let Some(drawn) = estate.draw(usize::MAX) {
-        snapshot = drawn;
-    }
+    estate.draw();
     let plan = plan(
         &snapshot,
         Options {

@@ -77,14 +77,13 @@ pub fn nothing_yet(
             &Kind::Page {
                 style_hash: None,
                 noindex: true,
-                tenant: tenant.shared(),
                 caching: Caching::default(),
             },
             "text/html; charset=utf-8",
             secure,
         ),
         last_modified: None,
-        cache_tag: None,
+        cache_tag: policy::cache_tag(tenant, None),
         variants: encode::variants(
             Bytes::from(nothing_yet_page(tenant, mistakes, islands)),
             true,

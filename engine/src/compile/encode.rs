@@ -16,8 +16,10 @@ use crate::state::{pack, unpack};
 /// How hard to press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// Pages: they are many and change often. Brotli 5 costs a fortieth of 11 and gives up a tenth of the size.
+    /// Pages: they are many and change often. Brotli 5 costs a fortieth of 11 and gives up a tenth of the size. The other two are for the few who do not take Brotli.
     Page,
+    /// Error pages: every tenant has some at every address, and nobody comes for them. They are pressed in one way only.
+    Error,
     /// Shared files: they are few and travel far.
     Shared,
 }
@@ -25,7 +27,7 @@ pub(super) enum Effort {
 /// Bodies below this many bytes fit one packet either way.
 const SMALLEST: usize = 512;
 
-/// A body in every coding that makes it smaller, smallest first, identity last.
+/// A body in every coding of its kind that makes it smaller, smallest first, identity last.
 #[must_use]
 pub(super) fn variants(bytes: Bytes, compressible: bool, effort: Effort) -> Box<[Variant]> {
     kept_variants(bytes, compressible, effort, &Memo::default())
@@ -41,7 +43,7 @@ pub(super) fn kept_variants(
 ) -> Box<[Variant]> {
     let mut variants = Vec::with_capacity(4);
     if compressible && bytes.len() >= SMALLEST {
-        let key = memo::key("press", &[&[effort as u8], &bytes]);
+        let key = memo::key("pressed", &[&[effort as u8], &bytes]);
         let packed = memo.get(key, || Ok::<_, ()>(pressed(&bytes, effort).into()));
         let pressed = packed.ok().and_then(|packed| unpack(&packed));
         for (name, bytes) in pressed.unwrap_or_default() {
@@ -58,11 +60,11 @@ pub(super) fn kept_variants(
 
 /// Every coding that is smaller than the bytes, by its token.
 fn pressed(bytes: &Bytes, effort: Effort) -> Vec<u8> {
-    let codings = [
-        (Coding::Brotli, brotli(bytes, effort)),
-        (Coding::Zstd, zstd(bytes, effort)),
-        (Coding::Gzip, gzip(bytes, effort)),
-    ];
+    let mut codings = vec![(Coding::Brotli, brotli(bytes, effort))];
+    if effort != Effort::Error {
+        codings.push((Coding::Zstd, zstd(bytes, effort)));
+        codings.push((Coding::Gzip, gzip(bytes, effort)));
+    }
     let smaller = codings.iter().filter_map(|(coding, pressed)| {
         let pressed = pressed
             .as_deref()
@@ -90,9 +92,10 @@ fn variant(coding: Coding, bytes: Bytes) -> Variant {
 fn brotli(bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
     let parameters = brotli::enc::BrotliEncoderParams {
         quality: match effort {
-            Effort::Page => 5,
+            Effort::Page | Effort::Error => 5,
             Effort::Shared => 11,
         },
+        lgwin: window(bytes.len()),
         size_hint: bytes.len(),
         ..Default::default()
     };
@@ -101,9 +104,18 @@ fn brotli(bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
     Some(pressed)
 }
 
+/// The smallest window that has room for all of a body, as a power of two: the encoder fills twice as much memory before it begins, which for a page would take longer than pressing it.
+///
+/// 17 is the smallest for which it has a good way of searching, and 22 its largest by default; RFC 7932 (section 9.1) takes 16 bytes off.
+fn window(length: usize) -> i32 {
+    (17..22)
+        .find(|bits| length <= (1 << bits) - 16)
+        .unwrap_or(22)
+}
+
 fn zstd(bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
     let level = match effort {
-        Effort::Page => 6,
+        Effort::Page | Effort::Error => 3,
         Effort::Shared => 19,
     };
     zstd::bulk::compress(bytes, level).ok()
@@ -111,7 +123,7 @@ fn zstd(bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
 
 fn gzip(bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
     let level = match effort {
-        Effort::Page => Compression::new(6),
+        Effort::Page | Effort::Error => Compression::new(5),
         Effort::Shared => Compression::best(),
     };
     // No time and no file name in the header (RFC 1952, section 2.3): the bytes depend on the content alone.
@@ -150,6 +162,19 @@ mod tests {
                 }
                 assert_eq!(back, text, "{:?}", variant.coding);
             }
+        }
+    }
+
+    #[test]
+    fn a_window_holds_the_whole_body() {
+        for (length, bits) in [
+            (0, 17),
+            ((1 << 17) - 16, 17),
+            ((1 << 17) - 15, 18),
+            (1 << 20, 21),
+            (1 << 30, 22),
+        ] {
+            assert_eq!(window(length), bits, "{length}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! An engine that threw, ran out of steps or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,6 +31,9 @@ const STEPS: u32 = 2_500;
 const MEMORY: usize = 32 << 20;
 /// The most stack that JavaScript may use, well below a thread's own.
 const STACK: usize = 512 << 10;
+
+/// How many results an engine remembers.
+const KNOWN: usize = 64;
 
 /// The islands' bundle, its files compressed once for all tenants and themes.
 #[derive(Debug)]
@@ -196,7 +199,7 @@ pub(super) fn render(bundle: &Bundle, call: &Call<'_>, memo: &Memo) -> Result<St
                 call.prefix.as_bytes(),
             ],
         );
-        let render = || in_engine(bundle, |engine| engine.render(call, &props)).map(Bytes::from);
+        let render = || in_engine(bundle, |engine| engine.known_or_rendered(key, call, &props));
         let html = memo
             .get(key, render)
             .map_err(|reason| IslandError::Failed {
@@ -258,8 +261,8 @@ thread_local! {
 /// Runs `work` in this thread's engine, and drops the engine when it fails.
 fn in_engine(
     bundle: &Bundle,
-    work: impl FnOnce(&Engine) -> Result<String, String>,
-) -> Result<String, String> {
+    work: impl FnOnce(&mut Engine) -> Result<Bytes, String>,
+) -> Result<Bytes, String> {
     ENGINE.with(|cell| {
         let mut slot = cell.borrow_mut();
         let fresh = slot.as_ref().is_none_or(|(id, _)| id != bundle.id());
@@ -269,7 +272,7 @@ fn in_engine(
                 Engine::start(bundle.server_script())?,
             ));
         }
-        let result = match slot.as_ref() {
+        let result = match slot.as_mut() {
             Some((_, engine)) => work(engine),
             None => Err("no engine".to_owned()),
         };
@@ -283,6 +286,8 @@ fn in_engine(
 struct Engine {
     runtime: Runtime,
     context: Context,
+    /// What it rendered last: many tenants have islands that say the same.
+    known: HashMap<memo::Key, Bytes>,
 }
 
 impl Engine {
@@ -291,7 +296,11 @@ impl Engine {
         runtime.set_memory_limit(MEMORY);
         runtime.set_max_stack_size(STACK);
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
-        let engine = Self { runtime, context };
+        let engine = Self {
+            runtime,
+            context,
+            known: HashMap::new(),
+        };
         // Components that log must not fail for it; nobody reads these lines while a tenant is compiled.
         engine.within_limits(|| {
             engine.context.with(|context| {
@@ -309,6 +318,24 @@ impl Engine {
             })
         })?;
         Ok(engine)
+    }
+
+    fn known_or_rendered(
+        &mut self,
+        key: memo::Key,
+        call: &Call<'_>,
+        props: &str,
+    ) -> Result<Bytes, String> {
+        if let Some(html) = self.known.get(&key) {
+            return Ok(html.clone());
+        }
+        let html = self.render(call, props)?;
+        let html = Bytes::from(html.into_bytes().into_boxed_slice());
+        if self.known.len() == KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, html.clone());
+        Ok(html)
     }
 
     fn render(&self, call: &Call<'_>, props: &str) -> Result<String, String> {

@@ -23,6 +23,8 @@ pub struct Memo {
 struct Shelves {
     before: HashMap<Key, Bytes>,
     used: HashMap<Key, Bytes>,
+    /// Whether work was done since somebody last asked.
+    grown: bool,
 }
 
 /// The key of a kind of work on `parts`.
@@ -49,9 +51,12 @@ impl Memo {
             .into_iter()
             .filter_map(|(key, bytes)| Some((key.as_ref().try_into().ok()?, bytes)))
             .collect();
-        let used = HashMap::new();
+        let shelves = Shelves {
+            before,
+            ..Shelves::default()
+        };
         Self {
-            shelves: Mutex::new(Shelves { before, used }),
+            shelves: Mutex::new(shelves),
         }
     }
 
@@ -78,6 +83,11 @@ impl Memo {
         used
     }
 
+    /// Whether work was done since this was last asked.
+    pub fn has_grown(&self) -> bool {
+        std::mem::take(&mut self.shelves().grown)
+    }
+
     /// Whether there is a result, without using it.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
@@ -95,7 +105,9 @@ impl Memo {
             return Ok(known);
         }
         let made = work()?;
-        self.shelves().used.insert(key, made.clone());
+        let shelves = &mut *self.shelves();
+        shelves.grown = true;
+        shelves.used.insert(key, made.clone());
         Ok(made)
     }
 

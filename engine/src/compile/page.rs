@@ -80,7 +80,6 @@ impl<'a> Renderer<'a> {
             let kind = Kind::Page {
                 style_hash: style_hash.clone(),
                 noindex,
-                tenant: site.id.shared(),
                 caching: inputs.street.caching,
             };
             policy::fields(
@@ -119,11 +118,11 @@ impl<'a> Renderer<'a> {
             status,
             fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
             last_modified: page.and_then(policy::last_modified),
-            cache_tag: page.and_then(|page| policy::cache_tag(&self.site.id, page)),
+            cache_tag: policy::cache_tag(&self.site.id, page),
             variants: encode::kept_variants(
-                Bytes::from(html),
+                Bytes::from(html.into_bytes().into_boxed_slice()),
                 true,
-                Effort::Page,
+                page.map_or(Effort::Error, |_| Effort::Page),
                 &self.inputs.memo,
             ),
         })

@@ -1,6 +1,7 @@
-//! The headers that do not depend on a request: made when a tenant is compiled, shared by all its bodies of a kind.
+//! The headers that do not depend on a request: made when a tenant is compiled, shared by all bodies of a kind.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use crate::snapshot::fields::{self, CACHE_TAG, Fields};
 use crate::tenant::page::Page;
 
 /// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Args)]
 #[command(next_help_heading = "Caching")]
 pub struct Caching {
     /// Let shared caches keep a page for so long without asking (`s-maxage`)
@@ -50,7 +51,7 @@ impl Caching {
 }
 
 /// What a body is, as far as its headers go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// An HTML page, with the hash of its inline style where there is one.
     Page {
@@ -58,8 +59,6 @@ pub(super) enum Kind {
         style_hash: Option<String>,
         /// Whether search engines should leave it out.
         noindex: bool,
-        /// Whose page it is.
-        tenant: Arc<str>,
         /// How long it may be kept.
         caching: Caching,
     },
@@ -74,16 +73,30 @@ const REVALIDATE: &str = "public, max-age=0, must-revalidate";
 /// A year, and never asked for again (RFC 8246).
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The header fields of the bodies of one kind and media type.
+/// All that fields follow from.
+type Named = (Kind, String, bool);
+
+/// The fields that some body has now. Most tenants have the same ones: one copy of them stays in the processor's cache, and a thousand would not.
+static IN_USE: LazyLock<Mutex<HashMap<Named, Weak<Fields>>>> = LazyLock::new(Mutex::default);
+
+/// The header fields of the bodies of one kind and media type, whoever's they are.
 #[must_use]
 pub(super) fn fields(kind: &Kind, media_type: &str, secure: bool) -> Arc<Fields> {
+    let name = (kind.clone(), media_type.to_owned(), secure);
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(fields) = in_use.get(&name).and_then(Weak::upgrade) {
+        return fields;
+    }
+    in_use.retain(|_, fields| fields.strong_count() > 0);
     let varies = is_compressible(media_type);
     let ranges = *kind == Kind::Immutable;
-    Arc::new(Fields::new(
+    let fields = Arc::new(Fields::new(
         headers(kind, media_type, secure),
         varies,
         ranges,
-    ))
+    ));
+    in_use.insert(name, Arc::downgrade(&fields));
+    fields
 }
 
 fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
@@ -97,11 +110,10 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
     match kind {
         Kind::Immutable => set(header::CACHE_CONTROL, FOREVER),
         Kind::Plain => set(header::CACHE_CONTROL, REVALIDATE),
-        Kind::Page {
-            tenant, caching, ..
-        } => {
+        Kind::Page { caching, .. } => {
             set(header::CACHE_CONTROL, &caching.cache_control());
-            set(CACHE_TAG, tenant);
+            // Each page has its own. Present from the start, so that setting it does not make the copy grow.
+            set(CACHE_TAG, "-");
         }
     }
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
@@ -183,9 +195,11 @@ pub(super) fn last_modified(page: &Page) -> Option<HeaderValue> {
     HeaderValue::from_str(&httpdate::fmt_http_date(time)).ok()
 }
 
-/// What a page is thrown away by.
-pub(super) fn cache_tag(tenant: &TenantId, page: &Page) -> Option<HeaderValue> {
-    HeaderValue::from_str(&fields::cache_tag(tenant.as_str(), &page.path)).ok()
+/// What a page is thrown away by. One that no file stands for has its tenant's tag only.
+pub(super) fn cache_tag(tenant: &TenantId, page: Option<&Page>) -> Option<HeaderValue> {
+    let tenant = tenant.as_str();
+    let tag = page.map(|page| fields::cache_tag(tenant, &page.path));
+    HeaderValue::from_str(tag.as_deref().unwrap_or(tenant)).ok()
 }
 
 #[cfg(test)]

@@ -131,7 +131,10 @@ impl<'a> Site<'a> {
                 }
             }
         }
-        for (path, resource) in routes.files.iter().chain(snapshot.shared.iter()) {
+        let pictures = routes.pictures.iter();
+        let drawn = pictures.filter_map(|(path, slot)| Some((path, slot.get()?)));
+        let files = routes.files.iter().chain(snapshot.shared.iter());
+        for (path, resource) in files.map(|(path, file)| (path, &**file)).chain(drawn) {
             if !self.rules.knows(path) {
                 self.resource(path, resource)?;
             }

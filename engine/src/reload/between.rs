@@ -37,11 +37,8 @@ impl Estate {
             .filter_map(|tenant| tenant.compiled.as_ref())
         {
             for link in &compiled.neighbour_links {
-                let tenant = self
-                    .tenants
-                    .iter()
-                    .find(|(id, _)| id.as_str() == link.tenant);
-                let neighbour = tenant.map(|(_, tenant)| tenant.compiled.as_ref());
+                let tenant = self.tenants.get(link.tenant.as_str());
+                let neighbour = tenant.map(|tenant| tenant.compiled.as_ref());
                 let (code, message, hint) = match neighbour {
                     None => (
                         Code::UnknownTenant,

@@ -1,6 +1,6 @@
 //! Puts the hosts together: each one's tenants by prefix, and the files around their pages.
 //!
-//! Pictures take longer to draw than everything else takes to compile, so that they come in with a second snapshot.
+//! Pictures take longer to draw than everything else takes to compile, so that a snapshot has slots for them, which are filled while it is served.
 //! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::compile::around::{HostFacts, host_files};
 use crate::compile::link::Street;
-use crate::compile::picture::Gallery;
+use crate::compile::picture::{Gallery, Undrawn};
 use crate::compile::{Compiled, PlacedMount};
 use crate::snapshot::{HostRoutes, ResourceTable};
 
@@ -72,28 +72,21 @@ impl Hosts {
             }
         }
         for picture in tenants.iter().flat_map(|compiled| &compiled.pictures) {
-            if let (Some(drawn), Some(host)) =
-                (self.gallery.get(picture), routes.get_mut(&picture.host))
-            {
+            if let Some(host) = routes.get_mut(&picture.host) {
                 let path = picture.path.as_str().into();
-                host.files.insert(path, Arc::clone(drawn));
+                host.pictures.insert(path, self.gallery.slot(picture));
             }
         }
         routes
     }
 
-    /// Draws what is missing, and says what cannot be drawn; `None` when nothing was missing.
-    pub(super) fn draw(
-        &mut self,
-        tenants: &[Arc<Compiled>],
-        secure: bool,
-        most: usize,
-    ) -> Option<Vec<String>> {
+    /// The pictures whose slots are open.
+    pub(super) fn undrawn(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Vec<Undrawn> {
         let pictures = tenants.iter().flat_map(|compiled| {
             let pictures = compiled.pictures.iter();
-            pictures.map(|picture| (picture, &*compiled.memo))
+            pictures.map(|picture| (picture, &compiled.memo))
         });
-        self.gallery.draw(pictures, secure, most)
+        self.gallery.undrawn(pictures, secure)
     }
 
     fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, street: &Arc<Street>) {

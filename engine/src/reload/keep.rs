@@ -10,10 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tracing::{debug, error, info, warn};
+use tracing::{error, info, warn};
 
+use super::paint::Painter;
+use super::slow::SlowLane;
 use super::{Estate, year_in_chicago};
-use crate::report::Severity;
+use crate::report::{Report, Severity};
 use crate::serve::events::Events;
 use crate::serve::shelf::Shelf;
 use crate::serve::status::{State, Status, StatusBoard};
@@ -21,9 +23,6 @@ use crate::watch::{Changes, Method, Notice, Watch};
 
 /// The longest that nothing is looked at: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
 const LONGEST: Duration = Duration::from_secs(1);
-
-/// How many pictures are drawn at once: a saved file waits for no more than these.
-const AT_ONCE: usize = 8;
 
 /// The owner with what it keeps.
 #[derive(Debug)]
@@ -50,13 +49,14 @@ impl Keeper {
         let sender = watch.sender();
         let mut looked = Timestamp::now();
         thread::spawn(move || {
+            let painter = Painter::start();
+            self.estate.slow = Some(SlowLane::start(watch.sender()));
             self.tell_of_watching(&watch);
+            painter.order(self.estate.undrawn());
             self.estate.keep();
-            let mut drawing = Some(Instant::now());
             loop {
                 let due = self.estate.next_change(looked);
-                let patience = drawing.map_or_else(|| until(due), |_| Duration::ZERO);
-                let reloaded = match watch.next(patience) {
+                let reloaded = match watch.next(until(due)) {
                     Some(changes) => {
                         self.take(&changes);
                         watch.follow_links();
@@ -66,13 +66,12 @@ impl Keeper {
                     None => self.look_at_the_clock(looked, due),
                 };
                 looked = Timestamp::now();
+                let reloaded = self.take_slow() || reloaded;
                 if reloaded {
+                    painter.order(self.estate.undrawn());
+                }
+                if reloaded || painter.has_finished() {
                     self.estate.keep();
-                    drawing = Some(Instant::now());
-                } else if let Some(begin) = drawing
-                    && !self.draw(begin)
-                {
-                    drawing = None;
                 }
             }
         });
@@ -105,6 +104,18 @@ impl Keeper {
             everything || changes.below(themes).is_none_or(|names| !names.is_empty())
         });
         self.reload(tenants.as_ref(), themes);
+    }
+
+    /// Swaps in what was compiled aside.
+    fn take_slow(&mut self) -> bool {
+        let Some(snapshot) = self.estate.take_slow() else {
+            return false;
+        };
+        self.shelf.replace(snapshot);
+        tell(&self.estate, &self.board);
+        self.announce(None);
+        info!("a tenant that takes long is reloaded");
+        true
     }
 
     /// Reads the folders of `tenants` (all without them) again, and swaps in what came of it.
@@ -153,18 +164,6 @@ impl Keeper {
             events.tell(&self.estate.wrongs(problem));
         }
     }
-
-    /// Adds some of the pictures that are not drawn yet, since `begin`: what is served does not wait for them. Says whether there may be more; when there are none, what a restart needs is kept.
-    fn draw(&mut self, begin: Instant) -> bool {
-        let Some(snapshot) = self.estate.draw(AT_ONCE) else {
-            self.estate.keep();
-            let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-            debug!(took_ms, "all pictures are drawn");
-            return false;
-        };
-        self.shelf.replace(snapshot);
-        true
-    }
 }
 
 /// How long nothing needs to be looked at, as far as the clock goes.
@@ -178,8 +177,11 @@ pub(crate) fn tell(estate: &Estate, board: &StatusBoard) {
     let status = estate.status();
     let before = board.current();
     for tenant in &status.tenants {
-        let same = |old: &&crate::serve::status::TenantStatus| old.id == tenant.id;
-        let old = before.tenants.iter().find(same);
+        // Both are in the order of the ids.
+        let place = before
+            .tenants
+            .binary_search_by(|old| old.id.cmp(&tenant.id));
+        let old = place.ok().and_then(|place| before.tenants.get(place));
         if old.is_some_and(|old| old.mistakes == tenant.mistakes && old.state == tenant.state) {
             continue;
         }
@@ -203,7 +205,9 @@ pub(crate) fn tell(estate: &Estate, board: &StatusBoard) {
 
 /// A theme's mistakes that no tenant shows, since every tenant still has the last good theme.
 fn tell_of_themes(estate: &Estate, status: &Status) {
-    let report = estate.report();
+    let mut report = Report::default();
+    report.extend(estate.themes.report().cloned());
+    let report = report.sorted();
     let by_a_tenant = |file: &str| {
         let mut mistakes = status.tenants.iter().flat_map(|tenant| &tenant.mistakes);
         mistakes.any(|mistake| mistake.starts_with(file))

@@ -176,7 +176,7 @@ impl Kept {
     pub(super) fn keep_only(&mut self, present: &BTreeSet<TenantId>) {
         let state = &self.state;
         self.tenants.retain(|name| {
-            let is_present = present.iter().any(|id| id.as_str() == name);
+            let is_present = present.contains(name.as_str());
             if !is_present {
                 state.remove(format!("{GOOD_TENANT}{name}"));
                 state.remove(format!("{MADE_TENANT}{name}"));
@@ -223,7 +223,11 @@ impl Estate {
     pub fn keep(&mut self) {
         let failing = self.failing_themes();
         for (id, tenant) in &mut self.tenants {
-            if !std::mem::take(&mut tenant.is_new) {
+            if tenant.is_under_way {
+                continue;
+            }
+            let has_grown = tenant.kept.memo.has_grown();
+            if !std::mem::take(&mut tenant.is_new) && !has_grown {
                 continue;
             }
             let is_good = tenant.mistakes().next().is_none();

@@ -5,6 +5,8 @@
 //! 3. Tenants whose content, addresses, theme or company profile changed are compiled; the others keep their mounts.
 //! 4. The mounts become a snapshot.
 //!
+//! What takes long happens aside, once somebody waits for changes: `slow` compiles large tenants, `paint` draws pictures.
+//!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
 mod between;
@@ -12,8 +14,11 @@ mod dev;
 mod hosts;
 mod keep;
 mod kept;
+mod paint;
+mod read;
 mod render;
 mod retired;
+mod slow;
 mod tenant;
 mod themes;
 
@@ -28,14 +33,15 @@ use tracing::warn;
 
 use crate::address::{self, Origin};
 use crate::compile::link::Street;
+use crate::compile::picture::Undrawn;
 use crate::compile::policy::Caching;
 use crate::compile::template::Templates;
 use crate::compile::{self, Compiled, Islands};
 use crate::name::TenantId;
-use crate::report::{Code, Diagnostic, Report, Severity};
+use crate::report::Report;
 use crate::serve::status::Status;
 use crate::snapshot::{HostEntry, ResourceTable, Snapshot};
-use crate::source::{self, Folder, Limits, SourceError};
+use crate::source::SourceError;
 use crate::tenant::Site;
 use crate::tenant::manifest::Company;
 
@@ -46,6 +52,7 @@ pub use self::kept::Kept;
 use self::hosts::Hosts;
 use self::kept::KeptMemo;
 use self::retired::Retired;
+use self::slow::SlowLane;
 use self::tenant::Tenant;
 use self::themes::Themes;
 
@@ -88,6 +95,8 @@ pub struct Estate {
     hosts: Hosts,
     notes: Report,
     kept: Option<Kept>,
+    /// Where tenants that take long are compiled, once somebody waits for changes.
+    slow: Option<SlowLane>,
     alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were wanted.
     is_polled: bool,
@@ -110,6 +119,7 @@ impl Estate {
             hosts: Hosts::default(),
             notes: Report::default(),
             kept: None,
+            slow: None,
             alarm: None,
             is_polled: false,
         }
@@ -160,9 +170,14 @@ impl Estate {
         let assignment = address::assign(&self.places.origin, sites.iter().map(AsRef::as_ref));
         let street = self.street(assignment.root.clone(), year_in_chicago(now));
         self.compile(&assignment, &street, now);
+        Ok(self.renew(&street))
+    }
+
+    /// A snapshot of what is compiled now.
+    fn renew(&mut self, street: &Arc<Street>) -> Snapshot {
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
-        Ok(self.snapshot(&street))
+        self.snapshot(street)
     }
 
     /// The next moment at which a page comes or goes, anywhere.
@@ -229,101 +244,6 @@ impl Estate {
         })
     }
 
-    /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
-    fn list(&self) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
-        let folders = source::list(&self.places.tenants)?;
-        let kept = self.kept.as_ref().and_then(|kept| kept.tenants().next());
-        if folders.is_empty() && (!self.tenants.is_empty() || kept.is_some()) {
-            return Err(ReloadError::Emptied(self.places.tenants.clone()));
-        }
-        Ok(folders)
-    }
-
-    /// Takes all tenants from what was kept, at a start that finds no folders.
-    fn restore(&mut self, now: Timestamp) -> bool {
-        let Some(kept) = self.kept.as_ref().filter(|_| self.tenants.is_empty()) else {
-            return false;
-        };
-        for name in kept.tenants() {
-            let label = self.places.tenants.join(name).display().to_string();
-            let Ok(id) = TenantId::new(name) else {
-                continue;
-            };
-            if let Some(site) = kept.site(&id, &label) {
-                let mut tenant = Tenant::new(kept.tenant_memo(&id));
-                tenant.take(site, now, self.islands.dev.is_some());
-                let message = "the folder is gone; its last good copy is served";
-                let mistake = Diagnostic::mistake(Code::Unreadable, label, message);
-                tenant.content.push(mistake);
-                self.tenants.insert(id, tenant);
-            }
-        }
-        !self.tenants.is_empty()
-    }
-
-    fn read_tenants(
-        &mut self,
-        folders: &BTreeMap<String, PathBuf>,
-        only: Option<&BTreeSet<String>>,
-        now: Timestamp,
-    ) {
-        self.notes = Report::default();
-        let mut present = BTreeSet::new();
-        let mut wanted = Vec::new();
-        for (name, path) in folders {
-            let label = path.display().to_string();
-            match TenantId::new(name) {
-                Ok(id) => {
-                    present.insert(id.clone());
-                    let known = self.tenants.contains_key(&id);
-                    if !known || only.is_none_or(|only| only.contains(name)) {
-                        wanted.push((id, path, label));
-                    }
-                }
-                Err(error) => self.notes.push(Diagnostic {
-                    severity: Severity::Note,
-                    ..Diagnostic::mistake(Code::BadFolderName, label, error.to_string())
-                }),
-            }
-        }
-        self.tenants.retain(|id, _| present.contains(id));
-        if let Some(kept) = &mut self.kept {
-            kept.keep_only(&present);
-        }
-        let known = &self.tenants;
-        let kept = self.kept.as_ref();
-        let read: Vec<(TenantId, Folder, Report, Option<KeptMemo>)> = wanted
-            .into_par_iter()
-            .map(|(id, path, label)| {
-                let (folder, report) = source::read(path, &label, Limits::default());
-                let is_new = !known.contains_key(&id);
-                let memo = kept.filter(|_| is_new).map(|kept| kept.tenant_memo(&id));
-                (id, folder, report, memo)
-            })
-            .collect();
-        for (id, folder, mut report, memo) in read {
-            let fingerprint = folder.fingerprint();
-            let entry = self.tenants.entry(id.clone());
-            let tenant = entry.or_insert_with(|| Tenant::new(memo.unwrap_or_default()));
-            if tenant.fingerprint == Some(fingerprint) && report == Report::default() {
-                continue;
-            }
-            let (site, problems) = crate::tenant::read(&id, &folder);
-            report.extend(problems);
-            if let (Some(site), true) = (site, report.is_servable()) {
-                tenant.take(site, now, self.islands.dev.is_some());
-                tenant.pending = self.kept.is_some().then_some(folder);
-            } else if tenant.site.is_none()
-                && let Some(kept) = &self.kept
-                && let Some(site) = kept.site(&id, &folder.label)
-            {
-                tenant.take(site, now, self.islands.dev.is_some());
-            }
-            tenant.content = report;
-            tenant.fingerprint = Some(fingerprint);
-        }
-    }
-
     /// What all tenants share; the same `Arc` as before when nothing of it changed.
     fn street(&mut self, root: Option<TenantId>, year: i16) -> Arc<Street> {
         let site = root
@@ -379,14 +299,19 @@ impl Estate {
         }
     }
 
-    /// Draws the pictures that are missing, `most` at once, and gives the snapshot that has them; `None` when none was. Until then their addresses answer 404, which nobody who reads a page comes to see.
-    pub fn draw(&mut self, most: usize) -> Option<Snapshot> {
-        let street = self.street.clone()?;
+    /// The pictures that the last snapshot has open slots for. Until they are drawn their addresses answer 404, which nobody who reads a page comes to see.
+    pub fn undrawn(&mut self) -> Vec<Undrawn> {
         let secure = self.places.origin.is_secure();
-        for problem in self.hosts.draw(&self.compiled(), secure, most)? {
-            warn!(problem, "a picture cannot be drawn");
-        }
-        Some(self.snapshot(&street))
+        self.hosts.undrawn(&self.compiled(), secure)
+    }
+
+    /// Draws them all, into the last snapshot.
+    pub fn draw(&mut self) {
+        self.undrawn().into_par_iter().for_each(|picture| {
+            if let Err(problem) = picture.draw() {
+                warn!(problem, "a picture cannot be drawn");
+            }
+        });
     }
 
     fn compiled(&self) -> Vec<Arc<Compiled>> {

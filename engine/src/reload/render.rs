@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::Estate;
 use super::kept::Kept;
+use super::slow::{self, Job, SlowLane};
 use super::tenant::MadeFrom;
 use super::themes::Themes;
 use crate::address::Assignment;
@@ -16,6 +17,7 @@ use crate::compile::template::Templates;
 use crate::compile::{Compiled, Inputs};
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report, hint_for};
+use crate::snapshot::Snapshot;
 use crate::tenant::{MANIFEST, Site};
 
 impl Estate {
@@ -33,6 +35,7 @@ impl Estate {
             now,
             drafts: islands.dev.is_some(),
         };
+        let slow = self.slow.as_ref().map(SlowLane::jobs);
         self.tenants.par_iter_mut().for_each(|(id, tenant)| {
             let Some(site) = tenant.site.clone() else {
                 return;
@@ -55,20 +58,29 @@ impl Estate {
                 return;
             }
             tenant.kept.memo.begin();
+            tenant.tried.clone_from(&first);
+            let conflicts = assignment.conflicts.get(id).cloned().unwrap_or_default();
+            if let (Some(slow), Some(made_from)) = (&slow, &first)
+                && slow::is_slow(tenant, made_from)
+            {
+                let job = Job {
+                    id: id.clone(),
+                    made_from: made_from.clone(),
+                    conflicts,
+                };
+                tenant.is_under_way = slow.send(job).is_ok();
+                return;
+            }
             let begin = Instant::now();
             let (compiled, report) = match &first {
                 Some(first) => first.compile(),
                 None => (None, unknown_theme(&site, themes.names())),
             };
-            tenant.compiled_in = begin.elapsed();
             let stand_in = match &compiled {
                 None if tenant.compiled.is_none() => last_good.find(id, &site, &attempt),
                 _ => None,
             };
-            tenant.result = report;
-            let conflicts = assignment.conflicts.get(id).cloned();
-            tenant.result.extend(conflicts.unwrap_or_default());
-            tenant.tried.clone_from(&first);
+            tenant.conclude(report, conflicts, begin.elapsed());
             match (compiled, first) {
                 (Some(compiled), Some(first)) => tenant.replace(compiled, first),
                 _ => stand_in.into_iter().for_each(|(compiled, made_from)| {
@@ -76,6 +88,36 @@ impl Estate {
                 }),
             }
         });
+    }
+
+    /// Takes what was compiled aside, and gives the snapshot that has it; `None` when nothing was, or all of it is obsolete.
+    pub(super) fn take_slow(&mut self) -> Option<Snapshot> {
+        let street = self.street.clone()?;
+        let done = self.slow.as_ref()?.done();
+        let mut is_new = false;
+        for done in done {
+            let Job {
+                id,
+                made_from,
+                conflicts,
+            } = done.job;
+            let Some(tenant) = self.tenants.get_mut(&id) else {
+                continue;
+            };
+            if !tenant
+                .tried
+                .as_ref()
+                .is_some_and(|tried| tried.is(&made_from))
+            {
+                continue;
+            }
+            is_new = true;
+            tenant.conclude(done.report, conflicts, done.took);
+            if let Some(compiled) = done.compiled {
+                tenant.replace(compiled, made_from);
+            }
+        }
+        is_new.then(|| self.renew(&street))
     }
 }
 
@@ -97,8 +139,8 @@ impl LastGood<'_> {
     ) -> Option<(Compiled, MadeFrom)> {
         let kept = self.kept?;
         let good_site = || {
-            let good = kept.site(id, &site.label)?;
-            Some(Arc::new(good.at(self.now, self.drafts)))
+            let good = Arc::new(kept.site(id, &site.label)?);
+            Some(good.at(self.now, self.drafts))
         };
         let candidates: [&dyn Fn() -> Option<MadeFrom>; 3] = [
             &|| {

@@ -22,7 +22,7 @@ use super::retired::Retired;
 pub(super) struct Tenant {
     pub(super) fingerprint: Option<[u8; 32]>,
     /// The last content without a mistake, with the pages that are still to come.
-    content_site: Option<Site>,
+    content_site: Option<Arc<Site>>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
     pub(super) site: Option<Arc<Site>>,
     /// What is wrong with the folder's content.
@@ -34,6 +34,8 @@ pub(super) struct Tenant {
     pub(super) made_from: Option<MadeFrom>,
     /// What the last attempt was made from, whatever came of it.
     pub(super) tried: Option<MadeFrom>,
+    /// Whether that attempt is not over yet.
+    pub(super) is_under_way: bool,
     /// What was worked out for it.
     pub(super) kept: KeptMemo,
     /// The folder of `content_site`, until it is kept.
@@ -59,6 +61,7 @@ impl Tenant {
             compiled: None,
             made_from: None,
             tried: None,
+            is_under_way: false,
             kept,
             pending: None,
             is_new: false,
@@ -102,7 +105,8 @@ impl Tenant {
 
     /// Takes new content.
     pub(super) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
-        self.site = Some(Arc::new(site.at(now, drafts)));
+        let site = Arc::new(site);
+        self.site = Some(site.at(now, drafts));
         self.content_site = Some(site);
     }
 
@@ -117,13 +121,21 @@ impl Tenant {
             .filter(|page| page.is_shown(now, drafts))
             .map(|page| &page.path);
         if !due.eq(shown.pages.keys()) {
-            self.site = Some(Arc::new(content.at(now, drafts)));
+            self.site = Some(content.at(now, drafts));
         }
     }
 
     /// The next moment at which one of its pages comes or goes.
     pub(super) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         self.content_site.as_ref()?.next_change(now)
+    }
+
+    /// Ends an attempt with what there is to say.
+    pub(super) fn conclude(&mut self, report: Report, conflicts: Vec<Diagnostic>, took: Duration) {
+        self.result = report;
+        self.result.extend(conflicts);
+        self.compiled_in = took;
+        self.is_under_way = false;
     }
 
     /// Takes a new result. Files that only the one before had live on for a while.

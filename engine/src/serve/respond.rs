@@ -28,7 +28,9 @@ use super::negotiate::{Accepted, choose};
 use super::path::normal_path;
 use super::redirect;
 use crate::snapshot::fields::CACHE_TAG;
-use crate::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
+use crate::snapshot::{
+    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Snapshot,
+};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
@@ -259,10 +261,17 @@ fn beside<'s>(
     path: &str,
     asked: &Asked<'_>,
 ) -> Option<Answer<'s>> {
-    let (key, resource) = routes
-        .files
-        .get_key_value(path)
-        .or_else(|| snapshot.shared.get_key_value(path))?;
+    let file = |table: &'s ResourceTable| {
+        let (key, resource) = table.get_key_value(path)?;
+        Some((key, &**resource))
+    };
+    let picture = || {
+        let (key, slot) = routes.pictures.get_key_value(path)?;
+        Some((key, slot.get()?))
+    };
+    let (key, resource) = file(&routes.files)
+        .or_else(|| file(&snapshot.shared))
+        .or_else(picture)?;
     let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
     let (response, coding) = resource_response(resource, asked, owner);
     Some(Answer {

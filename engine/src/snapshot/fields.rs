@@ -1,6 +1,6 @@
 //! The header fields of the bodies of one kind, ready to be copied into a response.
 //!
-//! Putting a header map together costs a request more than finding its page, so every form that it can take is made once, here, and shared by all the bodies of a kind (the pages of a tenant, say, or all the fonts).
+//! Putting a header map together costs a request more than finding its page, so every form that it can take is made once, here, and shared by all the bodies of a kind (all indexed pages in the same colours, say, or all fonts).
 //! A response copies one of them and sets the entity tag; whoever sends it sets its name ([`X_REQUEST_ID`]).
 //!
 //! **Invariant:** knows no request; the maps never change.

@@ -5,9 +5,15 @@ use bytes::Bytes;
 /// Puts things with their names behind each other.
 #[must_use]
 pub fn pack<'a>(things: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
-    let mut packed = Vec::new();
-    for (name, bytes) in things {
-        for part in [name, bytes] {
+    let parts: Vec<[&[u8]; 2]> = things
+        .into_iter()
+        .map(|(name, bytes)| [name, bytes])
+        .collect();
+    let length = parts.iter().flatten().map(|part| part.len() + 8).sum();
+    // Exactly as long as it gets: some of it stays in memory for as long as it is served.
+    let mut packed = Vec::with_capacity(length);
+    for thing in parts {
+        for part in thing {
             packed.extend_from_slice(&(part.len() as u64).to_le_bytes());
             packed.extend_from_slice(part);
         }

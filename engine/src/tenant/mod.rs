@@ -13,7 +13,7 @@ pub mod section;
 pub mod values;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -32,6 +32,9 @@ pub use page::{FrontMatter, Page};
 
 /// The manifest's file name.
 pub const MANIFEST: &str = "tenant.yaml";
+
+/// The most pages that a tenant may have: every one is rendered anew with each change and lies in memory, and the neighbours want to go on.
+const MOST_PAGES: usize = 2_000;
 
 /// A tenant's content, checked.
 #[derive(Debug, Clone)]
@@ -65,9 +68,15 @@ pub enum Hidden {
 
 impl Site {
     /// The site as it is shown at a moment: without the pages whose time it is not and, unless `drafts` are shown, without drafts. Search engines are kept from a draft that is shown.
+    ///
+    /// Most sites are shown as they are, and not copied.
     #[must_use]
-    pub fn at(&self, now: Timestamp, drafts: bool) -> Self {
-        let mut site = self.clone();
+    pub fn at(self: &Arc<Self>, now: Timestamp, drafts: bool) -> Arc<Self> {
+        let mut pages = self.pages.values();
+        if pages.all(|page| page.is_shown(now, drafts) && !page.front.draft) {
+            return Arc::clone(self);
+        }
+        let mut site = Self::clone(self);
         let pages = std::mem::take(&mut site.pages);
         for (path, mut page) in pages {
             if page.is_shown(now, drafts) {
@@ -82,7 +91,7 @@ impl Site {
             let paths = page.paths().map(|path| (path.to_owned(), reason));
             site.hidden.extend(paths);
         }
-        site
+        Arc::new(site)
     }
 
     /// The next moment at which a page comes or goes.
@@ -206,6 +215,17 @@ impl SiteReader<'_> {
                 )
                 .hint("the smallest is `pages/index.md` with a title"),
             );
+        }
+        if files.len() > MOST_PAGES {
+            let message = format!(
+                "the tenant has {} pages, more than the {MOST_PAGES} that one may have",
+                files.len()
+            );
+            let diagnostic =
+                Diagnostic::mistake(Code::TooLarge, self.folder.label.clone(), message);
+            self.report
+                .push(diagnostic.hint("make several tenants of it, each a folder of its own"));
+            return Vec::new();
         }
         let mut pages: Vec<Page> = Vec::new();
         let mut owners: BTreeMap<String, String> = BTreeMap::new();

@@ -42,7 +42,7 @@ pub fn snapshot() -> Snapshot {
             root,
             prefixes,
             longest_prefix,
-            files: ResourceTable::new(),
+            ..HostRoutes::default()
         }))
     };
     let shared = ResourceTable::from([

@@ -1,84 +1,106 @@
-//! Keeps what was drawn for as long as something shows it.
+//! The slots that pictures are put into once they are drawn, and the work that fills them.
+//!
+//! A slot lives for as long as a snapshot shows it. Two tenants with the same drawing share one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::StatusCode;
-use rayon::prelude::*;
 
 use super::super::encode::{self, Effort};
 use super::super::memo::{self, Memo};
 use super::super::policy::{self, Kind};
 use super::{Drawing, Form, Picture};
-use crate::snapshot::{Body, Resource};
+use crate::snapshot::{Body, Resource, Slot};
 
-/// What was drawn, by the digest of its drawing. What cannot be drawn is kept too, so that nobody tries again.
+/// The slots of all pictures, by the digests of their drawings.
 #[derive(Debug, Default)]
 pub struct Gallery {
-    drawn: HashMap<[u8; 32], Option<Arc<Resource>>>,
+    slots: HashMap<[u8; 32], Weak<Slot>>,
 }
 
 impl Gallery {
-    /// The picture, when it is there.
-    #[must_use]
-    pub fn get(&self, picture: &Picture) -> Option<&Arc<Resource>> {
-        self.drawn.get(&picture.drawing.digest)?.as_ref()
+    /// The slot of a picture, filled or to be filled.
+    pub fn slot(&mut self, picture: &Picture) -> Arc<Slot> {
+        let place = self.slots.entry(picture.drawing.digest).or_default();
+        place.upgrade().unwrap_or_else(|| {
+            let slot = Arc::default();
+            *place = Arc::downgrade(&slot);
+            slot
+        })
     }
 
-    /// Draws what is missing, `most` pictures at once, and forgets what is shown no more. Says for each picture that could not be drawn where it was to be, and why; `None` when nothing was missing.
-    pub fn draw<'a>(
+    /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, which are all that there are.
+    pub fn undrawn<'a>(
         &mut self,
-        pictures: impl Iterator<Item = (&'a Picture, &'a Memo)>,
+        pictures: impl Iterator<Item = (&'a Picture, &'a Arc<Memo>)>,
         secure: bool,
-        most: usize,
-    ) -> Option<Vec<String>> {
-        let wanted: HashMap<[u8; 32], (&Picture, &Memo)> = pictures
-            .map(|(picture, memo)| (picture.drawing.digest, (picture, memo)))
-            .collect();
-        for (digest, (_, memo)) in &wanted {
+    ) -> Vec<Undrawn> {
+        self.slots.retain(|_, slot| slot.strong_count() > 0);
+        let (mut undrawn, mut named) = (Vec::new(), HashSet::new());
+        for (picture, memo) in pictures {
+            let digest = &picture.drawing.digest;
             // It stays in the memo for as long as it is shown.
             memo.known(&key(digest));
-        }
-        self.drawn.retain(|digest, _| wanted.contains_key(digest));
-        let missing: Vec<(&[u8; 32], &(&Picture, &Memo))> = wanted
-            .iter()
-            .filter(|(digest, _)| !self.drawn.contains_key(*digest))
-            .take(most)
-            .collect();
-        if missing.is_empty() {
-            return None;
-        }
-        let drawn: Vec<_> = missing
-            .into_par_iter()
-            .map(|(digest, (picture, memo))| {
-                (*digest, *picture, resource(&picture.drawing, secure, memo))
-            })
-            .collect();
-        let mut failures = Vec::new();
-        for (digest, picture, result) in drawn {
-            if let Err(reason) = &result {
-                failures.push(format!("{}{}: {reason}", picture.host, picture.path));
+            if let Some(slot) = self.slots.get(digest)
+                && slot.upgrade().is_some_and(|slot| slot.is_open())
+                && named.insert(digest)
+            {
+                undrawn.push(Undrawn {
+                    picture: picture.clone(),
+                    slot: Weak::clone(slot),
+                    memo: Arc::clone(memo),
+                    secure,
+                });
             }
-            self.drawn.insert(digest, result.ok().map(Arc::new));
         }
-        failures.sort();
-        Some(failures)
+        undrawn
+    }
+}
+
+/// A picture that is still to be drawn.
+#[derive(Debug)]
+pub struct Undrawn {
+    picture: Picture,
+    slot: Weak<Slot>,
+    memo: Arc<Memo>,
+    secure: bool,
+}
+
+impl Undrawn {
+    /// Draws it and puts it into its slot, unless nobody shows it any longer.
+    ///
+    /// # Errors
+    /// Where it was to be, and why it cannot be drawn. Nobody tries again.
+    pub fn draw(&self) -> Result<(), String> {
+        let Some(slot) = self.slot.upgrade().filter(|slot| slot.is_open()) else {
+            return Ok(());
+        };
+        let result = resource(&self.picture.drawing, self.secure, &self.memo);
+        let Picture { host, path, .. } = &self.picture;
+        let problem = result.as_ref().err();
+        let problem = problem.map_or(Ok(()), |reason| Err(format!("{host}{path}: {reason}")));
+        slot.fill(result.ok());
+        self.picture.drawing.forget();
+        problem
     }
 }
 
 fn key(digest: &[u8; 32]) -> memo::Key {
-    memo::key("picture", &[digest])
+    memo::key("drawn", &[digest])
 }
 
 fn resource(drawing: &Drawing, secure: bool, memo: &Memo) -> Result<Resource, String> {
-    // A drawing that the renderer cannot bear must not end the thread that keeps all tenants.
+    // A drawing that the renderer cannot bear must not end the thread that draws all others.
     let draw = || {
         let drawn = catch_unwind(AssertUnwindSafe(|| drawing.draw()));
         drawn.unwrap_or_else(|_| Err("the renderer failed".to_owned()))
     };
-    let bytes = memo.get(key(&drawing.digest), || draw().map(Bytes::from))?;
+    let bytes = memo.get(key(&drawing.digest), || {
+        draw().map(|png| Bytes::from(png.into_boxed_slice()))
+    })?;
     // The icon has a fixed name, all others have their hash in it.
     let (kind, media_type) = match drawing.form {
         Form::Png(..) => (Kind::Immutable, "image/png"),

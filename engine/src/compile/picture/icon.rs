@@ -51,9 +51,10 @@ impl Icons {
             return Ok(None);
         };
         weight::check(&svg).map_err(|heavy| too_heavy(heavy, &path, &svg, site, scope))?;
+        let svg: Arc<str> = svg.into();
         let drawing = |form| {
             let fonts = &scope.templates.fonts;
-            Arc::new(Drawing::new(svg.clone(), form, ground, fonts))
+            Arc::new(Drawing::new(Arc::clone(&svg), form, ground, fonts))
         };
         Ok(Some(Self {
             path,

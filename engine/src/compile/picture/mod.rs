@@ -1,7 +1,7 @@
 //! Pictures that no author made: social images and icons, drawn from SVG.
 //!
-//! A [`Drawing`] is a text and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again: the owner keeps them in a [`Gallery`].
-//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it.
+//! A [`Drawing`] is a text and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
+//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`Gallery`] has a slot for each picture, which a snapshot shows before it is filled.
 //!
 //! | module | what |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work a drawing is |
-//! | [`gallery`] | what was drawn |
+//! | [`gallery`] | the slots that they are drawn into |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
@@ -21,7 +21,9 @@ pub(super) mod icon;
 pub(super) mod social;
 pub(super) mod weight;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::iter::repeat_n;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{ImageHrefResolver, Options, Tree};
@@ -31,7 +33,7 @@ use super::asset::hex;
 use crate::tenant::values::Colour;
 use fonts::Fonts;
 
-pub use gallery::Gallery;
+pub use gallery::{Gallery, Undrawn};
 
 /// A picture with its place.
 #[derive(Debug, Clone)]
@@ -56,7 +58,8 @@ pub(super) enum Form {
 /// Something to be drawn.
 #[derive(Debug)]
 pub struct Drawing {
-    svg: String,
+    /// None once it is drawn, for as long as that is shown.
+    svg: Mutex<Option<Arc<str>>>,
     form: Form,
     /// What lies below it: pictures have no holes.
     ground: Option<Colour>,
@@ -67,18 +70,19 @@ pub struct Drawing {
 impl Drawing {
     /// Names a drawing.
     pub(super) fn new(
-        svg: String,
+        svg: impl Into<Arc<str>>,
         form: Form,
         ground: Option<&Colour>,
         fonts: &Arc<Fonts>,
     ) -> Self {
+        let svg = svg.into();
         let mut hash = Sha256::new();
         hash.update(format!("{form:?} {:?} ", ground.map(Colour::as_str)));
         hash.update(fonts.digest());
-        hash.update(&svg);
+        hash.update(svg.as_bytes());
         Self {
             digest: hash.finalize().into(),
-            svg,
+            svg: Mutex::new(Some(svg)),
             form,
             ground: ground.cloned(),
             fonts: Arc::clone(fonts),
@@ -102,9 +106,19 @@ impl Drawing {
         }
     }
 
+    /// Lets the text go, which is as long as the picture.
+    fn forget(&self) {
+        *self.svg() = None;
+    }
+
+    fn svg(&self) -> MutexGuard<'_, Option<Arc<str>>> {
+        self.svg.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The bytes, or why there are none.
     fn draw(&self) -> Result<Vec<u8>, String> {
-        weight::check(&self.svg).map_err(|heavy| heavy.message)?;
+        let svg = self.svg().clone().ok_or("it was drawn before")?;
+        weight::check(&svg).map_err(|heavy| heavy.message)?;
         let options = Options {
             fontdb: self.fonts.database(),
             image_href_resolver: ImageHrefResolver {
@@ -113,7 +127,7 @@ impl Drawing {
             },
             ..Options::default()
         };
-        let tree = Tree::from_str(&self.svg, &options).map_err(|error| error.to_string())?;
+        let tree = Tree::from_str(&svg, &options).map_err(|error| error.to_string())?;
         let (width, height) = self.size();
         let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
         pixmap.fill(self.ground.as_ref().map_or(Color::WHITE, colour));
@@ -159,13 +173,20 @@ fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
     match form {
         // Nothing shines through, so that a fourth channel would say nothing.
         Form::Png(..) => {
-            encoder.set_color(png::ColorType::Rgb);
             let pixels = pixmap.pixels().iter();
-            let data: Vec<u8> = pixels
-                .flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
+            let pixels: Vec<[u8; 3]> = pixels
+                .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
                 .collect();
-            writer = encoder.write_header()?;
-            writer.write_image_data(&data)?;
+            if let Some((palette, data)) = numbered(&pixels) {
+                encoder.set_color(png::ColorType::Indexed);
+                encoder.set_palette(palette.into_flattened());
+                writer = encoder.write_header()?;
+                writer.write_image_data(&data)?;
+            } else {
+                encoder.set_color(png::ColorType::Rgb);
+                writer = encoder.write_header()?;
+                writer.write_image_data(pixels.as_flattened())?;
+            }
         }
         // Readers of icons expect 32 bits a pixel.
         Form::Ico(_) => {
@@ -176,6 +197,25 @@ fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
     }
     writer.finish()?;
     Ok(bytes)
+}
+
+/// The colours of a picture and the number of each pixel's among them, where they are few enough for one byte. Drawings have few, and come to half the size.
+fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
+    let runs = || pixels.chunk_by(|one, other| one == other);
+    let mut colours = BTreeSet::new();
+    for colour in runs().filter_map(<[_]>::first) {
+        colours.insert(*colour);
+        if colours.len() > 256 {
+            return None;
+        }
+    }
+    let palette: Vec<[u8; 3]> = colours.into_iter().collect();
+    let mut numbers = Vec::with_capacity(pixels.len());
+    for run in runs() {
+        let number = palette.binary_search(run.first()?).ok()?;
+        numbers.extend(repeat_n(u8::try_from(number).ok()?, run.len()));
+    }
+    Some((palette, numbers))
 }
 
 /// A directory of one entry before the PNG (Microsoft, ICONDIR and ICONDIRENTRY).
@@ -202,9 +242,9 @@ mod tests {
     }
 
     fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
-        let mut reader = png::Decoder::new(std::io::Cursor::new(png))
-            .read_info()
-            .expect("a PNG");
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().expect("a PNG");
         let mut bytes = vec![0; reader.output_buffer_size().expect("a size")];
         reader.next_frame(&mut bytes).expect("a frame");
         (reader.info().width, reader.info().height, bytes)
@@ -223,6 +263,21 @@ mod tests {
             drawing.draw().expect("bytes"),
             "another run, other bytes"
         );
+    }
+
+    #[test]
+    fn few_colours_are_numbered_and_many_are_not() {
+        let grey = |value: u8| [value; 3];
+        let few = [grey(9), grey(9), grey(1), grey(9)];
+        let (palette, numbers) = numbered(&few).expect("few");
+        assert_eq!(
+            (palette, numbers),
+            (vec![grey(1), grey(9)], vec![1, 1, 0, 1])
+        );
+        let mut many: Vec<[u8; 3]> = (0..=255).map(grey).collect();
+        assert!(numbered(&many).is_some());
+        many.push([1, 2, 3]);
+        assert!(numbered(&many).is_none());
     }
 
     #[test]
