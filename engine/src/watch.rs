@@ -164,7 +164,7 @@ impl Watch {
         }
     }
 
-    /// Watches what symbolic links directly below the roots lead to now. To be called after each reload, since a link may lead elsewhere.
+    /// Watches what symbolic links directly below the roots lead to now. To be called before each reload, since a link may lead elsewhere: what changes there while it is read is noticed.
     pub fn follow_links(&mut self) {
         let Some(watcher) = &mut self.watcher else {
             return;
