@@ -61,6 +61,19 @@ impl Server {
         Duration::from_nanos(nanos.sum())
     }
 
+    /// The same, when nothing is left to do: the scheduler books what a thread uses when it goes to sleep.
+    pub fn settled_cpu_time(&self) -> Duration {
+        let mut before = self.cpu_time();
+        loop {
+            std::thread::sleep(Duration::from_micros(500));
+            let now = self.cpu_time();
+            if now == before {
+                return now;
+            }
+            before = now;
+        }
+    }
+
     /// Resident memory in bytes.
     pub fn memory(&self) -> u64 {
         let path = format!("/proc/{}/statm", self.process.id());
