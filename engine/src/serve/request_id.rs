@@ -4,12 +4,10 @@
 //!
 //! **Invariant:** knows nothing of the request but the name it came with.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::hash_map::RandomState;
-use std::fmt::Write as _;
 use std::hash::BuildHasher as _;
 
-use bytes::Bytes;
 use http::header::HeaderValue;
 
 /// Letters of a name that is taken from a proxy.
@@ -18,15 +16,20 @@ const LONGEST: usize = 64;
 /// Where a worker's names come from.
 #[derive(Debug)]
 pub(super) struct RequestIds {
-    worker: u64,
+    /// The last name that was made, to be written over.
+    name: RefCell<String>,
+    /// Its letters that stand for the worker.
+    worker: usize,
     next: Cell<u64>,
 }
 
 impl Default for RequestIds {
     fn default() -> Self {
         // Each `RandomState` has new keys, so that the hash of anything is random.
+        let name = format!("{:016x}-", RandomState::new().hash_one(0_u8));
         Self {
-            worker: RandomState::new().hash_one(0_u8),
+            worker: name.len(),
+            name: RefCell::new(name),
             next: Cell::new(0),
         }
     }
@@ -40,10 +43,10 @@ impl RequestIds {
         }
         let number = self.next.get();
         self.next.set(number + 1);
-        let mut name = String::with_capacity(34);
-        // Writing to memory does not fail.
-        let _ = write!(name, "{:016x}-{number:x}", self.worker);
-        HeaderValue::from_maybe_shared(Bytes::from(name)).unwrap_or(HeaderValue::from_static("-"))
+        let mut name = self.name.borrow_mut();
+        name.truncate(self.worker);
+        name.push_str(itoa::Buffer::new().format(number));
+        HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("-"))
     }
 }
 

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, TcpStream as StdStream};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -55,6 +55,12 @@ pub(super) struct Arrival {
     pub(super) trusted: bool,
     pub(super) seat: Seat,
 }
+
+/// A connection in either protocol.
+///
+/// It is in a box of its own, so that the future around it stays small: what lies far apart is fetched from memory again for every request.
+type Conversation =
+    Pin<Box<dyn GracefulConnection<Error = hyper::Error, Output = hyper::Result<()>>>>;
 
 /// What a worker's connections have in common.
 pub(super) struct Worker {
@@ -189,33 +195,30 @@ impl Worker {
             trusted: arrival.trusted,
         };
         tokio::task::spawn_local(async move {
-            let mut talk = pin!(place.worker.talk(arrival.socket, visit));
-            poll_fn(|cx| {
-                vitals.attend(cx.waker());
-                if vitals.overdue().is_some() {
-                    Poll::Ready(())
-                } else {
-                    talk.as_mut().poll(cx)
+            let worker = &place.worker;
+            let begin = Box::pin(worker.begin(arrival.socket, visit));
+            let Some(Ok(conversation)) = until_overdue(&vitals, begin).await else {
+                return;
+            };
+            if let Some(Err(error)) = until_overdue(&vitals, worker.lead(conversation)).await {
+                if error.is_parse() || error.is_parse_too_large() {
+                    worker.shelf.connections.malformed.fetch_add(1, Relaxed);
                 }
-            })
-            .await;
+                debug!(%error, "a connection ended early");
+            }
         });
     }
 
-    /// Speaks the client's protocol until the connection ends.
-    async fn talk(&self, socket: StdStream, visit: Visit) {
-        let Ok(socket) = TcpStream::from_std(socket) else {
-            return;
-        };
-        let Ok(http2) = opens_with_preface(&socket).await else {
-            return;
-        };
+    /// Learns which protocol the client speaks.
+    async fn begin(&self, socket: StdStream, visit: Visit) -> io::Result<Conversation> {
+        let socket = TcpStream::from_std(socket)?;
+        let http2 = opens_with_preface(&socket).await?;
         let stream = TokioIo::new(Stream::new(socket, Rc::clone(&visit.vitals)));
         if http2 {
             visit.vitals.enter(Phase::Streams);
         }
-        let ended = match &self.settings.events {
-            None => self.converse(stream, http2, visit).await,
+        Ok(match &self.settings.events {
+            None => self.converse(stream, http2, visit),
             Some(events) => {
                 let attended = Attended {
                     visit,
@@ -223,23 +226,12 @@ impl Worker {
                     shelf: Arc::clone(&self.shelf),
                     orders: self.orders.clone(),
                 };
-                self.converse(stream, http2, attended).await
+                self.converse(stream, http2, attended)
             }
-        };
-        if let Err(error) = ended {
-            if error.is_parse() || error.is_parse_too_large() {
-                self.shelf.connections.malformed.fetch_add(1, Relaxed);
-            }
-            debug!(%error, "a connection ended early");
-        }
+        })
     }
 
-    async fn converse<S, B>(
-        &self,
-        stream: TokioIo<Stream>,
-        http2: bool,
-        service: S,
-    ) -> hyper::Result<()>
+    fn converse<S, B>(&self, stream: TokioIo<Stream>, http2: bool, service: S) -> Conversation
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
         S::Future: 'static,
@@ -247,34 +239,30 @@ impl Worker {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if http2 {
-            self.lead(self.http2.serve_connection(stream, service))
-                .await
+            Box::pin(self.http2.serve_connection(stream, service))
         } else {
-            self.lead(self.http1.serve_connection(stream, service))
-                .await
+            Box::pin(self.http1.serve_connection(stream, service))
         }
     }
 
     /// Polls a connection to its end, and asks it to end once the worker drains.
-    async fn lead<C>(&self, connection: C) -> hyper::Result<()>
-    where
-        C: GracefulConnection<Error = hyper::Error>,
-    {
-        let mut connection = pin!(connection);
+    fn lead(
+        &self,
+        mut conversation: Conversation,
+    ) -> impl Future<Output = hyper::Result<()>> + Unpin {
         let mut told = false;
-        poll_fn(|cx| {
+        poll_fn(move |cx| {
             // First what has come already, so that a request that was sent before the end is still answered.
-            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+            if let Poll::Ready(ended) = conversation.as_mut().poll(cx) {
                 return Poll::Ready(ended);
             }
             if self.draining.get() && !told {
                 told = true;
-                connection.as_mut().graceful_shutdown();
-                return connection.as_mut().poll(cx);
+                conversation.as_mut().graceful_shutdown();
+                return conversation.as_mut().poll(cx);
             }
             Poll::Pending
         })
-        .await
     }
 
     /// Asks all connections to end. What has nothing under way does so at once.
@@ -309,6 +297,20 @@ impl Worker {
             };
         }
     }
+}
+
+/// Polls `future` to its end, or until its connection has to end.
+fn until_overdue<T>(
+    vitals: &Vitals,
+    mut future: impl Future<Output = T> + Unpin,
+) -> impl Future<Output = Option<T>> {
+    poll_fn(move |cx| {
+        vitals.attend(cx.waker());
+        if vitals.overdue().is_some() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut future).poll(cx).map(Some)
+    })
 }
 
 /// A connection's place in its worker's list, until it ends.
