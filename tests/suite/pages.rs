@@ -147,6 +147,37 @@ fn a_change_costs_what_the_changed_tenant_costs() {
 }
 
 #[test]
+fn a_link_keeps_its_query_and_its_fragment() {
+    let mut site = TestSite::fixture("street");
+    site.write(
+        "tenants/app/pages/ask.md",
+        "---\ntitle: Ask\n---\n## Here\n\n[own](/terms?from=ask&n=1#terms) [home](home:/notes?tag=a) [same](?again#here)\n",
+    );
+    site.reload();
+    for (prefix, host, own, home) in [
+        ("/app", "studio.example", "/app/terms", "/notes"),
+        (
+            "",
+            "app.studio.example",
+            "/terms",
+            "https://studio.example/notes",
+        ),
+    ] {
+        let page = site.page(host, prefix, "/ask").expect("a page");
+        for href in [
+            format!("{own}?from=ask&amp;n=1#terms"),
+            format!("{home}?tag=a"),
+            "?again#here".to_owned(),
+        ] {
+            assert!(
+                page.contains(&format!("href=\"{href}\"")),
+                "{href} in {page}"
+            );
+        }
+    }
+}
+
+#[test]
 fn files_that_older_pages_ask_for_live_on_for_three_changes() {
     let mut site = TestSite::fixture("street");
     let doors = |site: &TestSite| -> Vec<String> {

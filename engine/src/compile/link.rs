@@ -55,23 +55,20 @@ impl Resolver {
         if let Some(fact) = link.strip_prefix("company:") {
             return self.company_fact(fact);
         }
-        match target(link) {
-            Target::Own(path, fragment) if path.is_empty() => {
-                with_fragment(String::new(), fragment)
+        let place = match target(link) {
+            Target::Own(path, _) if path.is_empty() => String::new(),
+            Target::Own(path, _) => below(&self.address.prefix, &path),
+            Target::Neighbour(tenant, path, _) if tenant == self.tenant.as_str() => {
+                below(&self.address.prefix, &path)
             }
-            Target::Own(path, fragment) => {
-                with_fragment(below(&self.address.prefix, &path), fragment)
+            Target::Neighbour(tenant, path, _) => {
+                self.on_the_domain(&self.neighbour_path(&tenant, &path))
             }
-            Target::Neighbour(tenant, path, fragment) => {
-                let href = if tenant == self.tenant.as_str() {
-                    below(&self.address.prefix, &path)
-                } else {
-                    self.on_the_domain(&self.neighbour_path(&tenant, &path))
-                };
-                with_fragment(href, fragment)
-            }
-            Target::Outside => link.to_owned(),
-        }
+            Target::Outside => return link.to_owned(),
+        };
+        // The query and the fragment stay as they are written.
+        let tail = link.find(['?', '#']).unwrap_or(link.len());
+        format!("{place}{}", &link[tail..])
     }
 
     /// The `href` for a link of the company profile, whose paths are the root tenant's.
@@ -165,12 +162,5 @@ pub fn below(prefix: &str, path: &str) -> String {
         ("", path) => path.to_owned(),
         (prefix, "/") => prefix.to_owned(),
         (prefix, path) => format!("{prefix}{path}"),
-    }
-}
-
-fn with_fragment(href: String, fragment: Option<String>) -> String {
-    match fragment {
-        Some(fragment) => format!("{href}#{fragment}"),
-        None => href,
     }
 }
