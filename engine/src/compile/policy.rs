@@ -101,6 +101,38 @@ pub(super) fn fields(kind: &Kind, media_type: &str, secure: bool) -> Arc<Fields>
 
 fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
+    // Values that are the same everywhere are static: a copy of such a one touches no counter that all workers share.
+    let mut always = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    always(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    always(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-site",
+    );
+    if secure {
+        always(
+            header::STRICT_TRANSPORT_SECURITY,
+            "max-age=63072000; includeSubDomains",
+        );
+    }
+    match kind {
+        Kind::Immutable => always(header::CACHE_CONTROL, FOREVER),
+        Kind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
+        Kind::Page { noindex, .. } => {
+            always(header::REFERRER_POLICY, "strict-origin-when-cross-origin");
+            always(HeaderName::from_static("permissions-policy"), PERMISSIONS);
+            always(
+                HeaderName::from_static("cross-origin-opener-policy"),
+                "same-origin",
+            );
+            always(header::X_FRAME_OPTIONS, "DENY");
+            if *noindex {
+                always(HeaderName::from_static("x-robots-tag"), "noindex");
+            }
+        }
+    }
+
     let mut set = |name: HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
@@ -108,49 +140,22 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
     };
     set(header::CONTENT_TYPE, media_type);
     match kind {
-        Kind::Immutable => set(header::CACHE_CONTROL, FOREVER),
-        Kind::Plain => set(header::CACHE_CONTROL, REVALIDATE),
-        Kind::Page { caching, .. } => {
+        Kind::Page {
+            style_hash,
+            caching,
+            ..
+        } => {
             set(header::CACHE_CONTROL, &caching.cache_control());
             // Each page has its own. Present from the start, so that setting it does not make the copy grow.
             set(CACHE_TAG, "-");
-        }
-    }
-    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    set(
-        HeaderName::from_static("cross-origin-resource-policy"),
-        "same-site",
-    );
-    if secure {
-        set(
-            header::STRICT_TRANSPORT_SECURITY,
-            "max-age=63072000; includeSubDomains",
-        );
-    }
-    match kind {
-        Kind::Page {
-            style_hash,
-            noindex,
-            ..
-        } => {
             set(
                 header::CONTENT_SECURITY_POLICY,
                 &content_security_policy(style_hash.as_deref(), secure),
             );
-            set(header::REFERRER_POLICY, "strict-origin-when-cross-origin");
-            set(HeaderName::from_static("permissions-policy"), PERMISSIONS);
-            set(
-                HeaderName::from_static("cross-origin-opener-policy"),
-                "same-origin",
-            );
-            set(header::X_FRAME_OPTIONS, "DENY");
             set(
                 HeaderName::from_static("speculation-rules"),
                 &format!("\"{ASSETS}{}\"", speculation::rules().hashed_name),
             );
-            if *noindex {
-                set(HeaderName::from_static("x-robots-tag"), "noindex");
-            }
         }
         // A drawing opened by itself is a document: it must not run anything either.
         _ if media_type.starts_with("image/svg") => {

@@ -27,7 +27,7 @@ use super::host::requested_host;
 use super::negotiate::{Accepted, choose};
 use super::path::normal_path;
 use super::redirect;
-use crate::snapshot::fields::CACHE_TAG;
+use crate::snapshot::fields::{CACHE_TAG, set};
 use crate::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Snapshot,
 };
@@ -384,7 +384,7 @@ fn with_fields(body: &Body, coding: Coding, etag: &HeaderValue, bytes: Bytes) ->
             .insert(LAST_MODIFIED, last_modified.clone());
     }
     if let Some(cache_tag) = &body.cache_tag {
-        response.headers_mut().insert(CACHE_TAG, cache_tag.clone());
+        set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
     }
     response
 }

@@ -27,7 +27,7 @@ use super::shelf::{SHARED, UNKNOWN};
 use super::span;
 use super::vitals::Vitals;
 use super::worker::Worker;
-use crate::snapshot::fields::X_REQUEST_ID;
+use crate::snapshot::fields::{X_REQUEST_ID, set};
 
 /// A connection as its requests see it.
 pub(super) struct Visit {
@@ -88,7 +88,7 @@ impl Service<Request<Incoming>> for Visit {
         };
         traffic.record(answer.response.status(), answer.coding, length, took);
         self.log(&asked, &answer, &id, length, took);
-        answer.response.headers_mut().insert(X_REQUEST_ID, id);
+        set(answer.response.headers_mut(), &X_REQUEST_ID, id);
         ready(Ok(answer.response.map(|bytes| Reply::new(bytes, stream))))
     }
 }

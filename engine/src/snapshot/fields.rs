@@ -49,12 +49,17 @@ impl Fields {
     #[must_use]
     pub fn new(given: HeaderMap, varies: bool, ranges: bool) -> Self {
         let mut given = given;
-        if varies {
-            given.append(VARY, HeaderValue::from_static("accept-encoding"));
+        // What is set for a body or a request is present from the start, so that the copy does not grow, and stands first, where `set` finds it at once.
+        let mut all = HeaderMap::with_capacity(given.len() + 4);
+        all.insert(ETAG, HeaderValue::from_static("\"\""));
+        all.insert(X_REQUEST_ID, HeaderValue::from_static("-"));
+        if let Some(tag) = given.remove(CACHE_TAG) {
+            all.insert(CACHE_TAG, tag);
         }
-        // Present from the start, so that setting it does not make the copy grow.
-        given.insert(ETAG, HeaderValue::from_static("\"\""));
-        given.insert(X_REQUEST_ID, HeaderValue::from_static("-"));
+        all.extend(given);
+        if varies {
+            all.append(VARY, HeaderValue::from_static("accept-encoding"));
+        }
 
         // RFC 9110, section 15.4.5: what the client needs to update what it has, and no more.
         let mut not_modified = HeaderMap::new();
@@ -66,16 +71,16 @@ impl Fields {
             VARY,
             X_REQUEST_ID,
         ] {
-            for value in given.get_all(&name) {
+            for value in all.get_all(&name) {
                 not_modified.append(&name, value.clone());
             }
         }
 
         if ranges {
-            given.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+            all.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
         let whole = Coding::ALL.map(|coding| {
-            let mut fields = given.clone();
+            let mut fields = all.clone();
             if coding != Coding::Identity {
                 fields.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
             }
@@ -109,8 +114,16 @@ impl Fields {
 
 fn tagged(fields: &HeaderMap, etag: &HeaderValue) -> HeaderMap {
     let mut fields = fields.clone();
-    fields.insert(ETAG, etag.clone());
+    set(&mut fields, &ETAG, etag.clone());
     fields
+}
+
+/// Sets a field of one value that is among the first ones, or adds it, without computing the hash of its name.
+pub fn set(fields: &mut HeaderMap, name: &HeaderName, value: HeaderValue) {
+    match fields.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = value,
+        None => drop(fields.insert(name, value)),
+    }
 }
 
 #[cfg(test)]
