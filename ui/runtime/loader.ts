@@ -75,7 +75,7 @@ class RowIsland extends HTMLElement {
     });
     this.dataset.state = 'loading';
     try {
-      const src = this.getAttribute('src') ?? '';
+      const src = `${this.getAttribute('src')}`;
       if (!/^(\/[\w.-]+)+\.js$/.test(src)) throw new Error(`src \`${src}\` is no script`);
       const [{ default: Component }, { mount }] = await Promise.all([
         import(src) as Promise<{ default: FunctionComponent<object> }>,
