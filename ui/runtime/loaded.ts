@@ -8,7 +8,7 @@ export function markLoaded(): void {
   // before the event.
   addEventListener('load', () =>
     requestAnimationFrame(() =>
-      requestAnimationFrame(() => document.documentElement.toggleAttribute('data-loaded')),
+      requestAnimationFrame(() => document.documentElement.toggleAttribute('data-loaded', true)),
     ),
   );
 }

@@ -89,7 +89,7 @@ class RowIsland extends HTMLElement {
   }
 }
 
-if (!customElements.get('row-island')) customElements.define('row-island', RowIsland);
+customElements.define('row-island', RowIsland);
 
 markAsked();
 markLoaded();
