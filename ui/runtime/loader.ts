@@ -50,7 +50,7 @@ class RowIsland extends HTMLElement {
   #undo: (() => void)[] = [];
 
   connectedCallback() {
-    if (this.#undo.length > 0) return;
+    if (this.#undo[0]) return;
     // A module runs once the document is parsed: the children are all there.
     try {
       this.#undo.push(when(this.getAttribute('client'))(this, () => this.#start()));
