@@ -45,12 +45,8 @@ export async function stillness(page: Page): Promise<void> {
 
 async function walkThrough(page: Page): Promise<void> {
   await page.evaluate(async () => {
-    // Two frames, or a second where a busy machine draws none.
     const frame = () =>
-      new Promise<void>((done) => {
-        setTimeout(done, 1000);
-        requestAnimationFrame(() => requestAnimationFrame(() => done()));
-      });
+      new Promise<void>((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
     for (let top = 0; top < document.documentElement.scrollHeight; top += innerHeight) {
       scrollTo({ top, behavior: 'instant' });
       await frame();
