@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rowhouse::export::folder::{self, Done, WriteError};
@@ -117,6 +118,7 @@ fn every_exported_byte_is_the_served_one() {
     assert_eq!(sorted, expected);
 
     let mut bodies = 0;
+    let drawn_by = Instant::now() + Duration::from_secs(120);
     for host in &hosts {
         let asked = format!("{host}:{port}");
         let root = folder.path().join(host);
@@ -137,7 +139,13 @@ fn every_exported_byte_is_the_served_one() {
             } else {
                 path_of(plain)
             };
-            let answer = server.ask("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
+            let ask = || server.ask("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
+            let mut answer = ask();
+            // The server draws its pictures after it has begun to answer, the export before it writes.
+            while answer.status == 404 && plain.ends_with(".png") && Instant::now() < drawn_by {
+                thread::sleep(Duration::from_millis(200));
+                answer = ask();
+            }
             let status = if missing { 404 } else { 200 };
             assert_eq!(answer.status, status, "{asked}{asked_path} for {file}");
             let bytes = fs::read(path).expect("a file");
