@@ -149,6 +149,8 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
     let mut events = Vec::new();
     let mut parser = Parser::new_ext(text, options());
     let mut ids = HashMap::new();
+    // Of the table that is being rendered.
+    let (mut columns, mut column, mut cell) = (Vec::new(), 0, "td");
     while let Some(event) = parser.next() {
         match event {
             Event::Start(Tag::Heading {
@@ -185,14 +187,31 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                     level: number(level),
                 });
             }
-            Event::Start(Tag::Table(alignment)) => {
+            Event::Start(Tag::Table(alignments)) => {
                 events.push(Event::Html(
                     "<div class=\"table\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">"
                         .into(),
                 ));
-                // The page's policy allows no style attribute, which is how columns would be aligned.
-                let plain = vec![Alignment::None; alignment.len()];
+                // Aligned by attributes of its cells: the page's policy allows no style attribute.
+                let plain = vec![Alignment::None; alignments.len()];
                 events.push(Event::Start(Tag::Table(plain)));
+                columns = alignments;
+            }
+            Event::Start(Tag::TableHead | Tag::TableRow) => {
+                cell = if matches!(event, Event::Start(Tag::TableHead)) {
+                    "th"
+                } else {
+                    "td"
+                };
+                column = 0;
+                events.push(event);
+            }
+            Event::Start(Tag::TableCell) => {
+                events.push(match columns.get(column).and_then(alignment) {
+                    Some(align) => Event::Html(format!("<{cell} data-align=\"{align}\">").into()),
+                    None => event,
+                });
+                column += 1;
             }
             Event::End(TagEnd::Table) => {
                 events.push(Event::End(TagEnd::Table));
@@ -271,6 +290,15 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
         Event::InlineHtml(text) if text.starts_with("<!--") => Event::Text("".into()),
         Event::InlineHtml(text) => Event::Text(text),
         other => other,
+    }
+}
+
+/// How the theme is told of a column's alignment, where an author gave one that is not everybody's.
+fn alignment(column: &Alignment) -> Option<&'static str> {
+    match column {
+        Alignment::None | Alignment::Left => None,
+        Alignment::Center => Some("center"),
+        Alignment::Right => Some("right"),
     }
 }
 

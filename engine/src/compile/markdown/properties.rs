@@ -43,8 +43,8 @@ const VOCABULARY: &[(&str, &[&str])] = &[
     ("sup", &["class"]),
     ("table", &[]),
     ("tbody", &[]),
-    ("td", &[]),
-    ("th", &[]),
+    ("td", &["data-align"]),
+    ("th", &["data-align"]),
     ("thead", &[]),
     ("tr", &[]),
     ("ul", &[]),
@@ -307,12 +307,12 @@ fn html_is_shown_as_text() {
 }
 
 #[test]
-fn a_table_has_no_style_that_the_policy_forbids() {
-    let html = rendered("| a |\n|:-:|\n| b |\n").html;
-    assert!(
-        html.contains("<th>a</th>") && html.contains("<td>b</td>"),
-        "{html}"
-    );
+fn columns_are_aligned_without_a_style_that_the_policy_forbids() {
+    let html = rendered("| a | b | c |\n|:--|:-:|--:|\n| d | e | f |\n").html;
+    let head = "<th>a</th><th data-align=\"center\">b</th><th data-align=\"right\">c</th>";
+    let row = "<td>d</td><td data-align=\"center\">e</td><td data-align=\"right\">f</td>";
+    assert!(html.contains(head) && html.contains(row), "{html}");
+    assert!(!html.contains("style="), "{html}");
 }
 
 #[test]
