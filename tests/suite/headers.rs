@@ -218,6 +218,10 @@ fn an_observatory_gives_full_marks() {
         assert_eq!(text("referrer-policy"), "strict-origin-when-cross-origin");
         assert_eq!(text("cross-origin-opener-policy"), "same-origin");
         assert_eq!(text("cross-origin-resource-policy"), "same-site");
+        assert_eq!(
+            text("permissions-policy"),
+            "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
+        );
         assert!(!headers.contains_key("set-cookie"));
         assert!(!headers.contains_key("access-control-allow-origin"));
     }
