@@ -7,22 +7,38 @@ import { bundle } from './bundle.ts';
 /** Bytes, compressed with brotli: see the design's numbers to hold. */
 const LOADER = 1_000;
 const PAGE = 80_000;
+/** Bytes from which Chromium compiles a script on another thread while it arrives. */
+const STREAMED = 30_000;
 
 const { manifest, server, client } = bundle();
 
+const filesOf = ({ file, imports }: { file: string; imports: string[] }) => [file, ...imports];
+const named = new Set(
+  [manifest.runtime, ...Object.values(manifest.islands)].flatMap(filesOf).concat(manifest.loader),
+);
+/** What the islands import only when a visitor does something. */
+const later = [...client.keys()].filter((file) => !named.has(file));
+
 const compressed = (name: string) => brotliCompressSync(client.get(name) ?? '').length;
 
-/** Every file that a page with these islands fetches. */
+/** Every file that a page with these islands fetches, sooner or later. */
 function page(...islands: string[]): string[] {
   const modules = islands.map((name) => manifest.islands[name]).filter((island) => island !== undefined);
   assert.equal(modules.length, islands.length);
-  return [
-    ...new Set([
-      manifest.loader,
-      ...[manifest.runtime, ...modules].flatMap(({ file, imports }) => [file, ...imports]),
-    ]),
-  ];
+  return [...new Set([manifest.loader, ...[manifest.runtime, ...modules].flatMap(filesOf), ...later])];
 }
+
+test('what draws toasts waits until there is one, and so nothing large is compiled while a page is drawn', () => {
+  assert.deepEqual(
+    later.map((file) => file.split('.')[0]),
+    ['Toasts'],
+  );
+  for (const file of named) {
+    const size = client.get(file)?.length ?? 0;
+    const first = filesOf(manifest.runtime).includes(file);
+    assert.ok(first || size < STREAMED, `${file}: ${size} bytes`);
+  }
+});
 
 test('the loader stays small and on its own', (t) => {
   const size = compressed(manifest.loader);

@@ -8,7 +8,7 @@ import { expect, test } from '../support/test.ts';
 const TITLE = 'Unexpected Application Error!';
 const BROKEN = 'broken on purpose';
 
-test.use({ tolerated: /broken on purpose|net::ERR_FAILED|failed while loading/ });
+test.use({ tolerated: /broken on purpose|net::ERR_FAILED|failed while loading|Failed to fetch dynamically/ });
 
 /** Serves a component that throws as soon as it is rendered, in the place of an island's own. */
 async function breakIsland(page: Page, name: string): Promise<void> {
@@ -56,6 +56,17 @@ test('one without markup that fails at once shows the error screen', async ({ pa
   await expect(page.getByRole('alert').getByRole('heading', { name: TITLE })).toBeVisible();
   await page.getByRole('contentinfo').getByRole('link', { name: 'Labs' }).click();
   await page.waitForURL('/labs');
+});
+
+test('a toast that cannot be drawn shows the error screen, and the form keeps what was typed', async ({
+  page,
+}) => {
+  await page.route(/\/Toasts\.\w+\.js$/, (route) => route.abort());
+  await visit(page, '/');
+  await page.getByLabel('First Name').fill('Ada');
+  await page.getByRole('button', { name: 'Send Message' }).click();
+  await expect(page.getByRole('alert').getByRole('heading', { name: TITLE })).toBeVisible();
+  await expect(page.getByLabel('First Name')).toHaveValue('Ada');
 });
 
 test('one that fails while it hydrates keeps what the server wrote', async ({ page, watch }) => {

@@ -1,75 +1,39 @@
 /**
- * Shows the toasts that islands send over the bus, one at a time. Rendered in the browser only.
+ * Shows the toasts that islands send over the bus. Rendered in the browser only.
  *
- * Radix does the hard parts: announcing, the F8 key, pausing while hovered, focused or in the background, swiping.
+ * Most visitors never see one, so what draws them is fetched when a form gets the focus, or at the latest with the
+ * first toast. It is the largest module but React: compiled late and beside the first drawing of a page, it has made
+ * Chromium (153 to 156) stop drawing for good.
  */
-import * as Radix from '@radix-ui/react-toast';
-import { useSyncExternalStore } from 'react';
-import { current, dismiss, subscribe } from '../../shared/toast.ts';
-import type { Toast, ToastAction } from '../../shared/toast-state.ts';
+import { type FunctionComponent, useEffect, useState, useSyncExternalStore } from 'react';
+import { current, subscribe } from '../../shared/toast.ts';
 import type { Props } from './props.ts';
 
-/** Milliseconds that a toast stays. */
-const DURATION = 5000;
-/** Pixels to the right after which letting go dismisses it. */
-const SWIPE_THRESHOLD = 50;
-const HOTKEY = ['F8'];
+const fetchToasts = () => import('./Toasts.tsx');
+const hasToasts = () => current().length > 0;
 
-export default function Toaster({ label, closeLabel }: Props) {
-  const toasts = useSyncExternalStore(subscribe, current, current);
-  const region = label ?? 'Notifications';
-  return (
-    <Radix.Provider
-      label={region}
-      duration={DURATION}
-      swipeDirection="right"
-      swipeThreshold={SWIPE_THRESHOLD}
-    >
-      {toasts.map((toast) => (
-        <Item key={toast.id} toast={toast} closeLabel={closeLabel ?? 'Dismiss'} />
-      ))}
-      <Radix.Viewport className="toaster" hotkey={HOTKEY} label={`${region} ({hotkey})`} />
-    </Radix.Provider>
-  );
-}
+export default function Toaster(props: Props) {
+  const needed = useSyncExternalStore(subscribe, hasToasts, hasToasts);
+  const [fetched, setFetched] = useState<{ Toasts?: FunctionComponent<Props>; failure?: unknown }>({});
 
-function Item({ toast, closeLabel }: { toast: Toast; closeLabel: string }) {
-  return (
-    <Radix.Root
-      className="toast"
-      data-variant={toast.variant ?? 'default'}
-      duration={toast.duration}
-      open={toast.open}
-      onOpenChange={(open) => {
-        if (!open) dismiss(toast.id);
-      }}
-    >
-      <div className="toast-text">
-        <Radix.Title className="toast-title">{toast.title}</Radix.Title>
-        {toast.description && (
-          <Radix.Description className="toast-description">{toast.description}</Radix.Description>
-        )}
-      </div>
-      {toast.action && <Action action={toast.action} />}
-      <Radix.Close className="toast-close">{closeLabel}</Radix.Close>
-    </Radix.Root>
-  );
-}
+  useEffect(() => {
+    const onFocusIn = ({ target }: FocusEvent) => {
+      // What fails here is told with the first toast.
+      if (target instanceof Element && target.closest('form')) fetchToasts().catch(() => {});
+    };
+    document.addEventListener('focusin', onFocusIn);
+    return () => document.removeEventListener('focusin', onFocusIn);
+  }, []);
 
-function Action({ action: { label, altText, href, onSelect } }: { action: ToastAction }) {
-  if (!href) {
-    return (
-      <Radix.Action className="toast-action" altText={altText} onClick={onSelect}>
-        {label}
-      </Radix.Action>
+  useEffect(() => {
+    if (!needed) return;
+    fetchToasts().then(
+      ({ default: Toasts }) => setFetched({ Toasts }),
+      (failure) => setFetched({ failure }),
     );
-  }
-  // `type` undoes the button type that Radix would hand to the link.
-  return (
-    <Radix.Action className="toast-action" altText={altText} onClick={onSelect} asChild>
-      <a href={href} type={undefined}>
-        {label}
-      </a>
-    </Radix.Action>
-  );
+  }, [needed]);
+
+  const { Toasts, failure } = fetched;
+  if (failure) throw failure;
+  return Toasts && <Toasts {...props} />;
 }

@@ -1,0 +1,75 @@
+/**
+ * The toasts, one at a time: fetched when a page is about to have one.
+ *
+ * Radix does the hard parts: announcing, the F8 key, pausing while hovered, focused or in the background, swiping.
+ */
+import * as Radix from '@radix-ui/react-toast';
+import { useSyncExternalStore } from 'react';
+import { current, dismiss, subscribe } from '../../shared/toast.ts';
+import type { Toast, ToastAction } from '../../shared/toast-state.ts';
+import type { Props } from './props.ts';
+
+/** Milliseconds that a toast stays. */
+const DURATION = 5000;
+/** Pixels to the right after which letting go dismisses it. */
+const SWIPE_THRESHOLD = 50;
+const HOTKEY = ['F8'];
+
+export default function Toasts({ label, closeLabel }: Props) {
+  const toasts = useSyncExternalStore(subscribe, current, current);
+  const region = label ?? 'Notifications';
+  return (
+    <Radix.Provider
+      label={region}
+      duration={DURATION}
+      swipeDirection="right"
+      swipeThreshold={SWIPE_THRESHOLD}
+    >
+      {toasts.map((toast) => (
+        <Item key={toast.id} toast={toast} closeLabel={closeLabel ?? 'Dismiss'} />
+      ))}
+      <Radix.Viewport className="toaster" hotkey={HOTKEY} label={`${region} ({hotkey})`} />
+    </Radix.Provider>
+  );
+}
+
+function Item({ toast, closeLabel }: { toast: Toast; closeLabel: string }) {
+  return (
+    <Radix.Root
+      className="toast"
+      data-variant={toast.variant ?? 'default'}
+      duration={toast.duration}
+      open={toast.open}
+      onOpenChange={(open) => {
+        if (!open) dismiss(toast.id);
+      }}
+    >
+      <div className="toast-text">
+        <Radix.Title className="toast-title">{toast.title}</Radix.Title>
+        {toast.description && (
+          <Radix.Description className="toast-description">{toast.description}</Radix.Description>
+        )}
+      </div>
+      {toast.action && <Action action={toast.action} />}
+      <Radix.Close className="toast-close">{closeLabel}</Radix.Close>
+    </Radix.Root>
+  );
+}
+
+function Action({ action: { label, altText, href, onSelect } }: { action: ToastAction }) {
+  if (!href) {
+    return (
+      <Radix.Action className="toast-action" altText={altText} onClick={onSelect}>
+        {label}
+      </Radix.Action>
+    );
+  }
+  // `type` undoes the button type that Radix would hand to the link.
+  return (
+    <Radix.Action className="toast-action" altText={altText} onClick={onSelect} asChild>
+      <a href={href} type={undefined}>
+        {label}
+      </a>
+    </Radix.Action>
+  );
+}
