@@ -182,14 +182,15 @@ fn open_connections_are_counted() {
         desk.counters().lines().any(|known| known == line)
     };
     assert!(open(0));
-    assert!(desk.counters().contains(&format!(
-        "\nrowhouse_connections_limit {}\n",
-        Limits::default().connections
-    )));
     let sockets = [server.connect(), server.connect()];
     while !open(2) {
         std::thread::yield_now();
     }
+    // Known once the server, which has a thread of its own, has begun.
+    assert!(desk.counters().contains(&format!(
+        "\nrowhouse_connections_limit {}\n",
+        Limits::default().connections
+    )));
     drop(sockets);
     while !open(0) {
         std::thread::yield_now();
