@@ -48,6 +48,11 @@ impl Street {
             street.caddy.must_run();
             street.authority().is_file().then_some(())
         });
+        // Caddy asks for a certificate during the first handshake, and dates it to the second that has just begun. Curl
+        // reads a coarser clock, which may not be there yet: to it such a certificate is not valid for some milliseconds.
+        wait_for("a certificate that is valid to curl too", || {
+            street.secure("localhost", &[]).0.then_some(())
+        });
         street
     }
 

@@ -47,6 +47,14 @@ test.describe('loading', () => {
     expect((await islandScripts(page)).sort()).toEqual(standing.sort());
   });
 
+  test('React is fetched while the page is read, on every kind of page', async ({ page }) => {
+    for (const path of ['/', '/blog', '/privacy', '/bluedoor/support', '/services/web-apps']) {
+      await page.goto(path);
+      const early = page.locator('head link[rel="modulepreload"][href*="/runtime."]');
+      await expect(early, path).toHaveCount(1);
+    }
+  });
+
   test('no script is waited for by the first paint', async ({ page }) => {
     for (const path of ['/', '/blog', '/contact']) {
       await page.goto(path);
