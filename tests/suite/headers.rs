@@ -59,7 +59,7 @@ fn no_header_goes_out_with_a_page_that_is_not_listed_here() {
     let site = street();
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
-    let coded = ("accept-encoding", "br");
+    let coded = ("accept-encoding", "gzip, br");
     let ask = |method: &str, path: &str| server.ask(method, &domain, path, &[coded]);
     let page: &[&str] = &[ALWAYS, BODY, PAGE].concat();
     only(&ask("GET", "/about"), 200, &[page, &["etag"]]);

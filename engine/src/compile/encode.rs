@@ -18,7 +18,7 @@ use crate::state::{pack, unpack};
 pub(super) enum Effort {
     /// Pages: they are many and change often. Brotli 5 costs a fortieth of 11 and gives up a tenth of the size. The other two are for the few who do not take Brotli.
     Page,
-    /// Error pages: every tenant has some at every address, and nobody comes for them. They are pressed in one way only.
+    /// Error pages: every tenant has some at every address, and nobody comes for them. They are pressed in one way only, by gzip, which is quickest to make and which everybody takes.
     Error,
     /// Shared files: they are few and travel far.
     Shared,
@@ -60,10 +60,10 @@ pub(super) fn kept_variants(
 
 /// Every coding that is smaller than the bytes, by its token.
 fn pressed(bytes: &Bytes, effort: Effort) -> Vec<u8> {
-    let mut codings = vec![(Coding::Brotli, brotli(bytes, effort))];
+    let mut codings = vec![(Coding::Gzip, gzip(bytes, effort))];
     if effort != Effort::Error {
+        codings.push((Coding::Brotli, brotli(bytes, effort)));
         codings.push((Coding::Zstd, zstd(bytes, effort)));
-        codings.push((Coding::Gzip, gzip(bytes, effort)));
     }
     let smaller = codings.iter().filter_map(|(coding, pressed)| {
         let pressed = pressed
