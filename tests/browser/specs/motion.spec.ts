@@ -24,7 +24,8 @@ test.describe('the opening', () => {
     const { loaded, frames, begins } = await opening(page);
     expect(begins - loaded).toBeGreaterThanOrEqual(DELAY);
     // The style follows the event within a frame or two, however long these take on a busy machine.
-    expect(begins - DELAY).toBeLessThanOrEqual(frames[2] ?? 0);
+    // Times come in steps of 0.1 ms, and their sums are off in the thirteenth digit.
+    expect(begins - DELAY).toBeLessThanOrEqual((frames[2] ?? 0) + 0.05);
 
     const { before, at, end } = await page.evaluate((selector) => {
       const hero = document.querySelector(selector);

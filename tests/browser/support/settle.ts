@@ -46,7 +46,10 @@ export async function stillness(page: Page): Promise<void> {
 async function walkThrough(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const frame = () =>
-      new Promise<void>((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+      new Promise<void>((done, fail) => {
+        setTimeout(fail, 30_000, new Error('the browser has stopped drawing'));
+        requestAnimationFrame(() => requestAnimationFrame(() => done()));
+      });
     for (let top = 0; top < document.documentElement.scrollHeight; top += innerHeight) {
       scrollTo({ top, behavior: 'instant' });
       await frame();
