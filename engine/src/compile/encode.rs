@@ -18,7 +18,7 @@ use crate::state::{pack, unpack};
 pub(super) enum Effort {
     /// Pages: they are many and change often. Brotli 5 costs a fortieth of 11 and gives up a tenth of the size. The other two are for the few who do not take Brotli.
     Page,
-    /// Error pages: every tenant has some at every address, and nobody comes for them. They are pressed in one way only, by gzip, which is quickest to make and which everybody takes.
+    /// Error pages: every tenant has some at every address, and nobody comes for them. They are pressed in one way only, by gzip: everybody takes it, and it costs a third of Brotli.
     Error,
     /// Shared files: they are few and travel far.
     Shared,
