@@ -29,10 +29,14 @@ fn bundle(script: &str) -> Bundle {
 
 /// The fixture, with the island on the page `/terms` of its app.
 fn street(script: &str, props: &str) -> TestSite {
+    street_for(script, props, "load")
+}
+
+fn street_for(script: &str, props: &str, client: &str) -> TestSite {
     let islands = Arc::new(Islands::new(bundle(script), true));
     let mut site = TestSite::with_islands(&fixture("street"), islands);
     let call = format!(
-        "{{% if page.path == \"/terms\" %}}{{{{ island(name=\"Odd\", props={props}, client=\"load\") }}}}{{% endif %}}"
+        "{{% if page.path == \"/terms\" %}}{{{{ island(name=\"Odd\", props={props}, client=\"{client}\") }}}}{{% endif %}}"
     );
     site.edit(
         "themes/base/layouts/page.html",
@@ -68,6 +72,21 @@ fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
         !other.contains("<script type=\"module\""),
         "a page without islands has no script: {other}"
     );
+}
+
+#[test]
+fn what_an_interaction_may_need_is_named_and_not_fetched() {
+    let site = street_for("return '<b></b>'", r#"{"name": "x"}"#, "interaction");
+    let page = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    for file in ["Odd.C.js", "runtime.B.js"] {
+        let link = format!(
+            "<link rel=\"modulepreload\" media=\"not all\" href=\"/assets/{file}\" integrity=\"sha384-"
+        );
+        assert!(page.contains(&link), "{file}: {page}");
+    }
+    assert!(page.contains("client=\"interaction\""), "{page}");
 }
 
 fn mistake(script: &str) -> String {

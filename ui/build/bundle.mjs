@@ -16,19 +16,27 @@ const common = (mode) => ({
   logLevel: 'warning',
 });
 
+/** What the loader fetches: React with what mounts an island, and the policies that few pages need. */
+const MOUNT = './runtime/mount.tsx';
+const WHEN = './runtime/when.ts';
+
 /** The browser's modules: `files` (name to bytes) and esbuild's `outputs`, keyed by file name. */
 export async function bundleClient(islands, mode) {
   const entries = Object.fromEntries(islands.map((island) => [island.name, island.source]));
-  const modules = await clientModules({ runtime: './runtime/mount.tsx', ...entries }, mode, {
+  const modules = await clientModules({ runtime: MOUNT, when: WHEN, ...entries }, mode, {
     // Chromium then compiles them while they arrive (V8's explicit compile hints): starting React blocks the page half
     // as long.
     banner: { js: '//# allFunctionsCalledOnLoad' },
   });
-  const [runtime] = [...modules.outputs].find(([, output]) => output.entryPoint === 'runtime/mount.tsx');
+  const find = (source) => {
+    const [file] = [...modules.outputs].find(([, output]) => `./${output.entryPoint}` === source);
+    return `./${file}`;
+  };
+  const [runtime, when] = [find(MOUNT), find(WHEN)];
   // By itself, so that it is a single file: bundled with the others it would import a module of esbuild's helpers.
   const loader = await clientModules({ loader: './runtime/loader.ts' }, mode, {
-    define: { ...common(mode).define, RUNTIME: JSON.stringify(`./${runtime}`) },
-    external: [`./${runtime}`],
+    define: { ...common(mode).define, RUNTIME: JSON.stringify(runtime), WHEN: JSON.stringify(when) },
+    external: [runtime, when],
   });
   return {
     files: new Map([...loader.files, ...modules.files]),

@@ -5,5 +5,8 @@
  * Runs in the browser, within the loader.
  */
 export function markAsked(): void {
-  document.documentElement.toggleAttribute('data-asked', location.search.includes('tag='));
+  document.documentElement.toggleAttribute('data-asked', isAsked());
 }
+
+/** Whether the address names a topic. */
+export const isAsked = () => location.search.includes('tag=');

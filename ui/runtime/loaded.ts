@@ -1,15 +1,21 @@
 /**
- * Marks a page that has loaded, by `data-loaded` on its root: a theme's opening may wait for that.
+ * Marks a page that has loaded, by `data-loaded` on its root: a theme's opening may wait for that. Then is the time to
+ * fetch ahead.
  *
  * Runs in the browser, within the loader, and so before the event.
  */
+import { fetchAhead } from './modules.ts';
+
 export function markLoaded(): void {
   // An animation counts from the beginning of its frame. On a busy machine the first frame after the event began before
   // it, and the second one was asked for by then; the third is the first that certainly begins later.
   addEventListener('load', () =>
     requestAnimationFrame(() =>
       requestAnimationFrame(() =>
-        requestAnimationFrame(() => document.documentElement.toggleAttribute('data-loaded', true)),
+        requestAnimationFrame(() => {
+          document.documentElement.toggleAttribute('data-loaded', true);
+          fetchAhead();
+        }),
       ),
     ),
   );

@@ -3,7 +3,7 @@
  * its component and React, and mounts it. Runs in the browser; knows no React, and stays within 1 KB.
  *
  *   name    the island's name, for messages
- *   client  load | idle | visible | media: see when.ts
+ *   client  load | idle | visible | media | interaction: see when.ts
  *   media   the query of `client="media"`
  *   src     path of the island's module on this origin
  *   props   JSON
@@ -12,14 +12,19 @@
  *
  * It tells its state in `data-state`: `loading`, `ready` or `failed`; before that it has none.
  *
- * The loader also does four small things that need no component: see asked.ts, loaded.ts, missing.ts and reveal.ts.
+ * The loader also does small things that need no component: see asked.ts, loaded.ts, missing.ts, once.ts, reveal.ts
+ * and scrolled.ts.
  */
 import type { FunctionComponent } from 'react';
 import { markAsked } from './asked.ts';
+import { interaction } from './interaction.ts';
 import { markLoaded } from './loaded.ts';
 import { reportMissing } from './missing.ts';
+import { preload } from './modules.ts';
+import { showOnce } from './once.ts';
 import { reveal } from './reveal.ts';
-import { when } from './when.ts';
+import { markScrolled } from './scrolled.ts';
+import type { Island, When } from './when.ts';
 
 /** What a failing island was doing. */
 export type Stage = 'loading' | 'hydrating' | 'rendering' | 'running';
@@ -45,46 +50,41 @@ const fail: Fail = (element, stage, cause) => {
   return proceed;
 };
 
-class RowIsland extends HTMLElement {
-  /** Ends what is under way: the waiting, the loading, the mounted component. */
-  #undo: (() => void)[] = [];
+/** The policies that every page may need; when.ts has the others. */
+const policies: Partial<Record<string, When>> = { load: (island) => island.start(), interaction };
 
-  connectedCallback() {
-    if (this.#undo[0]) return;
-    // A module runs once the document is parsed: the children are all there.
+class RowIsland extends HTMLElement implements Island {
+  #life: Promise<void> | undefined;
+
+  // A module runs once the document is parsed: the children are all there. An element that is moved is connected again:
+  // that starts nothing anew.
+  async connectedCallback() {
+    const client = `${this.getAttribute('client')}`;
     try {
-      this.#undo.push(when(this.getAttribute('client'))(this, () => this.#start()));
+      const policy =
+        policies[client] ?? (await (import(WHEN) as Promise<typeof import('./when.ts')>)).when(client);
+      policy(this);
     } catch (cause) {
       fail(this, 'loading', cause);
     }
   }
 
-  disconnectedCallback() {
-    // An element that is moved is connected again by the time this runs, and keeps what it has.
-    queueMicrotask(() => {
-      if (this.isConnected) return;
-      for (const undo of this.#undo.splice(0)) undo();
-      delete this.dataset.state;
-    });
+  start() {
+    this.#life ??= this.#start();
+    return this.#life;
   }
 
   async #start() {
-    let wanted = true;
-    this.#undo.push(() => {
-      wanted = false;
-    });
     this.dataset.state = 'loading';
     try {
-      const src = `${this.getAttribute('src')}`;
-      if (!/^(\/[\w.-]+)+\.js$/.test(src)) throw new Error(`src \`${src}\` is no script`);
+      preload();
       const [{ default: Component }, { mount }] = await Promise.all([
-        import(src) as Promise<{ default: FunctionComponent<object> }>,
+        import(`${this.getAttribute('src')}`) as Promise<{ default: FunctionComponent<object> }>,
         import(RUNTIME) as Promise<typeof import('./mount.tsx')>,
       ]);
-      if (wanted)
-        this.#undo.push(mount(this, Component, JSON.parse(this.getAttribute('props') ?? '{}'), fail));
+      await mount(this, Component, JSON.parse(`${this.getAttribute('props')}`), fail);
     } catch (cause) {
-      if (wanted) fail(this, 'loading', cause);
+      fail(this, 'loading', cause);
     }
   }
 }
@@ -93,5 +93,7 @@ customElements.define('row-island', RowIsland);
 
 markAsked();
 markLoaded();
+markScrolled();
+showOnce();
 reveal();
 reportMissing();

@@ -9,13 +9,17 @@ import { createRoot, hydrateRoot, type RootOptions } from 'react-dom/client';
 import { Boundary } from './boundary.tsx';
 import type { Fail } from './loader.ts';
 
-/** Brings `element` to life; the function it returns unmounts the component and empties the element. */
+/** Brings `element` to life. The promise is kept when it lives, or has failed to. */
 export function mount(
   element: HTMLElement,
   Component: FunctionComponent<object>,
   props: object,
   fail: Fail,
-): () => void {
+): Promise<void> {
+  let settled = () => {};
+  const life = new Promise<void>((resolve) => {
+    settled = resolve;
+  });
   const served = [...element.childNodes];
   const hydrating = served.length > 0;
   const name = element.getAttribute('name') ?? '';
@@ -24,17 +28,22 @@ export function mount(
   const onMount = () => {
     mounted = true;
     element.dataset.state = 'ready';
+    settled();
   };
 
   /** Whether the error screen is to be shown. */
   const onFail = (cause: unknown): boolean => {
     const untouched = hydrating && !mounted;
     const proceed = fail(element, mounted ? 'running' : hydrating ? 'hydrating' : 'rendering', cause);
-    if (!untouched) return proceed;
+    if (!untouched) {
+      settled();
+      return proceed;
+    }
     // React is still committing; before the next frame the nodes that the visitor had are in place again.
     queueMicrotask(() => {
       root.unmount();
       element.replaceChildren(...served);
+      settled();
     });
     return false;
   };
@@ -59,7 +68,7 @@ export function mount(
 
   const root = hydrating ? hydrateRoot(element, island, options) : createRoot(element, options);
   if (!hydrating) root.render(island);
-  return () => root.unmount();
+  return life;
 }
 
 /** Tells when the island is on the page and its own effects have run, none of which threw. */

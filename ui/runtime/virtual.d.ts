@@ -6,6 +6,9 @@ declare const DEV: boolean;
 /** Where the loader finds `mount.tsx`, relative to itself. */
 declare const RUNTIME: string;
 
+/** Where it finds `when.ts`, likewise. */
+declare const WHEN: string;
+
 declare module '#react-server' {
   export { renderToStaticMarkup, renderToString } from 'react-dom/server';
 }

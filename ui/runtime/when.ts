@@ -1,69 +1,63 @@
 /**
  * When an island comes to life: one small function per policy, all of one signature.
  *
- * Runs in the browser, within the loader; knows no React.
+ * Runs in the browser; knows no React. The loader has `load` and `interaction` (see interaction.ts); it fetches this
+ * module for a page with another one.
  */
 
-/** Calls `start` at most once, when the moment has come; the function it returns calls the waiting off. */
-export type When = (island: HTMLElement, start: () => void) => () => void;
+/** The element of an island. */
+export interface Island extends HTMLElement {
+  /** Brings it to life, once. The promise is kept when it lives, or has failed to. */
+  start(): Promise<void>;
+}
 
-/** At once. */
-const load: When = (_island, start) => {
-  start();
-  return () => {};
-};
+/** Starts the island when the moment has come. */
+export type When = (island: Island) => void;
 
 /** When the browser has nothing better to do, or after two seconds; soon, in browsers that cannot tell. */
-const idle: When = (_island, start) => {
-  let waiting = true;
-  const begin = () => {
-    if (waiting) start();
-  };
+const idle: When = (island) => {
   const ask: typeof requestIdleCallback | undefined = window.requestIdleCallback;
-  if (ask) ask(begin, { timeout: 2000 });
-  else setTimeout(begin, 200);
-  return () => {
-    waiting = false;
-  };
+  if (ask) ask(() => island.start(), { timeout: 2000 });
+  else setTimeout(() => island.start(), 200);
 };
 
 /**
  * When a part of it comes near the screen. The element itself is `display: contents` and has no box, so its
  * children are observed; without children there is nothing to see, and idle will do.
  */
-const visible: When = (island, start) => {
-  if (!island.firstElementChild) return idle(island, start);
+const visible: When = (island) => {
+  if (!island.firstElementChild) {
+    idle(island);
+    return;
+  }
   const observer = new IntersectionObserver(
     (entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
-      start();
+      island.start();
     },
     { rootMargin: '200px' },
   );
   for (const child of island.children) observer.observe(child);
-  return () => observer.disconnect();
 };
 
 /** As soon as the media query in the `media` attribute holds. */
-const media: When = (island, start) => {
+const media: When = (island) => {
   const query = matchMedia(island.getAttribute('media') ?? 'all');
   const check = () => {
     if (!query.matches) return;
-    stop();
-    start();
+    query.removeEventListener('change', check);
+    island.start();
   };
-  const stop = () => query.removeEventListener('change', check);
   query.addEventListener('change', check);
   check();
-  return stop;
 };
 
-const policies: Partial<Record<string, When>> = { load, idle, visible, media };
+const policies: Partial<Record<string, When>> = { idle, visible, media };
 
 /** The policy that a `client` attribute names. */
-export function when(client: string | null): When {
-  const policy = policies[`${client}`];
+export function when(client: string): When {
+  const policy = policies[client];
   if (policy) return policy;
   throw new Error(`no policy \`${client}\``);
 }

@@ -1,10 +1,12 @@
-/** What the loader does besides islands: see runtime/asked.ts, loaded.ts, missing.ts and reveal.ts. */
+/** What the loader does besides islands: see runtime/asked.ts, loaded.ts, missing.ts, once.ts, reveal.ts, scrolled.ts. */
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { markAsked } from '../runtime/asked.ts';
 import { markLoaded } from '../runtime/loaded.ts';
 import { reportMissing } from '../runtime/missing.ts';
+import { showOnce } from '../runtime/once.ts';
 import { reveal } from '../runtime/reveal.ts';
+import { markScrolled } from '../runtime/scrolled.ts';
 
 /** A page of these elements, none of which has a box: the test says what is in view. */
 function page(...elements: object[]) {
@@ -79,19 +81,66 @@ test('a page is marked where one topic was asked for', () => {
   assert.deepEqual(marks, ['data-asked=false', 'data-asked=false', 'data-asked=true']);
 });
 
-test('a page is marked once it has loaded', () => {
+test('a page is marked once it has loaded, and then fetches ahead', () => {
   const marks: string[] = [];
   const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
+  const link = { rel: 'modulepreload' };
   const events = new EventTarget();
   const frames: (() => void)[] = [];
   Object.assign(globalThis, {
-    document: { documentElement },
+    document: { documentElement, querySelectorAll: () => [link] },
     addEventListener: events.addEventListener.bind(events),
     requestAnimationFrame: (frame: () => void) => frames.push(frame),
   });
   markLoaded();
   events.dispatchEvent(new Event('load'));
   assert.deepEqual(marks, []);
+  assert.equal(link.rel, 'modulepreload');
   for (const frame of frames) frame();
   assert.deepEqual(marks, ['data-loaded=true']);
+  assert.equal(link.rel, 'prefetch');
+});
+
+test('20 px are the top of a page, 21 px are not', () => {
+  const marks: string[] = [];
+  const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
+  const events = new EventTarget();
+  Object.assign(globalThis, {
+    document: { documentElement },
+    addEventListener: events.addEventListener.bind(events),
+    requestAnimationFrame: (frame: () => void) => frame(),
+    scrollY: 0,
+  });
+  markScrolled();
+  for (const scrollY of [20, 21, 20]) {
+    Object.assign(globalThis, { scrollY });
+    events.dispatchEvent(new Event('scroll'));
+  }
+  assert.deepEqual(marks, [
+    'data-scrolled=false',
+    'data-scrolled=false',
+    'data-scrolled=true',
+    'data-scrolled=false',
+  ]);
+});
+
+test('what is to be seen once is shown until its key is kept, and where nothing can be kept', () => {
+  const notice = { hidden: true, dataset: { once: 'answer' } };
+  Object.assign(globalThis, { document: { querySelectorAll: () => [notice] } });
+  const storage = (localStorage: PropertyDescriptor) =>
+    Object.defineProperty(globalThis, 'localStorage', { configurable: true, ...localStorage });
+  const blocked = () => {
+    throw new Error('blocked');
+  };
+  for (const [kept, hidden] of [
+    [{ value: {} }, false],
+    [{ value: { answer: 'accepted' } }, true],
+    [{ value: { other: 'accepted' } }, false],
+    [{ get: blocked }, false],
+  ] as const) {
+    storage(kept);
+    notice.hidden = true;
+    showOnce();
+    assert.equal(notice.hidden, hidden);
+  }
 });

@@ -104,13 +104,15 @@ pub enum Client {
     Visible,
     /// When a media query matches.
     Media(String),
+    /// When a visitor turns to it.
+    Interaction,
     /// Never: static markup.
     None,
 }
 
 impl Client {
     /// The names that templates write.
-    pub const NAMES: [&str; 5] = ["load", "idle", "visible", "media", "none"];
+    pub const NAMES: [&str; 6] = ["load", "idle", "visible", "media", "interaction", "none"];
 
     const fn name(&self) -> &'static str {
         match self {
@@ -118,6 +120,7 @@ impl Client {
             Self::Idle => "idle",
             Self::Visible => "visible",
             Self::Media(_) => "media",
+            Self::Interaction => "interaction",
             Self::None => "none",
         }
     }

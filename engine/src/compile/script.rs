@@ -4,40 +4,41 @@ use super::asset::ASSETS;
 use super::island::Client;
 use super::template::Scope;
 
-/// The loader, and before it what `load` islands need at once, so that it travels while the page is read.
-/// None of them may take the line from the stylesheet, which the first view waits for (WHATWG HTML, fetch priority).
+/// The loader, and before it the modules of the page's islands (HTML, link type `modulepreload`): what `load` islands
+/// need is fetched at once, so that it travels while the page is read; what `interaction` islands need stands there with
+/// a `media` that never holds, until the loader says that the page is there, or that a visitor turned to one.
+/// None of them may take the line from the stylesheet, which the first view waits for (HTML, fetch priority).
 /// A page without islands to bring to life has no script.
 pub(crate) fn script_tags(scope: &Scope) -> String {
     let islands = &scope.islands;
     let manifest = islands.bundle.manifest();
-    let live = || {
-        scope
-            .used
-            .iter()
-            .filter(|(_, client)| *client != Client::None)
+    let live = |client: Client| {
+        let uses = scope.used.iter().filter(move |(_, used)| *used == client);
+        uses.filter_map(|(name, _)| manifest.islands.get(name))
     };
-    if live().next().is_none() {
+    if scope.used.iter().all(|(_, client)| *client == Client::None) {
         return String::new();
     }
+    let runtime = || std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
     let mut files: Vec<&str> = Vec::new();
-    for (name, _) in live().filter(|(_, client)| *client == Client::Load) {
-        let Some(island) = manifest.islands.get(name) else {
-            continue;
-        };
-        let runtime = std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
-        let own = std::iter::once(&island.file).chain(&island.imports);
-        for file in runtime.chain(own) {
-            if !files.contains(&file.as_str()) {
+    let mut html = String::new();
+    for (client, media) in [
+        (Client::Load, ""),
+        (Client::Interaction, " media=\"not all\""),
+    ] {
+        for island in live(client) {
+            let own = std::iter::once(&island.file).chain(&island.imports);
+            for file in runtime().chain(own) {
+                if files.contains(&file.as_str()) {
+                    continue;
+                }
                 files.push(file);
+                html.push_str(&format!(
+                    "<link rel=\"modulepreload\"{media} href=\"{ASSETS}{file}\" integrity=\"{}\" fetchpriority=\"low\">\n",
+                    islands.integrity(file)
+                ));
             }
         }
-    }
-    let mut html = String::new();
-    for file in files {
-        html.push_str(&format!(
-            "<link rel=\"modulepreload\" href=\"{ASSETS}{file}\" integrity=\"{}\" fetchpriority=\"low\">\n",
-            islands.integrity(file)
-        ));
     }
     let loader = &manifest.loader;
     html.push_str(&format!(

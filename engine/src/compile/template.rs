@@ -440,6 +440,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
                 "client=\"media\" needs media=\"(a query)\"",
             ));
         }
+        ("interaction", _) => Client::Interaction,
         ("none", _) => Client::None,
         (other, _) => {
             let hint = hint_for(other, Client::NAMES);

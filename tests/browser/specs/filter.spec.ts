@@ -3,7 +3,7 @@ import type { Locator, Page } from '@playwright/test';
 import { holdBack } from '../support/hold.ts';
 import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
 import { canonical } from '../support/metadata.ts';
-import { islandsReady, visit } from '../support/settle.ts';
+import { living, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const TOPIC = 'mobile';
@@ -58,6 +58,9 @@ test('a click shows one topic, without a request, and the back button undoes it'
   await visit(page, '/blog');
   await expectAll(page, /^All \d+ shown$/);
   const { topics } = parts(page);
+  // Who reads the topics has the pointer on them.
+  await topics.first().hover();
+  await living(page, 'EntryFilter');
   const before = watch.calls.length;
 
   await topics.filter({ hasText: new RegExp(`^${TOPIC} `) }).click();
@@ -132,7 +135,7 @@ test('the address of a topic can be opened directly, and nothing jumps', async (
   await expect(shown).toHaveCount(0);
 
   release();
-  await islandsReady(page);
+  await living(page, 'EntryFilter');
   await expectTopic(page, TOPIC);
   expect(await canonical(page)).toMatch(/\/blog$/);
   expect(await layoutShifts(page)).toEqual([]);

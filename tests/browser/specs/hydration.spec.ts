@@ -4,7 +4,7 @@
  */
 import { developmentSite } from '../support/environment.ts';
 import { address, canonicalPages, label } from '../support/routes.ts';
-import { DUE, visit } from '../support/settle.ts';
+import { allLiving, ISLANDS, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 declare global {
@@ -17,26 +17,24 @@ declare global {
 const HINT = /Download the React DevTools/;
 
 test.use({ tolerated: HINT });
-// React's development build has a megabyte. Compiled on another thread beside a page's first drawing, it makes
-// Chromium (153 to 156) stop drawing for good on one page in some hundreds. Such a page is tried once more, in a new
-// browser: a mismatch is there both times.
-test.describe.configure({ retries: 1 });
 
 for (const route of canonicalPages) {
   test(label(route), async ({ page, watch }) => {
     // Scripts of type module run right after this event: the document is complete, and as it was served.
-    await page.addInitScript((due) => {
+    await page.addInitScript((all) => {
       document.addEventListener('readystatechange', () => {
         if (document.readyState !== 'interactive') return;
         const descendants = (root: Node): Node[] =>
           [...root.childNodes].flatMap((node) => [node, ...descendants(node)]);
-        window.served = [...document.querySelectorAll(`${due}:not([render="browser"])`)].map((island) => ({
+        window.served = [...document.querySelectorAll(`${all}:not([render="browser"])`)].map((island) => ({
           island,
           nodes: descendants(island),
         }));
       });
-    }, DUE);
+    }, ISLANDS);
     await visit(page, address(route, developmentSite));
+    await turnToIslands(page);
+    await allLiving(page);
 
     const islands = await page.evaluate(() =>
       window.served.map(({ island, nodes }) => ({

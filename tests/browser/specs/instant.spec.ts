@@ -1,6 +1,6 @@
 /** Going from page to page: at once, and nothing loaded before it is needed. */
 import type { Page } from '@playwright/test';
-import { islandsReady, visit } from '../support/settle.ts';
+import { allLiving, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 declare global {
@@ -10,50 +10,78 @@ declare global {
   }
 }
 
-/** Scripts of islands that the page has fetched, by name. */
-function islandScripts(page: Page): Promise<string[]> {
+/** A script that the page asked for. */
+interface Script {
+  name: string;
+  /** When, in milliseconds since the page was asked for. */
+  start: number;
+  /** Bytes that came over the network. */
+  transferred: number;
+}
+
+function scripts(page: Page): Promise<Script[]> {
   return page.evaluate(() =>
     performance
       .getEntriesByType('resource')
-      .map(({ name }) => name.match(/\/([A-Z]\w+)\.\w+\.js$/)?.[1] ?? '')
-      .filter((name) => name !== ''),
+      .filter((entry) => entry instanceof PerformanceResourceTiming)
+      .filter(({ name }) => name.endsWith('.js'))
+      .map(({ name, startTime, transferSize }) => ({
+        name: name.replace(/.*\//, ''),
+        start: startTime,
+        transferred: transferSize,
+      })),
   );
 }
 
+const isLoader = ({ name }: Script) => name.startsWith('loader.');
+
+/** A page of every kind. */
+const KINDS = ['/', '/blog', '/contact', '/privacy', '/services/web-apps', '/bluedoor', '/bluedoor/support'];
+
 test.describe('loading', () => {
-  test.use({ viewport: { width: 360, height: 640 } });
-
-  test('a form is fetched when it comes near, and React blocks nothing', async ({ page }) => {
-    for (const { path, form } of [
-      { path: '/', form: 'ContactForm' },
-      { path: '/contact', form: 'InquiryForm' },
-    ]) {
-      await page.goto(path);
-      await expect(page.locator('row-island[name="Consent"]')).toHaveAttribute('data-state', 'ready');
-      await expect(page.locator('row-island[name="Toaster"]')).toHaveAttribute('data-state', 'ready');
-      expect(await islandScripts(page), path).not.toContain(form);
-
-      await page.locator(`row-island[name="${form}"] form`).scrollIntoViewIfNeeded();
-      await islandsReady(page);
-      expect(await islandScripts(page), path).toContain(form);
+  test('until a page has loaded it fetches no script but the loader', async ({ page }) => {
+    for (const path of KINDS) {
+      await visit(page, path);
+      const load = await page.evaluate(
+        () => performance.getEntriesByType('navigation').map((entry) => entry.toJSON().loadEventStart)[0],
+      );
+      const others = async () => (await scripts(page)).filter((script) => !isLoader(script));
+      await expect.poll(async () => (await others()).length, path).toBeGreaterThan(0);
+      for (const { name, start } of await others()) expect(start, name).toBeGreaterThanOrEqual(load);
     }
   });
 
-  test('a page fetches only what stands on it, once', async ({ page }) => {
-    await visit(page, '/privacy-policy');
-    const standing = await page
-      .locator('row-island')
-      .evaluateAll((islands) => islands.map((island) => island.getAttribute('name')));
-    expect((await islandScripts(page)).sort()).toEqual(standing.sort());
-  });
-
-  test('React is fetched while the page is read, on every kind of page', async ({ page }) => {
-    for (const path of ['/', '/blog', '/privacy', '/bluedoor/support', '/services/web-apps']) {
-      await page.goto(path);
-      const early = page.locator('head link[rel="modulepreload"][href*="/runtime."]');
-      await expect(early, path).toHaveCount(1);
+  test('who only reads has no island alive and nothing compiled', async ({ page }) => {
+    for (const path of KINDS) {
+      await visit(page, path);
+      await expect(page.locator('head link[rel="prefetch"][href*="/runtime."]'), path).toHaveCount(1);
+      await expect(page.locator('head link[rel="modulepreload"]'), path).toHaveCount(0);
+      await expect(page.locator('row-island[data-state]'), path).toHaveCount(0);
     }
   });
+
+  for (const path of ['/contact', '/privacy-policy']) {
+    test(`what the islands of ${path} need is fetched ahead, once, and nothing else`, async ({ page }) => {
+      await visit(page, path);
+      const ahead = await page
+        .locator('head link[rel="prefetch"]')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.replace(/.*\//, '') ?? ''));
+      const transferred = async () =>
+        (await scripts(page))
+          .filter((script) => !isLoader(script) && script.transferred > 0)
+          .map(({ name }) => name);
+      await expect.poll(async () => (await transferred()).sort()).toEqual(ahead.sort());
+      await turnToIslands(page);
+      await allLiving(page);
+
+      // What draws toasts is not among them: the toaster fetches it.
+      expect((await transferred()).filter((name) => ahead.includes(name)).sort()).toEqual(ahead);
+      const standing = await page
+        .locator('row-island')
+        .evaluateAll((islands) => islands.map((island) => `${island.getAttribute('name')}`));
+      expect(ahead.flatMap((name) => name.match(/^[A-Z]\w+/) ?? []).sort()).toEqual(standing.sort());
+    });
+  }
 
   test('no script is waited for by the first paint', async ({ page }) => {
     for (const path of ['/', '/blog', '/contact']) {

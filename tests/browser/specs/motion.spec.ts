@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test';
 import { catchFrames, settleFrames } from '../support/frames.ts';
 import { holdBack } from '../support/hold.ts';
-import { islandsReady, visit } from '../support/settle.ts';
+import { loaded as pageLoaded, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const HERO = '.hero-words';
@@ -134,7 +134,7 @@ test.describe('what is scrolled to', () => {
   test('is not hidden from who reaches it by keyboard', async ({ page }) => {
     await visit(page, '/givefive');
     await page.reload();
-    await islandsReady(page);
+    await pageLoaded(page);
     const hidden = page
       .locator('[data-seen="false"]')
       .filter({ has: page.locator('a') })

@@ -3,7 +3,7 @@ import type { Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { sidewaysOverflow } from '../support/layout.ts';
 import { address, canonicalPages } from '../support/routes.ts';
-import { islandsReady, visit } from '../support/settle.ts';
+import { loaded, visit } from '../support/settle.ts';
 import { expect, test, type Watch } from '../support/test.ts';
 
 // The browser reports the status, and the page logs the missing path: both are meant to be.
@@ -38,7 +38,7 @@ async function expectMissing(page: Page, watch: Watch, url: string): Promise<voi
   const response = await page.goto(url);
   expect(response?.status()).toBe(404);
   await expect(page.locator('meta[name="robots"]')).toHaveAttribute('content', /noindex/);
-  await islandsReady(page);
+  await loaded(page);
   const { pathname } = new URL(url);
   const logged = () => watch.problems.filter((line) => line.startsWith('console') && line.includes(pathname));
   await expect.configure({ soft: true }).poll(logged, { message: 'the path in the console' }).not.toEqual([]);

@@ -4,6 +4,7 @@
  */
 import type { Page } from '@playwright/test';
 import { developmentSite } from '../support/environment.ts';
+import { living } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 /** Milliseconds between a toast's dismissal and its removal from the list. */
@@ -32,9 +33,8 @@ async function withBus(page: Page) {
   page.on('request', (request) => scripts.push(...(request.url().match(/.*\/chunk\.\w+\.js$/) ?? [])));
   await page.clock.install({ time: NOON });
   await page.goto(developmentSite.href);
-  await page.locator('#contact form').scrollIntoViewIfNeeded();
-  for (const name of ['Toaster', 'ContactForm'])
-    await expect(page.locator(`row-island[name="${name}"]`)).toHaveAttribute('data-state', 'ready');
+  await page.getByLabel('First Name').focus();
+  for (const name of ['Toaster', 'ContactForm']) await living(page, name);
   await page.clock.pauseAt(NOON + 3_600_000);
   await page.evaluate(async (scripts) => {
     for (const script of scripts) {

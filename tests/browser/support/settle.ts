@@ -1,29 +1,45 @@
 /** Waiting until a page is what a visitor gets: no fixed pauses, only conditions. */
 import { expect, type Page } from '@playwright/test';
 
-/** Islands that are due: one with `client="media"` waits for its query, and rightly so. */
-export const DUE = 'row-island[client]:not([client="media"], [client="none"])';
+/** All islands of a page. */
+export const ISLANDS = 'row-island';
 
-/** Opens a page and waits until it is complete. */
+/** Opens a page and waits until it is complete. Its islands wait for a visitor who turns to them. */
 export async function visit(page: Page, url: string): Promise<void> {
   await arrive(page, url);
+  await loaded(page);
   await stillness(page);
 }
 
 /**
  * Opens a page and walks through it once, so that all that waits to be seen has been seen; ends at the top. Does not
- * wait for fonts, nor for what moves.
+ * wait for fonts, which the load event waits for, nor for what moves.
  */
 export async function arrive(page: Page, url: string): Promise<void> {
   await page.goto(url, { waitUntil: 'domcontentloaded' });
   await walkThrough(page);
-  await islandsReady(page);
 }
 
-/** Every island that is due has come to life. */
-export async function islandsReady(page: Page): Promise<void> {
-  const waiting = page.locator(`${DUE}:not([data-state="ready"])`);
-  await expect(waiting, 'islands that have not come to life').toHaveCount(0);
+/** The load event was, and the loader has done what it does then. */
+export async function loaded(page: Page): Promise<void> {
+  await expect(page.locator('html[data-loaded]')).toHaveCount(1);
+}
+
+/** Turns to every island, as a pointer would that goes over all of the page. */
+export async function turnToIslands(page: Page): Promise<void> {
+  await page.locator(ISLANDS).evaluateAll((islands) => {
+    for (const island of islands) island.dispatchEvent(new PointerEvent('pointermove', { movementX: 1 }));
+  });
+}
+
+/** Every island lives. */
+export async function allLiving(page: Page): Promise<void> {
+  await expect(page.locator(`${ISLANDS}:not([data-state="ready"])`), 'islands without life').toHaveCount(0);
+}
+
+/** The island of that name lives. */
+export async function living(page: Page, name: string): Promise<void> {
+  await expect(page.locator(`row-island[name="${name}"]`)).toHaveAttribute('data-state', 'ready');
 }
 
 /** Fonts are in, and nothing moves but what the visitor scrolls. */

@@ -5,7 +5,8 @@
 
 export type Choice = 'accepted' | 'declined';
 
-const KEY = 'rowhouse-consent';
+/** What the storage keeps it under. */
+export const KEY = 'rowhouse-consent';
 
 /** Stands in for the storage where that is blocked. */
 let remembered: Choice | undefined;

@@ -2,11 +2,12 @@
  * The consent notice: shown until a choice is made, and again when a visitor presses any element of the page that has
  * the attribute `data-consent-open`.
  *
- * It is hidden in the server's markup, since only the browser knows whether a choice was made. It never holds the
- * focus captive; asked for by a button, it takes the focus and later gives it back.
+ * It is hidden in the server's markup, since only the browser knows whether a choice was made; where none was, the loader
+ * shows it (runtime/once.ts) before the island lives. It never holds the focus captive; asked for by a button, it takes
+ * the focus and later gives it back.
  */
 import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { type Choice, choice, choose, onChoice } from './choice.ts';
+import { type Choice, choice, choose, KEY, onChoice } from './choice.ts';
 import type { Props } from './props.ts';
 
 export default function Consent({ title, text, accept, decline, label }: Props) {
@@ -47,8 +48,9 @@ export default function Consent({ title, text, accept, decline, label }: Props) 
       ref={section}
       className="consent"
       aria-label={label}
-      data-state={open ? 'open' : 'closed'}
+      data-once={KEY}
       hidden={!open}
+      suppressHydrationWarning // of `hidden`, which the loader may have changed
       tabIndex={-1}
       onKeyDown={onKeyDown}
     >

@@ -26,7 +26,7 @@ export default function ContactForm({ name, fields, submit, notice, labels }: Pr
   };
 
   return (
-    <form className="contact-form" name={name ?? undefined} method="dialog">
+    <form className="contact-form" name={name ?? undefined} method="dialog" data-island="Toaster">
       {fields.map((field) => (
         <Field key={field.name} field={field} requiredMark={words.requiredMark} />
       ))}

@@ -2,14 +2,13 @@
  * The site header: logo, navigation, and below 768 px a button that opens the navigation as a panel.
  *
  * The links are always in the markup. The theme folds them away on small screens only where scripts run
- * (`@media (scripting: enabled)`), which holds from the first paint on, so that hydration moves nothing.
+ * (`@media (scripting: enabled)`), which holds from the first paint on, so that hydration moves nothing. Whether the page
+ * is scrolled the loader says, of the whole page: see runtime/scrolled.ts.
  */
-import { useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import type { Props } from './props.ts';
-import { isScrolled, onScroll } from './scroll.ts';
 
 export default function Header({ home, name, mark, links, menuLabel, closeLabel }: Props) {
-  const scrolled = useSyncExternalStore(onScroll, isScrolled, () => false);
   const [open, setOpen] = useState(false);
   const header = useRef<HTMLElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -37,12 +36,7 @@ export default function Header({ home, name, mark, links, menuLabel, closeLabel 
   }, [open]);
 
   return (
-    <header
-      ref={header}
-      className="site-header"
-      data-scrolled={scrolled}
-      data-menu={open ? 'open' : 'closed'}
-    >
+    <header ref={header} className="site-header" data-menu={open ? 'open' : 'closed'}>
       <a className="header-logo" href={home}>
         {mark && (
           <svg className="header-mark" aria-hidden="true" focusable="false">
