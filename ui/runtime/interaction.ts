@@ -12,10 +12,10 @@ import type { When } from './when.ts';
 
 export const interaction: When = (island) => {
   let pressed: HTMLElement | null | undefined;
-  const waiting = new AbortController();
+  let living = false;
   const turn = async (event: Event & Partial<MouseEvent>) => {
     // A browser says `pointermove` also of a pointer that rests, when a page is shown or scrolled under it.
-    if (event.type === 'pointermove' && !event.movementX && !event.movementY) return;
+    if (living || (event.type === 'pointermove' && !event.movementX && !event.movementY)) return;
     const button = event.type === 'click' && (event.target as Element).closest('button');
     if (button) {
       pressed = button;
@@ -23,14 +23,14 @@ export const interaction: When = (island) => {
       event.stopPropagation();
     }
     await island.start();
-    waiting.abort();
+    living = true;
     pressed?.click();
     pressed = null;
   };
   const places = document.querySelectorAll(`[data-island=${island.getAttribute('name')}]`);
   for (const place of [island, ...places]) {
     for (const type of ['pointermove', 'pointerdown', 'focusin', 'click']) {
-      place.addEventListener(type, turn, { capture: true, signal: waiting.signal });
+      place.addEventListener(type, turn, true);
     }
   }
   if (isAsked()) island.start();

@@ -81,7 +81,8 @@ test('a page is marked where one topic was asked for', () => {
   assert.deepEqual(marks, ['data-asked=false', 'data-asked=false', 'data-asked=true']);
 });
 
-test('a page is marked once it has loaded, and then fetches ahead', () => {
+test('a page is marked once it has loaded, and fetches ahead a second later', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const marks: string[] = [];
   const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
   const link = { rel: 'modulepreload' };
@@ -98,6 +99,9 @@ test('a page is marked once it has loaded, and then fetches ahead', () => {
   assert.equal(link.rel, 'modulepreload');
   for (const frame of frames) frame();
   assert.deepEqual(marks, ['data-loaded=true']);
+  t.mock.timers.tick(999);
+  assert.equal(link.rel, 'modulepreload');
+  t.mock.timers.tick(1);
   assert.equal(link.rel, 'prefetch');
 });
 

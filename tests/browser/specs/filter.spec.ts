@@ -98,6 +98,7 @@ test('the keyboard alone shows a topic, and keeps its place', async ({ page }) =
   const { topics } = parts(page);
   const link = topics.filter({ hasText: new RegExp(`^${TOPIC} `) });
   await topics.first().focus();
+  await living(page, 'EntryFilter');
   for (let step = await indexOf(topics, TOPIC); step > 0; step -= 1) await page.keyboard.press('Tab');
   await expect(link).toBeFocused();
   await page.keyboard.press('Enter');

@@ -1,7 +1,7 @@
 /** The header: flat at the top of the page, and a menu where there is no room for links. */
 import type { Locator, Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
-import { stillness, visit } from '../support/settle.ts';
+import { loaded, stillness, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const PHONE = { width: 360, height: 800 };
@@ -47,6 +47,25 @@ test.describe('scrolling', () => {
     await expect(page.locator('html')).toHaveAttribute('data-scrolled');
     await expect(page.locator('.site-header')).not.toHaveCSS('box-shadow', 'none');
   });
+});
+
+test('a link into a page leads to its part, right below the header', async ({ page }) => {
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.setViewportSize(PHONE);
+  for (const [path, part] of [
+    ['/', 'contact'],
+    ['/bluedoor', 'who'],
+    ['/arnold', 'testimonials'],
+  ] as const) {
+    await page.goto(`${path}#${part}`);
+    await loaded(page);
+    const gap = await page.evaluate((id) => {
+      const header = document.querySelector('.site-header')?.getBoundingClientRect().bottom ?? 0;
+      return (document.getElementById(id)?.getBoundingClientRect().top ?? 0) - header;
+    }, part);
+    expect(gap, `${path}#${part}`).toBeGreaterThanOrEqual(0);
+    expect(gap, `${path}#${part}`).toBeLessThan(60);
+  }
 });
 
 test('the page being shown is marked among the links, and no other', async ({ page }) => {

@@ -64,7 +64,7 @@ test.describe('loading', () => {
     test(`what the islands of ${path} need is fetched ahead, once, and nothing else`, async ({ page }) => {
       await visit(page, path);
       const ahead = await page
-        .locator('head link[rel="prefetch"]')
+        .locator('head link[media="not all"]')
         .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.replace(/.*\//, '') ?? ''));
       const transferred = async () =>
         (await scripts(page))
