@@ -26,8 +26,8 @@ const CALLS = ['document', 'fetch', 'xhr', 'ping', 'websocket', 'eventsource'];
 export const test = base.extend<Watched>({
   tolerated: [undefined, { option: true }],
   watch: [
-    async ({ page, tolerated, javaScriptEnabled }, use) => {
-      const watch = await watchOver(page, javaScriptEnabled);
+    async ({ page, tolerated }, use) => {
+      const watch = await watchOver(page);
       await use(watch);
       const untold = watch.problems.filter((problem) => !tolerated?.test(problem));
       expect.soft(untold, 'no complaint of the browser').toEqual([]);
@@ -37,7 +37,7 @@ export const test = base.extend<Watched>({
 });
 
 /** Collects console messages, errors, policy violations, failed requests, and requests to other origins. */
-async function watchOver(page: Page, scripts: boolean): Promise<Watch> {
+async function watchOver(page: Page): Promise<Watch> {
   const watch: Watch = { problems: [], calls: [] };
   const report = (problem: string) => watch.problems.push(problem);
 
@@ -50,9 +50,8 @@ async function watchOver(page: Page, scripts: boolean): Promise<Watch> {
   });
   page.on('requestfailed', (request) => {
     const reason = request.failure()?.errorText ?? '';
-    // The page was left, or with scripts off Chromium refused what `modulepreload` names, which it calls policy.
-    const harmless = reason === 'net::ERR_ABORTED' || (!scripts && request.resourceType() === 'script');
-    if (!harmless) report(`failed: ${request.url()} ${reason}`);
+    // The page was left.
+    if (reason !== 'net::ERR_ABORTED') report(`failed: ${request.url()} ${reason}`);
   });
   page.on('response', (response) => {
     if (response.status() >= 400) report(`status ${response.status()}: ${response.url()}`);

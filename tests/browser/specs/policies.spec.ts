@@ -1,0 +1,72 @@
+/** When an island comes to life that does not wait for a visitor: for themes that want one so. */
+import type { Page } from '@playwright/test';
+import { living, visit } from '../support/settle.ts';
+import { expect, test } from '../support/test.ts';
+
+/** A page in which the header's markup comes once more, as an island of its own, at the place of the marker. */
+async function withIsland(page: Page, attributes: Record<string, string>, below = 0): Promise<void> {
+  await visit(page, '/about');
+  await page.evaluate(
+    ({ attributes, below }) => {
+      const header = document.querySelector('row-island[name="Header"]');
+      if (!header) throw new Error('the page has no header');
+      const copy = document.createElement('row-island');
+      for (const { name, value } of header.attributes) copy.setAttribute(name, value);
+      for (const [name, value] of Object.entries(attributes)) copy.setAttribute(name, value);
+      copy.id = 'copy';
+      copy.append(...[...header.childNodes].map((child) => child.cloneNode(true)));
+      for (const child of copy.children) {
+        if (child instanceof HTMLElement)
+          child.style.cssText = `position: absolute; inset-block-start: ${below}px`;
+      }
+      document.body.append(copy);
+    },
+    { attributes, below },
+  );
+}
+
+for (const client of ['load', 'idle', 'visible']) {
+  test(`${client}: by itself`, async ({ page }) => {
+    await withIsland(page, { client });
+    await expect(page.locator('#copy')).toHaveAttribute('data-state', 'ready');
+    // The page's own still waits.
+    await expect(page.locator('row-island[name="Consent"]')).not.toHaveAttribute('data-state');
+  });
+}
+
+test('visible: near the screen, and not before', async ({ page }) => {
+  const height = page.viewportSize()?.height ?? 0;
+  await withIsland(page, { client: 'visible' }, height + 300);
+  const island = page.locator('#copy');
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await expect(island).not.toHaveAttribute('data-state');
+  await page.evaluate(() => scrollTo({ top: 150, behavior: 'instant' }));
+  await expect(island).toHaveAttribute('data-state', 'ready');
+});
+
+test('media: as soon as the query holds', async ({ page }) => {
+  await withIsland(page, { client: 'media', media: '(max-width: 500px)' });
+  const island = page.locator('#copy');
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await expect(island).not.toHaveAttribute('data-state');
+  await page.setViewportSize({ width: 480, height: 800 });
+  await expect(island).toHaveAttribute('data-state', 'ready');
+});
+
+test('interaction: also by what has its name elsewhere', async ({ page }) => {
+  await visit(page, '/about');
+  await page.getByRole('contentinfo').getByRole('button').focus();
+  await living(page, 'Consent');
+  await expect(page.locator('row-island[name="Header"]')).not.toHaveAttribute('data-state');
+});
+
+test.describe('a policy that is none', () => {
+  test.use({ tolerated: /no policy `often`/ });
+
+  test('is told to the console, and the markup stays', async ({ page, watch }) => {
+    await withIsland(page, { client: 'often' });
+    await expect(page.locator('#copy')).toHaveAttribute('data-state', 'failed');
+    await expect(page.locator('#copy .header-logo')).toBeVisible();
+    expect(watch.problems.join()).toContain('no policy `often`');
+  });
+});
