@@ -33,6 +33,9 @@ test('what draws toasts waits until there may be one, and policies that few page
     later.map((file) => file.split('.')[0]),
     ['Toasts', 'when'],
   );
+});
+
+test('an island is small: beside React itself nothing is large that a page names', () => {
   for (const file of named) {
     const size = client.get(file)?.length ?? 0;
     const first = filesOf(manifest.runtime).includes(file);
