@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { unreachableLinks } from '../support/layout.ts';
-import { living, turnToIslands, visit } from '../support/settle.ts';
+import { living, pointAt, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const TITLE = 'Unexpected Application Error!';
@@ -31,7 +31,7 @@ test('one that fails while it runs shows the error screen, and the others go on'
   await visit(page, '/');
   // The open menu wants to know where the focus goes.
   const menu = page.getByRole('banner').getByRole('button');
-  await menu.hover();
+  await pointAt(menu);
   await living(page, 'Header');
   await page.evaluate((message) => {
     const listen = document.addEventListener;

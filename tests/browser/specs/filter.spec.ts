@@ -3,7 +3,7 @@ import type { Locator, Page } from '@playwright/test';
 import { holdBack } from '../support/hold.ts';
 import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
 import { canonical } from '../support/metadata.ts';
-import { living, visit } from '../support/settle.ts';
+import { living, pointAt, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const TOPIC = 'mobile';
@@ -59,7 +59,7 @@ test('a click shows one topic, without a request, and the back button undoes it'
   await expectAll(page, /^All \d+ shown$/);
   const { topics } = parts(page);
   // Who reads the topics has the pointer on them.
-  await topics.first().hover();
+  await pointAt(topics.first());
   await living(page, 'EntryFilter');
   const before = watch.calls.length;
 

@@ -1,6 +1,6 @@
 /** When an island comes to life that does not wait for a visitor: for themes that want one so. */
 import type { Page } from '@playwright/test';
-import { living, visit } from '../support/settle.ts';
+import { living, pointAt, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 /** A page in which the header's markup comes once more, as an island of its own, at the place of the marker. */
@@ -58,6 +58,17 @@ test('interaction: also by what has its name elsewhere', async ({ page }) => {
   await page.getByRole('contentinfo').getByRole('button').focus();
   await living(page, 'Consent');
   await expect(page.locator('row-island[name="Header"]')).not.toHaveAttribute('data-state');
+});
+
+test('interaction: by a pointer that moves, not by one that rests', async ({ page }) => {
+  await visit(page, '/about');
+  const header = page.locator('row-island[name="Header"]');
+  const logo = header.locator('.header-logo');
+  // As a browser says it of a page that it shows under the pointer, which it does on a screen only.
+  await logo.dispatchEvent('pointermove', { movementX: 0, movementY: 0 });
+  await expect(header).not.toHaveAttribute('data-state');
+  await pointAt(logo);
+  await living(page, 'Header');
 });
 
 test.describe('a policy that is none', () => {

@@ -1,5 +1,5 @@
 /** Waiting until a page is what a visitor gets: no fixed pauses, only conditions. */
-import { expect, type Page } from '@playwright/test';
+import { expect, type Locator, type Page } from '@playwright/test';
 
 /** All islands of a page. */
 export const ISLANDS = 'row-island';
@@ -30,6 +30,15 @@ export async function turnToIslands(page: Page): Promise<void> {
   await page.locator(ISLANDS).evaluateAll((islands) => {
     for (const island of islands) island.dispatchEvent(new PointerEvent('pointermove', { movementX: 1 }));
   });
+}
+
+/**
+ * Moves the pointer onto an element and a little further, as a hand does. Of the first move alone a browser does not
+ * say how far it went, so that it looks like a page that was shown under a resting pointer.
+ */
+export async function pointAt(element: Locator): Promise<void> {
+  await element.hover();
+  await element.hover({ position: { x: 2, y: 2 } });
 }
 
 /** Every island lives. */
