@@ -39,6 +39,21 @@ async function withToast(page: Page): Promise<Parts> {
   return found;
 }
 
+for (const width of [360, 768, 1280]) {
+  test(`at ${width} px it covers nothing of the consent notice`, async ({ page }) => {
+    await page.setViewportSize({ width, height: 740 });
+    await visit(page, '/');
+    const { button, toast } = parts(page);
+    await button.click();
+    await expect(toast).toBeVisible();
+    const notice = await page.getByRole('region', { name: 'Privacy choices' }).boundingBox();
+    const box = await toast.boundingBox();
+    if (!notice || !box) throw new Error('both are to be seen');
+    expect(box.y).toBeGreaterThan(0);
+    expect(box.y + box.height).toBeLessThanOrEqual(notice.y);
+  });
+}
+
 test('the button sends nothing, keeps what was typed, and a toast says so', async ({ page, watch }) => {
   await visit(page, '/');
   const { form, button, toast } = parts(page);
