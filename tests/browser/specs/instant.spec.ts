@@ -1,6 +1,7 @@
 /** Going from page to page: at once, and nothing loaded before it is needed. */
 import type { Page } from '@playwright/test';
-import { allLiving, turnToIslands, visit } from '../support/settle.ts';
+import { holdBack } from '../support/hold.ts';
+import { allLiving, loaded, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 declare global {
@@ -33,6 +34,16 @@ function scripts(page: Page): Promise<Script[]> {
   );
 }
 
+/** For how many elements the browser worked out styles, each time that it did, as it tells in a trace. */
+function styledAnew(trace: Buffer): number[] {
+  const { traceEvents } = JSON.parse(trace.toString()) as {
+    traceEvents: { name: string; args: { elementCount?: number } }[];
+  };
+  return traceEvents
+    .filter(({ name }) => name === 'UpdateLayoutTree')
+    .map(({ args }) => args.elementCount ?? 0);
+}
+
 const isLoader = ({ name }: Script) => name.startsWith('loader.');
 
 /** A page of every kind. */
@@ -50,6 +61,25 @@ test.describe('loading', () => {
       for (const { name, start } of await others()) expect(start, name).toBeGreaterThanOrEqual(load);
     }
   });
+
+  for (const path of ['/', '/contact', '/about', '/bluedoor']) {
+    test(`what the loader adds to ${path} leaves the styles of the rest alone`, async ({ page, browser }) => {
+      const release = await holdBack(page, /\/loader\.\w+\.js$/);
+      await page.goto(path, { waitUntil: 'commit' });
+      const painted = () => performance.getEntriesByType('paint').length > 0;
+      await expect.poll(() => page.evaluate(painted)).toBe(true);
+      await page.evaluate(() => document.fonts.ready.then(() => undefined));
+      await browser.startTracing(page, { categories: ['devtools.timeline'] });
+      release();
+      await expect(page.locator('.consent')).toBeVisible();
+      await loaded(page);
+      const styled = styledAnew(await browser.stopTracing());
+      expect(styled.length).toBeGreaterThan(0);
+      // Even where the houses light up.
+      const elements = await page.locator('*').count();
+      expect(Math.max(...styled)).toBeLessThan(elements / 2);
+    });
+  }
 
   test('who only reads has no island alive and nothing compiled', async ({ page }) => {
     for (const path of KINDS) {
