@@ -21,6 +21,9 @@ macro_rules! sections {
                 /// The part of the page that it belongs to, together with the sections beside it that name the same: a fragment that links can name, too.
                 #[serde(default)]
                 group: Option<String>,
+                /// Whether its parts fade in as a visitor scrolls to them.
+                #[serde(default)]
+                reveal: bool,
                 /// The section's number on the street, for example `No. 1`.
                 #[serde(default)]
                 address: Option<String>,

@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test';
 import { catchFrames, settleFrames } from '../support/frames.ts';
 import { holdBack } from '../support/hold.ts';
-import { loaded as pageLoaded, visit } from '../support/settle.ts';
+import { loaded as pageLoaded } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const HERO = '.hero-words';
@@ -132,15 +132,25 @@ test.describe('what is scrolled to', () => {
   }
 
   test('is not hidden from who reaches it by keyboard', async ({ page }) => {
-    await visit(page, '/givefive');
-    await page.reload();
+    await page.goto('/');
     await pageLoaded(page);
-    const hidden = page
-      .locator('[data-seen="false"]')
-      .filter({ has: page.locator('a') })
-      .last();
-    await hidden.locator('a').first().focus();
-    await expect(hidden).toHaveCSS('opacity', '1');
+    const words = page.locator('.statement-words[data-seen="false"]');
+    await expect(words).toHaveCSS('opacity', '0');
+    await words.evaluate((element) => {
+      const link = document.createElement('a');
+      link.href = '#about';
+      element.append(link);
+      link.focus({ preventScroll: true });
+    });
+    await expect(words).toHaveCSS('opacity', '1');
+  });
+
+  test('is there from the start on pages that do not ask for it', async ({ page }) => {
+    for (const path of ['/about', '/services/web-apps', '/bluedoor', '/givefive']) {
+      await page.goto(path);
+      await pageLoaded(page);
+      await expect(page.locator('[data-seen]'), path).toHaveCount(0);
+    }
   });
 });
 
