@@ -21,9 +21,6 @@ macro_rules! sections {
                 /// The part of the page that it belongs to, together with the sections beside it that name the same: a fragment that links can name, too.
                 #[serde(default)]
                 group: Option<String>,
-                /// Whether its parts fade in as a visitor scrolls to them.
-                #[serde(default)]
-                reveal: bool,
                 /// The section's number on the street, for example `No. 1`.
                 #[serde(default)]
                 address: Option<String>,
@@ -68,18 +65,27 @@ sections! {
         items: Vec<Row>,
         /// Whether they are counted.
         numbered: bool,
+        /// Whether they fade in as a visitor scrolls there.
+        reveal: bool,
     }
     /// A few large sentences.
-    Statement {}
+    Statement {
+        /// Whether they fade in as a visitor scrolls there.
+        reveal: bool,
+    }
     /// Numbers that speak.
     Statistics {
         /// The numbers.
         items: Vec<Statistic>,
+        /// Whether they fade in as a visitor scrolls there.
+        reveal: bool,
     }
     /// Who is who.
     People {
         /// The people.
         items: Vec<Person>,
+        /// Whether they fade in as a visitor scrolls there.
+        reveal: bool,
     }
     /// The row of houses as the way in.
     Street {

@@ -81,6 +81,21 @@ test.describe('loading', () => {
     });
   }
 
+  test('of a long list only the beginning is laid out before the page has loaded, then all', async ({
+    page,
+  }) => {
+    const release = await holdBack(page, /\/loader\.\w+\.js$/);
+    await page.goto('/blog', { waitUntil: 'commit' });
+    const titles = page.locator('.entry-title');
+    const laidOut = () =>
+      titles.evaluateAll((all) => all.map((one) => one.checkVisibility({ contentVisibilityAuto: true })));
+    await expect.poll(async () => (await laidOut()).at(-1)).toBe(false);
+    expect((await laidOut())[0]).toBe(true);
+    release();
+    await loaded(page);
+    expect(await laidOut()).toEqual(Array(await titles.count()).fill(true));
+  });
+
   test('who only reads has no island alive and nothing compiled', async ({ page }) => {
     for (const path of KINDS) {
       await visit(page, path);

@@ -1,9 +1,9 @@
-/** When an island comes to life that does not wait for a visitor: for themes that want one so. */
+/** When an island comes to life, by each of the policies that its `client` can name. */
 import type { Page } from '@playwright/test';
 import { living, pointAt, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
-/** A page in which the header's markup comes once more, as an island of its own, at the place of the marker. */
+/** A page in which the header's markup comes once more, as an island of its own, so many pixels below the top. */
 async function withIsland(page: Page, attributes: Record<string, string>, below = 0): Promise<void> {
   await visit(page, '/about');
   await page.evaluate(
