@@ -1,5 +1,6 @@
 /** The blog's topics: a reader narrows the list, links to what is left, and walks from post to post. */
 import type { Locator, Page } from '@playwright/test';
+import { watchNext } from '../support/events.ts';
 import { holdBack } from '../support/hold.ts';
 import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
 import { canonical } from '../support/metadata.ts';
@@ -106,18 +107,9 @@ test('the keyboard alone shows a topic, and keeps its place', async ({ page }) =
   await expect(link).toBeFocused();
 
   // With the browser's own key the link is a link like any other.
-  const left = page.evaluate(
-    () =>
-      new Promise<boolean>((done) => {
-        addEventListener('click', (event) => {
-          done(event.ctrlKey && !event.defaultPrevented);
-          // The new tab is the browser's business, and some have none.
-          event.preventDefault();
-        });
-      }),
-  );
+  const prevented = await watchNext(page, 'click');
   await page.keyboard.press('Control+Enter');
-  expect(await left, 'the click is left to the browser').toBe(true);
+  expect(await prevented(), 'called off by the filter').toBe(false);
 });
 
 test('the address of a topic can be opened directly, and nothing jumps', async ({ page }) => {

@@ -1,4 +1,5 @@
 /** The moment between turning to an island and its life: nothing that a visitor does in it is lost. */
+import { watchNext } from '../support/events.ts';
 import { holdBack } from '../support/hold.ts';
 import { catchMail, handedOver } from '../support/mail.ts';
 import { living, visit } from '../support/settle.ts';
@@ -73,19 +74,11 @@ test.describe('a script that does not come', () => {
     await page.route(/\/InquiryForm\.\w+\.js$/, (route) => route.abort());
     await visit(page, '/contact');
     const form = page.locator('form').filter({ has: page.getByLabel('Your Name') });
-    const sent = form.evaluate(
-      (element) =>
-        new Promise<boolean>((done) => {
-          element.addEventListener('submit', (event) => {
-            done(event.defaultPrevented);
-            event.preventDefault();
-          });
-        }),
-    );
+    const prevented = await watchNext(page, 'submit');
     await form.getByLabel('Your Name').fill('Ada');
     await form.getByLabel('Email').fill('ada@example.com');
     await form.getByRole('button').click();
-    expect(await sent, 'not called off by a script').toBe(false);
+    expect(await prevented(), 'called off by a script').toBe(false);
   });
 });
 
