@@ -63,7 +63,7 @@ fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
         "{page}"
     );
     assert_eq!(
-        page.matches("<script type=\"module\" src=\"/assets/loader.A.js\"")
+        page.matches("<script type=\"module\" blocking=\"render\" src=\"/assets/loader.A.js\"")
             .count(),
         1
     );

@@ -1,6 +1,7 @@
 /**
  * The one script that a page with islands names. It defines `<row-island>`, which waits for its moment, fetches
- * its component and React, and mounts it. Runs in the browser; knows no React, and stays within 1 KB.
+ * its component and React, and mounts it. Runs in the browser; knows no React, and stays within 1 KB, since the first
+ * view waits for it.
  *
  *   name    the island's name, for messages
  *   client  load | idle | visible | media | interaction: see when.ts

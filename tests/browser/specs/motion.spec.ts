@@ -44,23 +44,11 @@ test.describe('the opening', () => {
     expect(end).toBeGreaterThan(0.99);
   });
 
-  test('does not wait for a script that does not come', async ({ page }) => {
-    const release = await holdBack(page, LOADER);
+  test('does not wait for what comes late', async ({ page }) => {
+    // The load event waits for the fonts.
+    const release = await holdBack(page, /\.woff2$/);
     await page.goto('/', { waitUntil: 'commit' });
-    await page.waitForFunction(
-      (selector) =>
-        document
-          .querySelector(selector)
-          ?.getAnimations()
-          .some(
-            (animation) =>
-              animation instanceof CSSAnimation &&
-              animation.animationName === 'opening-late' &&
-              animation.playState === 'finished',
-          ),
-      HERO,
-    );
-    await expect(page.locator(HERO)).toHaveCSS('opacity', '1');
+    await openedLate(page);
     await expect(page.locator('html[data-loaded]')).toHaveCount(0);
 
     // The load event comes at last: what is there does not vanish again.
@@ -69,6 +57,16 @@ test.describe('the opening', () => {
     await expect(page.locator('html[data-loaded]')).toHaveCount(1);
     await settleFrames(page);
     expect(await page.evaluate(() => Math.min(...window.opacities))).toBe(1);
+  });
+
+  test.describe('without its script', () => {
+    test.use({ tolerated: /net::ERR_FAILED/ });
+
+    test('happens all the same', async ({ page }) => {
+      await page.route(LOADER, (route) => route.abort());
+      await page.goto('/', { waitUntil: 'commit' });
+      await openedLate(page);
+    });
   });
 
   for (const [name, media] of STILL) {
@@ -178,6 +176,24 @@ async function catchOpening(page: Page): Promise<void> {
     };
     look();
   }, HERO);
+}
+
+/** Waits until the page has opened although nobody told it that it has loaded. */
+async function openedLate(page: Page): Promise<void> {
+  await page.waitForFunction(
+    (selector) =>
+      document
+        .querySelector(selector)
+        ?.getAnimations()
+        .some(
+          (animation) =>
+            animation instanceof CSSAnimation &&
+            animation.animationName === 'opening-late' &&
+            animation.playState === 'finished',
+        ),
+    HERO,
+  );
+  await expect(page.locator(HERO)).toHaveCSS('opacity', '1');
 }
 
 /** When the load event was, its next frames, and when the page begins to open, in milliseconds of the page's clock. */
