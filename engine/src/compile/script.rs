@@ -8,8 +8,8 @@ use super::template::Scope;
 /// need is fetched at once, so that it travels while the page is read; what `interaction` islands need stands there with
 /// a `media` that never holds, until the loader says that the page is there, or that a visitor turned to one.
 /// None of them may take the line from the stylesheet, which the first view waits for (HTML, fetch priority).
-/// The loader is small, and the first view waits for it (HTML, blocking attributes): what it marks, hides and shows is so
-/// in the first frame, which is laid out and painted once. One that does not come holds nothing back.
+/// The loader is small, and the first view waits for it (HTML, blocking attributes): what it shows at once is in the first
+/// frame, and the page is not laid out and painted a second time for it. A loader that fails holds nothing back.
 /// A page without islands to bring to life has no script.
 pub(crate) fn script_tags(scope: &Scope) -> String {
     let islands = &scope.islands;

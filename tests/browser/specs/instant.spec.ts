@@ -1,6 +1,6 @@
 /** Going from page to page: at once, and nothing loaded before it is needed. */
 import type { Page } from '@playwright/test';
-import { holdBack } from '../support/hold.ts';
+import { holdBack, LOADER } from '../support/hold.ts';
 import { allLiving, loaded, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -43,8 +43,6 @@ function styledAnew(trace: Buffer): number[] {
     .filter(({ name }) => name === 'UpdateLayoutTree')
     .map(({ args }) => args.elementCount ?? 0);
 }
-
-const LOADER = /\/loader\.\w+\.js$/;
 
 const isLoader = ({ name }: Script) => name.startsWith('loader.');
 

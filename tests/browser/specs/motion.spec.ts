@@ -1,7 +1,7 @@
 /** What moves by itself: the home page's opening, and what fades in as it is scrolled to. To the number. */
 import type { Page } from '@playwright/test';
 import { catchFrames, settleFrames } from '../support/frames.ts';
-import { holdBack } from '../support/hold.ts';
+import { holdBack, LOADER } from '../support/hold.ts';
 import { loaded as pageLoaded } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -10,7 +10,6 @@ const HERO = '.hero-words';
 const DELAY = 100;
 /** The part of an element that has to be in view. */
 const THRESHOLD = 0.1;
-const LOADER = /\/loader\.\w+\.js$/;
 /** Where nothing may be hidden for the sake of motion. */
 const STILL = [
   ['with motion reduced', { reducedMotion: 'reduce' }],

@@ -3,7 +3,7 @@ import type { Page } from '@playwright/test';
 
 /**
  * Watches for the next event of a type, and calls it off itself: what a browser does with it is the browser's
- * business, and some can not. To be awaited before the event is caused, since a key that is pressed at once overtakes a
+ * business, and some cannot. To be awaited before the event is caused, since a key that is pressed at once overtakes a
  * listener that is still being added. What comes back tells, once the event was, whether the page had called it off.
  */
 export async function watchNext(page: Page, type: 'click' | 'submit'): Promise<() => Promise<boolean>> {
