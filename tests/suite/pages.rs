@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rowhouse::snapshot::{Coding, Resource};
-use rowhouse_tests::{TestSite, expect_text, fixture, text_of};
+use rowhouse::snapshot::{Coding, HostEntry, Resource};
+use rowhouse_tests::{TestSite, expect_text, fixture, text_of, workspace};
 
 /// Every place of the fixture that has pages: host and prefix.
 const PLACES: [(&str, &str); 4] = [
@@ -49,6 +49,48 @@ fn a_folder_becomes_these_pages() {
         expect_text(&text, &fixture(&format!("street/expected/{name}.html")));
     }
     expect_text(&site.report_text(), &fixture("street/expected/report.txt"));
+}
+
+#[test]
+fn pages_for_errors_say_what_they_are_where_they_are_shared() {
+    let site = TestSite::copy_of(&workspace());
+    let mut looked_at = 0;
+    for host in site.snapshot.hosts.values() {
+        let HostEntry::Site(routes) = host else {
+            continue;
+        };
+        for mount in routes.root.iter().chain(routes.prefixes.values()) {
+            let not_found = mount.not_found.iter().map(|(_, page)| page);
+            for page in not_found.chain([&mount.method_not_allowed]) {
+                let html = text_of(page).expect("a page");
+                let content = |tag: &str| {
+                    let (_, rest) = html
+                        .split_once(tag)
+                        .unwrap_or_else(|| panic!("{tag}: {html}"));
+                    rest.split('"').next().expect("a value").to_owned()
+                };
+                let description = content("<meta name=\"description\" content=\"");
+                assert!(description.len() > 30, "{description}");
+                for tag in ["property=\"og:description", "name=\"twitter:description"] {
+                    assert_eq!(content(&format!("{tag}\" content=\"")), description);
+                }
+                assert_ne!(content("property=\"og:title\" content=\""), "");
+                for tag in ["property=\"og:image", "name=\"twitter:image"] {
+                    let image = content(&format!("{tag}\" content=\""));
+                    assert!(
+                        image.starts_with("https://") && image.ends_with(".png"),
+                        "{image}"
+                    );
+                }
+                assert!(
+                    !html.contains("rel=\"canonical\""),
+                    "an error has no address"
+                );
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at > 20, "only {looked_at} pages");
 }
 
 #[test]

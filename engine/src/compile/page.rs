@@ -55,6 +55,17 @@ pub(super) enum Special<'a> {
 }
 
 impl Special<'_> {
+    /// What shared links and lists of results say of it, where there are words for that.
+    fn description(&self) -> Option<&str> {
+        match self {
+            Self::NotFound => Some("The page you're looking for doesn't exist or has been moved."),
+            Self::Entry(words) => words.text.as_deref(),
+            Self::MethodNotAllowed => {
+                Some("This address does not take a request of that kind. Nothing was changed.")
+            }
+        }
+    }
+
     /// The status that it comes with (RFC 9110, section 15.5).
     pub(super) const fn status(&self) -> StatusCode {
         match self {
@@ -155,12 +166,7 @@ impl<'a> Renderer<'a> {
             new_tab: false,
         };
         let (layout, title, text, back) = match special {
-            Special::NotFound => (
-                "not-found",
-                "Page not found",
-                Some("The page you're looking for doesn't exist or has been moved."),
-                home,
-            ),
+            Special::NotFound => ("not-found", "Page not found", special.description(), home),
             Special::Entry(words) => (
                 "not-found",
                 words.title.as_str(),
@@ -170,11 +176,14 @@ impl<'a> Renderer<'a> {
             Special::MethodNotAllowed => ("error", "Unexpected Application Error!", None, home),
         };
         let scope = self.scope();
+        let common = self.common_head(&scope);
         let head = Head {
             title: self.title(title),
+            description: Some(special.description().unwrap_or(title).to_owned()),
+            image: common.image.clone().or_else(|| self.drawn_image("/")),
             noindex: true,
             structured_data: None,
-            ..self.common_head(&scope)
+            ..common
         };
         let page = PageView {
             path: "",

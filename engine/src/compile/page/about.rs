@@ -22,7 +22,7 @@ impl Renderer<'_> {
         let own = page.front.image.as_ref();
         let image = own
             .and_then(|image| self.named_image(image.as_str()))
-            .or_else(|| self.drawn_image(page))
+            .or_else(|| self.drawn_image(&page.path))
             .or_else(|| common.image.clone());
         let image_url = image.as_ref().map(|image| image.url.as_str());
         let is_article = view::schema_of(self.site, page) == Some(PageSchema::Article);
@@ -186,9 +186,10 @@ impl Renderer<'_> {
         })
     }
 
-    /// The picture with the page's title.
-    fn drawn_image(&self, page: &Page) -> Option<SocialImage> {
-        let drawing = self.around.social.get(&page.path)?;
+    /// The picture with the title of the page at `path`.
+    pub(super) fn drawn_image(&self, path: &str) -> Option<SocialImage> {
+        let drawing = self.around.social.get(path)?;
+        let page = self.site.pages.get(path)?;
         Some(SocialImage {
             url: self.canonical_asset(&drawing.file_name("social")),
             alt: social::words(self.site, page),
