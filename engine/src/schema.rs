@@ -1,11 +1,17 @@
-//! Holds a tree of values against a JSON Schema and says everything that does not fit.
+//! Holds a tree of values against a JSON Schema (draft 2020-12) and says everything that does not fit.
 //!
-//! The schemas come from the Rust types (`schemars`) and from the islands' own declarations, so that one source makes the types, the mistakes and the editors' help.
-//! Only the parts of JSON Schema (draft 2020-12) that these two write are understood: `type`, `properties`, `required`, `additionalProperties`, `items`, `enum`, `const`, `oneOf`, `anyOf`, `$ref` and `format`.
+//! The schemas come from the Rust types (`schemars`) and from the islands' own declarations, so that one source makes the types, the errors and the editors' help.
+//! The library `jsonschema` decides, by every keyword that the draft has; this module gives what it finds a place in the author's file, an author's words and a hint.
 //!
 //! **Invariant:** knows no file format and no meaning of any key; formats are checked by whoever calls.
 
+use std::collections::BTreeSet;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value as Json;
+use thiserror::Error;
 
 use crate::report::{Code, Place, hint_for, list};
 use crate::yaml::{Node, Value};
@@ -37,159 +43,280 @@ pub struct Formatted {
 /// Says why a text is not of a format: the message and a hint.
 pub type FormatCheck = fn(format: &str, text: &str) -> Result<(), (String, Option<String>)>;
 
-/// Everything that is wrong, and every formatted text, in the order of the file.
-#[must_use]
-pub fn check(node: &Node, schema: &Json, formats: FormatCheck) -> (Vec<Problem>, Vec<Formatted>) {
-    let mut checker = Checker {
-        root: schema,
-        formats,
-        problems: Vec::new(),
-        formatted: Vec::new(),
-    };
-    checker.check(node, schema, "the file");
-    (checker.problems, checker.formatted)
-}
+/// Why a schema is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the schema itself is wrong: {0}")]
+pub struct SchemaError(String);
 
-struct Checker<'a> {
-    root: &'a Json,
+/// A schema, ready to be held against values.
+#[derive(Debug)]
+pub struct Schema {
+    root: Json,
     formats: FormatCheck,
-    problems: Vec<Problem>,
-    formatted: Vec<Formatted>,
+    validator: Validator,
 }
 
-impl<'a> Checker<'a> {
-    /// `what` names the value in messages: a key in backticks, or the file.
-    fn check(&mut self, node: &Node, schema: &'a Json, what: &str) {
-        let schema = self.resolve(schema);
-        if let Some(choices) = schema.get("oneOf").and_then(Json::as_array) {
-            return self.one_of(node, choices, what);
+impl Schema {
+    /// Prepares a schema. `formats` says what its formats want.
+    ///
+    /// # Errors
+    /// When it is no JSON Schema.
+    pub fn new(root: Json, formats: FormatCheck) -> Result<Self, SchemaError> {
+        let mut names = BTreeSet::new();
+        format_names(&root, &mut names);
+        let mut options = jsonschema::options().should_validate_formats(true);
+        for name in names {
+            let own = name.clone();
+            options = options.with_format(name, move |text| formats(&own, text).is_ok());
         }
-        if let Some(choices) = schema.get("anyOf").and_then(Json::as_array) {
-            return self.any_of(node, choices, what);
-        }
-        if let Some(choices) = schema.get("enum").and_then(Json::as_array) {
-            return self.choice(node, &choices.iter().collect::<Vec<_>>(), what);
-        }
-        if let Some(constant) = schema.get("const") {
-            return self.choice(node, &[constant], what);
-        }
-        let types = types_of(schema);
-        if !types.is_empty() && !types.iter().any(|name| has_type(node, name)) {
-            return self.wrong_type(node, &types, what);
-        }
-        match &node.value {
-            Value::Text(text) => self.text(node, text, schema, what),
-            Value::List(items) => {
-                if let Some(item_schema) = schema.get("items") {
-                    for item in items {
-                        self.check(item, item_schema, &format!("an item of {what}"));
-                    }
-                }
-            }
-            Value::Map(_) => self.map(node, schema, what),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+        let validator = options.build(&root);
+        Ok(Self {
+            validator: validator.map_err(|error| SchemaError(error.to_string()))?,
+            root,
+            formats,
+        })
     }
 
-    fn resolve(&self, mut schema: &'a Json) -> &'a Json {
+    /// Everything that is wrong; where nothing is, every formatted text, in the order of the file.
+    #[must_use]
+    pub fn check(&self, node: &Node) -> (Vec<Problem>, Vec<Formatted>) {
+        let mut finder = Finder {
+            schema: self,
+            node,
+            problems: Vec::new(),
+        };
+        finder.duplicate_keys(node);
+        let value = node.to_json();
+        for error in self.validator.iter_errors(&value) {
+            finder.error(&error, None);
+        }
+        let mut problems = finder.problems;
+        // In the order of the file. A key that is unknown is often the one that is missing, with a typing error.
+        problems.sort_by_key(|problem| (problem.place, problem.code != Code::UnknownKey));
+        let formatted = match problems.as_slice() {
+            [] => self.formatted(node, &value),
+            _ => Vec::new(),
+        };
+        (problems, formatted)
+    }
+
+    fn formatted(&self, node: &Node, value: &Json) -> Vec<Formatted> {
+        let evaluation = self.validator.evaluate(value);
+        let formats = evaluation.iter_annotations().filter_map(|annotation| {
+            let format = annotation.annotations.value().as_str()?;
+            let node = node_at(node, annotation.instance_location)?;
+            match &node.value {
+                Value::Text(text) if annotation.schema_location.ends_with("/format") => {
+                    Some(Formatted {
+                        format: format.to_owned(),
+                        text: text.clone(),
+                        place: node.place,
+                    })
+                }
+                _ => None,
+            }
+        });
+        let mut formatted: Vec<Formatted> = formats.collect();
+        formatted.sort_by_key(|text| text.place);
+        formatted.dedup();
+        formatted
+    }
+
+    fn resolve<'s>(&'s self, mut schema: &'s Json) -> &'s Json {
         while let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
-            let target = reference
-                .strip_prefix('#')
-                .and_then(|pointer| self.root.pointer(pointer));
-            match target {
+            let pointer = reference.strip_prefix('#');
+            match pointer.and_then(|pointer| self.root.pointer(pointer)) {
                 Some(target) => schema = target,
                 None => break,
             }
         }
         schema
     }
+}
 
-    fn map(&mut self, node: &Node, schema: &'a Json, what: &str) {
-        let Value::Map(pairs) = &node.value else {
+/// Every `format` that a schema names.
+fn format_names(schema: &Json, names: &mut BTreeSet<String>) {
+    match schema {
+        Json::Object(keys) => {
+            if let Some(Json::String(name)) = keys.get("format") {
+                names.insert(name.clone());
+            }
+            keys.values().for_each(|inner| format_names(inner, names));
+        }
+        Json::Array(items) => items.iter().for_each(|inner| format_names(inner, names)),
+        _ => {}
+    }
+}
+
+/// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
+fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
+    location
+        .segments()
+        .try_fold(node, |node, segment| match (&node.value, segment) {
+            (Value::Map(pairs), LocationSegment::Property(name)) => pairs
+                .iter()
+                .rfind(|(key, _)| key.name == name)
+                .map(|(_, value)| value),
+            (Value::List(items), LocationSegment::Index(index)) => items.get(index),
+            _ => None,
+        })
+}
+
+/// How messages name the value at a place: a key in backticks, or the file.
+fn name_of(location: &Location) -> String {
+    location
+        .segments()
+        .fold("the file".to_owned(), |what, segment| match segment {
+            LocationSegment::Property(name) => format!("`{name}`"),
+            LocationSegment::Index(_) => format!("an item of {what}"),
+        })
+}
+
+/// Turns the library's errors into problems.
+struct Finder<'a> {
+    schema: &'a Schema,
+    node: &'a Node,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Finder<'a> {
+    fn duplicate_keys(&mut self, node: &Node) {
+        match &node.value {
+            Value::Map(pairs) => {
+                let mut known = std::collections::HashMap::new();
+                for (key, value) in pairs {
+                    if let Some(first) = known.insert(key.name.as_str(), key.place) {
+                        self.problems.push(Problem {
+                            code: Code::DuplicateKey,
+                            place: key.place,
+                            message: format!("the key `{}` is here twice", key.name),
+                            hint: Some(format!("remove it here or in line {}", first.line)),
+                        });
+                    }
+                    self.duplicate_keys(value);
+                }
+            }
+            Value::List(items) => items.iter().for_each(|item| self.duplicate_keys(item)),
+            _ => {}
+        }
+    }
+
+    /// `variant` names the value, when one of several shapes of it is meant: at this place, by these words.
+    fn error(&mut self, error: &ValidationError<'_>, variant: Option<(&Location, &str)>) {
+        let location = error.instance_path();
+        let whole = self.node;
+        let Some(node) = node_at(whole, location) else {
             return;
         };
-        let properties = schema.get("properties").and_then(Json::as_object);
-        let property_of = |name: &str| properties.and_then(|properties| properties.get(name));
-        for (index, (key, value)) in pairs.iter().enumerate() {
-            if let Some((first, _)) = pairs[..index]
-                .iter()
-                .find(|(other, _)| other.name == key.name)
-            {
-                self.problems.push(Problem {
-                    code: Code::DuplicateKey,
-                    place: key.place,
-                    message: format!("the key `{}` is here twice", key.name),
-                    hint: Some(format!("remove it here or in line {}", first.place.line)),
-                });
-                continue;
+        let what = match variant {
+            Some((at, what)) if at == location => what.to_owned(),
+            _ => name_of(location),
+        };
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                for name in unexpected {
+                    self.unknown_key(node, name, error, &what);
+                }
             }
-            let inner = format!("`{}`", key.name);
-            match (property_of(&key.name), schema.get("additionalProperties")) {
-                (Some(property), _) => self.check(value, property, &inner),
-                (None, Some(Json::Bool(false))) => self.problems.push(Problem {
-                    code: Code::UnknownKey,
-                    place: key.place,
-                    message: format!("unknown key `{}` in {what}", key.name),
-                    hint: properties.map(|properties| {
-                        hint_for(&key.name, properties.keys().map(String::as_str))
-                    }),
-                }),
-                (None, Some(others @ Json::Object(_))) => self.check(value, others, &inner),
-                (None, _) => {}
-            }
-        }
-        let required = schema.get("required").and_then(Json::as_array);
-        for name in required.into_iter().flatten().filter_map(Json::as_str) {
-            if !pairs.iter().any(|(key, _)| key.name == name) {
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                let about = self.beside(error, "properties");
+                let about = about.and_then(|properties| description(properties.get(name)));
                 self.problems.push(Problem {
                     code: Code::MissingKey,
                     place: node.place,
                     message: format!("{what} needs the key `{name}`"),
-                    hint: description(property_of(name)).map(|text| format!("`{name}`: {text}")),
+                    hint: about.map(|text| format!("`{name}`: {text}")),
                 });
             }
-        }
-    }
-
-    fn text(&mut self, node: &Node, text: &str, schema: &Json, what: &str) {
-        let Some(format) = schema.get("format").and_then(Json::as_str) else {
-            return;
-        };
-        match (self.formats)(format, text) {
-            Ok(()) => self.formatted.push(Formatted {
-                format: format.to_owned(),
-                text: text.to_owned(),
-                place: node.place,
-            }),
-            Err((message, hint)) => self.problems.push(Problem {
+            ValidationErrorKind::Type { kind } => {
+                let types: Vec<String> = match kind {
+                    TypeKind::Single(one) => vec![one.to_string()],
+                    TypeKind::Multiple(several) => {
+                        several.iter().map(|one| one.to_string()).collect()
+                    }
+                };
+                let types: Vec<&str> = types.iter().map(String::as_str).collect();
+                self.wrong_type(node, &types, &what);
+            }
+            ValidationErrorKind::Enum { options } => {
+                let options = options.as_array().map_or(&[][..], Vec::as_slice);
+                self.choice(node, &options.iter().collect::<Vec<_>>(), &what);
+            }
+            ValidationErrorKind::Constant { expected_value } => {
+                self.choice(node, &[expected_value], &what);
+            }
+            ValidationErrorKind::OneOfNotValid { context }
+            | ValidationErrorKind::AnyOf { context } => {
+                self.none_of(node, error, context, &what);
+            }
+            ValidationErrorKind::Format { format } => {
+                let Value::Text(text) = &node.value else {
+                    return;
+                };
+                let formats = self.schema.formats;
+                if let Err((message, hint)) = formats(format, text) {
+                    self.problems.push(Problem {
+                        code: Code::BadValue,
+                        place: node.place,
+                        message: format!("{what}: {message}"),
+                        hint,
+                    });
+                }
+            }
+            ValidationErrorKind::MinLength { limit: 1 } => self.problems.push(Problem {
                 code: Code::BadValue,
                 place: node.place,
-                message: format!("{what}: {message}"),
-                hint,
+                message: format!("{what} is an empty text"),
+                hint: Some("write something, or leave the key out".to_owned()),
+            }),
+            _ => self.problems.push(Problem {
+                code: Code::BadValue,
+                place: node.place,
+                message: format!("{what}: {}", error.masked_with("the value")),
+                hint: None,
             }),
         }
     }
 
-    /// Alternatives as schemars writes them for `Option` and for untagged enums: the first whose type fits is the one meant.
-    fn any_of(&mut self, node: &Node, choices: &'a [Json], what: &str) {
-        let fitting = choices.iter().find(|choice| {
-            let types = types_of(self.resolve(choice));
-            types.is_empty() || types.iter().any(|name| has_type(node, name))
+    /// Another keyword of the schema that an error comes from.
+    fn beside(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
+        let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
+        self.schema.root.pointer(parent)?.get(keyword)
+    }
+
+    fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
+        let Value::Map(pairs) = &node.value else {
+            return;
+        };
+        let properties = self.beside(error, "properties").and_then(Json::as_object);
+        let hint = properties.map(|properties| {
+            let names = properties.keys().map(String::as_str);
+            hint_for(name, names)
         });
-        match fitting {
-            Some(choice) => self.check(node, choice, what),
-            None => {
-                let types: Vec<&str> = choices
-                    .iter()
-                    .flat_map(|choice| types_of(self.resolve(choice)))
-                    .collect();
-                self.wrong_type(node, &types, what);
-            }
+        if let Some((key, _)) = pairs.iter().find(|(key, _)| key.name == name) {
+            self.problems.push(Problem {
+                code: Code::UnknownKey,
+                place: key.place,
+                message: format!("unknown key `{name}` in {what}"),
+                hint,
+            });
         }
     }
 
-    /// Enums: of plain words, or of mappings that a tag tells apart.
-    fn one_of(&mut self, node: &Node, choices: &'a [Json], what: &str) {
+    /// Nothing of several fits: `context` says for each why. What was meant is told by its tag or by its type.
+    fn none_of(
+        &mut self,
+        node: &Node,
+        error: &ValidationError<'_>,
+        context: &[Vec<ValidationError<'static>>],
+        what: &str,
+    ) {
+        let (schema, location) = (self.schema, error.instance_path());
+        let choices = schema.root.pointer(error.schema_path().as_str());
+        let choices = choices
+            .and_then(Json::as_array)
+            .map_or(&[][..], Vec::as_slice);
         let constants: Vec<&Json> = choices
             .iter()
             .flat_map(|choice| match (choice.get("const"), choice.get("enum")) {
@@ -201,29 +328,51 @@ impl<'a> Checker<'a> {
         if !constants.is_empty() {
             return self.choice(node, &constants, what);
         }
-        let Some((tag, variants)) = tagged(choices) else {
-            return self.any_of(node, choices, what);
-        };
-        let Value::Map(pairs) = &node.value else {
-            return self.wrong_type(node, &["object"], what);
-        };
-        let names = || variants.iter().map(|(name, _)| *name);
-        match pairs.iter().find(|(key, _)| key.name == tag) {
-            None => self.problems.push(Problem {
-                code: Code::MissingKey,
-                place: node.place,
-                message: format!("{what} needs the key `{tag}`"),
-                hint: Some(format!("valid here: {}", list(names()))),
-            }),
-            Some((_, value)) => match &value.value {
-                Value::Text(text) => match variants.iter().find(|(name, _)| name == text) {
-                    Some((name, schema)) => {
-                        self.map(node, schema, &format!("a section of kind `{name}`"))
+        if let Some((tag, names)) = tagged(choices) {
+            let Value::Map(pairs) = &node.value else {
+                return self.wrong_type(node, &["object"], what);
+            };
+            let value = pairs.iter().find(|(key, _)| key.name == tag);
+            return match value.map(|(_, value)| (value, &value.value)) {
+                None => self.problems.push(Problem {
+                    code: Code::MissingKey,
+                    place: node.place,
+                    message: format!("{what} needs the key `{tag}`"),
+                    hint: Some(format!("valid here: {}", list(names.iter().copied()))),
+                }),
+                Some((value, Value::Text(text))) => {
+                    match names.iter().position(|name| name == text) {
+                        Some(index) => {
+                            let what = format!("a section of kind `{text}`");
+                            for error in context.get(index).into_iter().flatten() {
+                                self.error(error, Some((location, &what)));
+                            }
+                        }
+                        None => {
+                            let names = names.iter().copied();
+                            self.unknown_choice(value, text, names, &format!("`{tag}`"));
+                        }
                     }
-                    None => self.unknown_choice(value, text, names(), &format!("`{tag}`")),
-                },
-                _ => self.wrong_type(value, &["string"], &format!("`{tag}`")),
-            },
+                }
+                Some((value, _)) => self.wrong_type(value, &["string"], &format!("`{tag}`")),
+            };
+        }
+        let is_of_another_type = |error: &ValidationError<'_>| {
+            matches!(error.kind(), ValidationErrorKind::Type { .. })
+                && error.instance_path() == location
+        };
+        match context
+            .iter()
+            .find(|errors| !errors.iter().any(is_of_another_type))
+        {
+            Some(errors) => errors.iter().for_each(|error| self.error(error, None)),
+            None => {
+                let types: Vec<&str> = choices
+                    .iter()
+                    .flat_map(|choice| types_of(schema.resolve(choice)))
+                    .collect();
+                self.wrong_type(node, &types, what);
+            }
         }
     }
 
@@ -298,19 +447,6 @@ fn types_of(schema: &Json) -> Vec<&str> {
     }
 }
 
-fn has_type(node: &Node, name: &str) -> bool {
-    match &node.value {
-        Value::Null => name == "null",
-        Value::Bool(_) => name == "boolean",
-        Value::Number(number) => {
-            name == "number" || (name == "integer" && (number.is_i64() || number.is_u64()))
-        }
-        Value::Text(_) => name == "string",
-        Value::List(_) => name == "array",
-        Value::Map(_) => name == "object",
-    }
-}
-
 fn described(name: &str) -> &str {
     match name {
         "string" => "a text",
@@ -338,8 +474,8 @@ fn description(schema: Option<&Json>) -> Option<&str> {
     schema?.get("description")?.as_str()?.lines().next()
 }
 
-/// The key that tells the variants apart, and each variant by that key's value.
-fn tagged(choices: &[Json]) -> Option<(&str, Vec<(&str, &Json)>)> {
+/// The key that tells the variants apart, and each variant's value of that key.
+fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
     let constant = |property: &Json| property.get("const").is_some();
     let (tag, _) = choices
         .first()?
@@ -347,14 +483,60 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<(&str, &Json)>)> {
         .as_object()?
         .iter()
         .find(|(_, property)| constant(property))?;
-    let variants = choices
+    let names = choices
         .iter()
-        .map(|choice| {
-            Some((
-                choice.get("properties")?.get(tag)?.get("const")?.as_str()?,
-                choice,
-            ))
-        })
+        .map(|choice| choice.get("properties")?.get(tag)?.get("const")?.as_str())
         .collect::<Option<Vec<_>>>()?;
-    Some((tag, variants))
+    Some((tag, names))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn messages(schema: Json, value: Json) -> Vec<String> {
+        let schema = Schema::new(schema, |_, _| Ok(())).expect("a schema");
+        let (problems, _) = schema.check(&Node::from_json(&value));
+        problems
+            .into_iter()
+            .map(|problem| problem.message)
+            .collect()
+    }
+
+    #[test]
+    fn every_keyword_of_the_draft_counts() {
+        for (keyword, bad) in [
+            (json!({"minLength": 1}), json!("")),
+            (json!({"maxLength": 2}), json!("abc")),
+            (json!({"pattern": "^a"}), json!("b")),
+            (json!({"minimum": 1}), json!(0)),
+            (json!({"exclusiveMaximum": 1}), json!(1)),
+            (json!({"multipleOf": 2}), json!(3)),
+            (json!({"minItems": 1}), json!([])),
+            (json!({"maxItems": 1}), json!([1, 2])),
+            (json!({"uniqueItems": true}), json!([1, 1])),
+            (json!({"contains": {"const": 1}}), json!([2])),
+            (json!({"prefixItems": [{"type": "string"}]}), json!([1])),
+            (json!({"minProperties": 1}), json!({})),
+            (json!({"propertyNames": {"maxLength": 1}}), json!({"ab": 1})),
+            (json!({"dependentRequired": {"a": ["b"]}}), json!({"a": 1})),
+            (json!({"not": {"type": "string"}}), json!("")),
+            (json!({"if": {"type": "string"}, "then": false}), json!("")),
+        ] {
+            let schema = json!({"properties": {"key": keyword}});
+            let messages = messages(schema, json!({"key": bad}));
+            assert!(!messages.is_empty(), "{keyword} lets {bad} pass");
+            assert!(
+                messages.iter().all(|message| message.contains('`')),
+                "{messages:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_schema_is_refused() {
+        assert!(Schema::new(json!({"type": "sting"}), |_, _| Ok(())).is_err());
+    }
 }

@@ -11,13 +11,12 @@ use bytes::Bytes;
 use rust_embed::RustEmbed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 
 use crate::report::{Code, Diagnostic, Report, hint_for};
-use crate::schema;
+use crate::schema::Schema;
 use crate::source::Folder;
-use crate::tenant::schema_of;
-use crate::tenant::values::{Colour, check_format};
+use crate::tenant::checked_by;
+use crate::tenant::values::Colour;
 use crate::yaml;
 
 /// The theme's manifest file.
@@ -98,7 +97,7 @@ pub fn embedded() -> BTreeMap<String, Folder> {
     folders
 }
 
-static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<ThemeManifest>);
+static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 
 /// Puts a theme together from the folders that there are.
 #[must_use]
@@ -208,7 +207,7 @@ fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> 
             return None;
         }
     };
-    let (problems, _) = schema::check(&node, &SCHEMA, check_format);
+    let (problems, _) = SCHEMA.check(&node);
     for problem in &problems {
         let diagnostic = Diagnostic::mistake(problem.code, file.clone(), problem.message.clone())
             .at(problem.place, text);

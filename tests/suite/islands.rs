@@ -18,7 +18,7 @@ fn bundle(script: &str) -> Bundle {
         "react": "0", "mode": "production", "loader": "loader.A.js",
         "runtime": {"file": "runtime.B.js", "imports": []},
         "islands": {"Odd": {"file": "Odd.C.js", "imports": [], "server": true,
-            "props": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": false}}}
+            "props": {"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "rows": {"type": "integer", "minimum": 1}}, "required": ["name"], "additionalProperties": false}}}
     }"#;
     fs::write(folder.path().join("manifest.json"), manifest).expect("a file");
     let server = format!("globalThis.render = function Odd(name, props, prefix) {{ {script} }};");
@@ -72,6 +72,21 @@ fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
         !other.contains("<script type=\"module\""),
         "a page without islands has no script: {other}"
     );
+}
+
+#[test]
+fn every_word_of_the_schema_is_kept() {
+    for (props, expected) in [
+        (r#"{"name": ""}"#, "`name` is an empty text"),
+        (
+            r#"{"name": "x", "rows": 0}"#,
+            "`rows`: the value is less than the minimum of 1",
+        ),
+    ] {
+        let report = street("return '<b></b>'", props).report_text();
+        assert!(report.contains("mistake[island-props]"), "{report}");
+        assert!(report.contains(expected), "{report}");
+    }
 }
 
 #[test]

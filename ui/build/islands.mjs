@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { BuildError } from './error.mjs';
+import { checkKeywords } from './keywords.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -38,7 +39,9 @@ export async function findIslands() {
         `\`islands/${name}/props.ts\` must export \`schema\`, made by \`shape\` of shared/schema.ts`,
       );
     }
-    return { name, source: `./islands/${name}/index.tsx`, schema: plain(schema), server };
+    const contract = plain(schema);
+    checkKeywords(name, contract);
+    return { name, source: `./islands/${name}/index.tsx`, schema: contract, server };
   });
 }
 

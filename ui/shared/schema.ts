@@ -2,8 +2,8 @@
  * How an island's `props.ts` describes its props. Used while building only: a component imports types from
  * `props.ts`, never values, so that none of this reaches the browser.
  *
- * The result is plain JSON Schema of a few words: `type`, `properties`, `required`, `additionalProperties`, `items`,
- * `enum`, `minLength`, `minimum`, `description`.
+ * The result is plain JSON Schema (2020-12). Every keyword counts: the engine holds props to all of them, and the build
+ * refuses one that is not of JSON Schema.
  */
 import { Type } from 'typebox';
 

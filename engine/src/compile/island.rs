@@ -20,7 +20,7 @@ use super::asset::Asset;
 use super::markdown::escape;
 use super::memo::{self, Memo};
 use crate::report::{Code, hint_for};
-use crate::schema;
+use crate::schema::{Schema, SchemaError};
 use crate::snapshot::ResourceTable;
 use crate::yaml::Node;
 
@@ -45,6 +45,8 @@ pub struct Islands {
     /// The script that every page names with `--dev`, and only then.
     pub dev: Option<Asset>,
     integrity: BTreeMap<String, String>,
+    /// What each island's properties have to be.
+    schemas: BTreeMap<String, Result<Schema, SchemaError>>,
 }
 
 impl Islands {
@@ -66,6 +68,15 @@ impl Islands {
             integrity: assets
                 .into_iter()
                 .map(|asset| (asset.hashed_name, asset.integrity))
+                .collect(),
+            schemas: bundle
+                .manifest()
+                .islands
+                .iter()
+                .map(|(name, island)| {
+                    let schema = Schema::new(island.props.clone(), |_, _| Ok(()));
+                    (name.clone(), schema)
+                })
                 .collect(),
             dev: None,
             bundle,
@@ -183,13 +194,18 @@ impl IslandError {
 ///
 /// # Errors
 /// When there is no such island, its properties do not fit, or it fails.
-pub(super) fn render(bundle: &Bundle, call: &Call<'_>, memo: &Memo) -> Result<String, IslandError> {
+pub(super) fn render(
+    islands: &Islands,
+    call: &Call<'_>,
+    memo: &Memo,
+) -> Result<String, IslandError> {
+    let bundle = &islands.bundle;
+    check_props(islands, call)?;
     let islands = &bundle.manifest().islands;
     let island = islands.get(call.name).ok_or_else(|| IslandError::Unknown {
         name: call.name.to_owned(),
         hint: hint_for(call.name, islands.keys().map(String::as_str)),
     })?;
-    check_props(call, &island.props)?;
     let props = call.props.to_string();
     let html = if island.server {
         let key = memo::key(
@@ -236,8 +252,18 @@ pub(super) fn render(bundle: &Bundle, call: &Call<'_>, memo: &Memo) -> Result<St
     ))
 }
 
-fn check_props(call: &Call<'_>, props_schema: &Json) -> Result<(), IslandError> {
-    let (problems, _) = schema::check(&Node::from_json(call.props), props_schema, |_, _| Ok(()));
+fn check_props(islands: &Islands, call: &Call<'_>) -> Result<(), IslandError> {
+    let schema = match islands.schemas.get(call.name) {
+        Some(Ok(schema)) => schema,
+        Some(Err(error)) => {
+            return Err(IslandError::Failed {
+                name: call.name.to_owned(),
+                reason: error.to_string(),
+            });
+        }
+        None => return Ok(()),
+    };
+    let (problems, _) = schema.check(&Node::from_json(call.props));
     if problems.is_empty() {
         return Ok(());
     }

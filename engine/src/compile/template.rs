@@ -461,7 +461,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
             client: client.clone(),
             prefix: &prefix,
         };
-        let html = island::render(&scope.islands.bundle, &call, &scope.memo).map_err(|error| {
+        let html = island::render(&scope.islands, &call, &scope.memo).map_err(|error| {
             scope.failed = Some(error.code());
             tera::Error::message(error.to_string())
         })?;

@@ -23,7 +23,7 @@ use serde_json::Value as Json;
 
 use crate::name::{TenantId, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
-use crate::schema::{self, Formatted};
+use crate::schema::{Formatted, Schema};
 use crate::source::Folder;
 use crate::yaml;
 
@@ -173,8 +173,15 @@ pub fn schema_of<T: JsonSchema>() -> Json {
     schemars::schema_for!(T).to_value()
 }
 
-static MANIFEST_SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<Manifest>);
-static FRONT_MATTER_SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<FrontMatter>);
+/// The same, ready to be held against what authors write.
+#[must_use]
+pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
+    Schema::new(schema_of::<T>(), values::check_format)
+        .unwrap_or_else(|error| unreachable!("schemas of types are whole: {error}"))
+}
+
+static MANIFEST_SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<Manifest>);
+static FRONT_MATTER_SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<FrontMatter>);
 
 struct SiteReader<'a> {
     folder: &'a Folder,
@@ -392,7 +399,7 @@ impl SiteReader<'_> {
         text: &str,
         yaml: &str,
         first_line: usize,
-        schema: &'static Json,
+        schema: &Schema,
     ) -> Option<(T, Vec<Formatted>)> {
         let name = self.folder.name_of(file);
         let node = match yaml::parse(yaml, first_line) {
@@ -406,7 +413,7 @@ impl SiteReader<'_> {
                 return None;
             }
         };
-        let (problems, formatted) = schema::check(&node, schema, values::check_format);
+        let (problems, formatted) = schema.check(&node);
         let clean = problems.is_empty();
         for problem in problems {
             self.report.push(Diagnostic {
