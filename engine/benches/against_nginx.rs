@@ -379,7 +379,6 @@ fn snapshot() -> Snapshot {
         Arc::new(Resource::Body(Body {
             status: StatusCode::OK,
             fields: Arc::clone(&fields),
-            last_modified: None,
             cache_tag: Some(HeaderValue::from_static("bluedoor,bluedoor/terms")),
             variants: [gzip.clone(), plain.clone()].into(),
         }))

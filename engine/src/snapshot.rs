@@ -123,8 +123,6 @@ pub struct Body {
     pub status: StatusCode,
     /// The header fields, in every form in which they go out. Shared by all the bodies of one kind, of all tenants.
     pub fields: Arc<Fields>,
-    /// When the source last changed, for `Last-Modified`, where that is known.
-    pub last_modified: Option<HeaderValue>,
     /// `Cache-Tag` of this body: pages have one.
     pub cache_tag: Option<HeaderValue>,
     /// The codings to choose from, best first; the last one is always identity.

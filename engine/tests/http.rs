@@ -396,3 +396,79 @@ fn what_follows_ambiguous_lengths_is_no_request() {
         assert_eq!(text.matches("HTTP/1.1").count(), 1, "{fields}: {text}");
     }
 }
+
+#[test]
+fn every_kind_of_resource_has_the_same_methods() {
+    let server = Server::start();
+    for (host, path) in [
+        ("studio.example", "/about"),
+        ("studio.example", "/about/"),
+        ("studio.example", "/nothing"),
+        ("studio.example", "/assets/site.css"),
+        ("empty.example", "/robots.txt"),
+        ("empty.example", "/nothing"),
+        ("empty.example", "/assets/site.css"),
+        ("www.studio.example", "/about"),
+    ] {
+        for method in ["POST", "DELETE", "BREW"] {
+            let reply = server.ask(&request(method, path, host, ""));
+            assert_eq!(
+                (reply.status, reply.header("allow")),
+                (405, Some("GET, HEAD, OPTIONS")),
+                "{method} {host}{path}"
+            );
+        }
+        let reply = server.ask(&request("OPTIONS", path, host, ""));
+        assert_eq!(
+            (reply.status, reply.header("allow")),
+            (204, Some("GET, HEAD, OPTIONS")),
+            "OPTIONS {host}{path}"
+        );
+    }
+    let reply = server.ask(&get("/robots.txt", "empty.example"));
+    assert_eq!(reply.status, 200);
+}
+
+#[test]
+fn several_slashes_are_one_redirect() {
+    let server = Server::start();
+    for (host, path, expected) in [
+        ("studio.example", "//", "/"),
+        ("studio.example", "///?a=//b/", "/?a=//b/"),
+        ("studio.example", "/about//", "/about"),
+        ("studio.example", "/bluedoor//", "/bluedoor"),
+        ("studio.example", "/bluedoor///?a", "/bluedoor?a"),
+        (
+            "studio.example",
+            "/apps/bluedoor/terms//",
+            "/apps/bluedoor/terms",
+        ),
+        ("bluedoor.example", "/terms///", "/terms"),
+        ("bluedoor.example", "/caf%C3%A9//", "/caf%C3%A9"),
+        ("studio.example", "/old//?a", "/about"),
+    ] {
+        let reply = server.ask(&get(path, host));
+        assert_eq!(
+            (reply.status, reply.header("location")),
+            (308, Some(expected)),
+            "{host}{path}"
+        );
+    }
+    for path in [
+        "//evil.example",
+        "//evil.example//",
+        "///evil.example///",
+        "//about//",
+        "/bluedoor//evil.example//",
+        "/%2Fevil.example//",
+        "/about%2F/",
+        "/nothing//",
+    ] {
+        let reply = server.ask(&get(path, "studio.example"));
+        assert_eq!(
+            (reply.status, reply.header("location")),
+            (404, None),
+            "{path}"
+        );
+    }
+}

@@ -243,7 +243,6 @@ impl Rules {
             "content-length",
             "date",
             "etag",
-            "last-modified",
             "vary",
             "x-request-id",
         ] {

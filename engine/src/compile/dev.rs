@@ -82,7 +82,6 @@ pub fn nothing_yet(
             "text/html; charset=utf-8",
             secure,
         ),
-        last_modified: None,
         cache_tag: policy::cache_tag(tenant, None),
         variants: encode::variants(
             Bytes::from(nothing_yet_page(tenant, mistakes, islands)),

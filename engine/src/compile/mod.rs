@@ -349,7 +349,6 @@ fn file(asset: &Asset, secure: bool, effort: Effort, memo: &Memo) -> Resource {
     Resource::Body(Body {
         status: StatusCode::OK,
         fields: policy::fields(&Kind::Immutable, media_type, secure),
-        last_modified: None,
         cache_tag: None,
         variants: encode::kept_variants(
             asset.bytes.clone(),
@@ -406,7 +405,6 @@ pub fn unknown_host(secure: bool) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
         status: StatusCode::MISDIRECTED_REQUEST,
         fields: policy::fields(&Kind::Plain, media_type, secure),
-        last_modified: None,
         cache_tag: None,
         variants: encode::variants(
             Bytes::from_static(b"No site answers under this name.\n"),

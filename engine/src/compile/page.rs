@@ -128,7 +128,6 @@ impl<'a> Renderer<'a> {
         Resource::Body(Body {
             status,
             fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
-            last_modified: page.and_then(policy::last_modified),
             cache_tag: policy::cache_tag(&self.site.id, page),
             variants: encode::kept_variants(
                 Bytes::from(html.into_bytes().into_boxed_slice()),

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::time::SystemTime;
 
 use clap::Args;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -186,18 +185,6 @@ fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
          frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'{upgrade}"
     )
-}
-
-/// The day of the last change that a page states itself, or else its own day.
-///
-/// Nothing else is the same on every machine: when a file was written says when it was copied. Pages that state no day have none.
-pub(super) fn last_modified(page: &Page) -> Option<HeaderValue> {
-    let day = page.front.updated.or(page.front.date)?.day();
-    let midnight = day.in_tz("UTC").ok()?.timestamp();
-    // The format knows no time before 1970.
-    let since = u64::try_from(midnight.as_second()).ok()?;
-    let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(since);
-    HeaderValue::from_str(&httpdate::fmt_http_date(time)).ok()
 }
 
 /// What a page is thrown away by. One that no file stands for has its tenant's tag only.

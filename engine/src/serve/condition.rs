@@ -1,16 +1,17 @@
 //! Preconditions and ranges (RFC 9110, sections 13 and 14).
 //!
 //! For a body that would be answered with 200, in the order of section 13.2.2:
-//! 1. `If-Match`, compared strongly: false is 412. Else `If-Unmodified-Since`: false is 412.
-//! 2. `If-None-Match`, compared weakly: a match is 304. Else `If-Modified-Since`: not modified is 304.
+//! 1. `If-Match`, compared strongly: false is 412.
+//! 2. `If-None-Match`, compared weakly: a match is 304.
 //! 3. `Range`, for a body that allows it, if `If-Range` is absent or true: 206, or 416 where no byte is left. A field that is malformed, in another unit, or asks for several ranges is passed over, and the whole body goes out: all of that is allowed, and nobody asks a site for several.
 //!
-//! A field may come in several lines. Those of a list are one list (section 5.3). A date in several lines is no date, and is passed over (sections 13.1.3 and 13.1.4); so is a range. Several lines of `If-Range` must all be true.
+//! Nothing has a `Last-Modified`: a day that a page states stays when what is around its text changes, and when a file was written says when it was copied. So `If-Modified-Since` and `If-Unmodified-Since` are passed over, as a recipient without a date must (sections 13.1.3 and 13.1.4), and a date in `If-Range` is false.
+//!
+//! A field may come in several lines. Those of a list are one list (section 5.3). A range in several lines is passed over. Several lines of `If-Range` must all be true.
 //!
 //! **Invariant:** pure; knows the validators of one variant and the fields of the request, nothing of routes and bodies.
 
 use std::ops::Range;
-use std::time::SystemTime;
 
 use http::header::{self, AsHeaderName, GetAll, HeaderMap, HeaderName, HeaderValue};
 
@@ -19,8 +20,6 @@ use http::header::{self, AsHeaderName, GetAll, HeaderMap, HeaderName, HeaderValu
 pub(super) struct Conditions<'r> {
     if_match: Option<Lines<'r>>,
     if_none_match: Option<Lines<'r>>,
-    if_modified_since: Option<&'r HeaderValue>,
-    if_unmodified_since: Option<&'r HeaderValue>,
     if_range: Option<Lines<'r>>,
     /// To be left out for every method but GET.
     pub(super) range: Option<&'r HeaderValue>,
@@ -35,8 +34,6 @@ impl<'r> Conditions<'r> {
         match *name {
             header::IF_MATCH => self.if_match = Some(headers.get_all(name)),
             header::IF_NONE_MATCH => self.if_none_match = Some(headers.get_all(name)),
-            header::IF_MODIFIED_SINCE => self.if_modified_since = only(headers, name),
-            header::IF_UNMODIFIED_SINCE => self.if_unmodified_since = only(headers, name),
             header::IF_RANGE => self.if_range = Some(headers.get_all(name)),
             header::RANGE => self.range = only(headers, name),
             _ => {}
@@ -56,8 +53,6 @@ pub(super) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&Head
 pub(super) struct Validators<'v> {
     /// A strong entity tag, with quotes.
     pub(super) etag: &'v HeaderValue,
-    /// `Last-Modified`.
-    pub(super) last_modified: Option<&'v HeaderValue>,
     /// The length of the body; `None` where no range may be asked for.
     pub(super) range_of: Option<usize>,
 }
@@ -80,30 +75,18 @@ pub(super) enum Outcome {
 /// Decides by the steps above.
 #[must_use]
 pub(super) fn evaluate(conditions: &Conditions<'_>, validators: Validators<'_>) -> Outcome {
-    let Validators {
-        etag,
-        last_modified,
-        range_of,
-    } = validators;
+    let Validators { etag, range_of } = validators;
 
     // 1.
-    if let Some(field) = &conditions.if_match {
-        if !lists(field, etag, Comparison::Strong) {
-            return Outcome::Failed;
-        }
-    } else if let Some(since) = conditions.if_unmodified_since
-        && modified_since(last_modified, since) == Some(true)
+    if let Some(field) = &conditions.if_match
+        && !lists(field, etag, Comparison::Strong)
     {
         return Outcome::Failed;
     }
 
     // 2.
-    if let Some(field) = &conditions.if_none_match {
-        if lists(field, etag, Comparison::Weak) {
-            return Outcome::NotModified;
-        }
-    } else if let Some(since) = conditions.if_modified_since
-        && modified_since(last_modified, since) == Some(false)
+    if let Some(field) = &conditions.if_none_match
+        && lists(field, etag, Comparison::Weak)
     {
         return Outcome::NotModified;
     }
@@ -114,7 +97,7 @@ pub(super) fn evaluate(conditions: &Conditions<'_>, validators: Validators<'_>) 
             .if_range
             .iter()
             .flatten()
-            .all(|validator| validator == etag || Some(validator) == last_modified)
+            .all(|validator| validator == etag)
     {
         return part(range.as_bytes(), length);
     }
@@ -151,18 +134,6 @@ fn line_lists(line: &[u8], etag: &[u8], comparison: Comparison) -> bool {
         rest = &rest[end..];
     }
     false
-}
-
-/// Whether the body changed after the date in the field; `None` where either is unknown, and the field does not count.
-fn modified_since(last_modified: Option<&HeaderValue>, since: &HeaderValue) -> Option<bool> {
-    let last_modified = last_modified?;
-    if last_modified == since {
-        return Some(false);
-    }
-    let date = |value: &HeaderValue| -> Option<SystemTime> {
-        httpdate::parse_http_date(value.to_str().ok()?).ok()
-    };
-    Some(date(last_modified)? > date(since)?)
 }
 
 /// `bytes=first-last`, `bytes=first-` or `bytes=-suffix` of a body of `length` bytes.
@@ -219,8 +190,6 @@ mod tests {
     use super::*;
 
     const DATE: &str = "Wed, 21 Oct 2026 07:28:00 GMT";
-    const EARLIER: &str = "Tue, 20 Oct 2026 07:28:00 GMT";
-    const LATER: &str = "Thu, 22 Oct 2026 07:28:00 GMT";
 
     fn outcome(fields: &[(&str, &str)]) -> Outcome {
         let mut headers = HeaderMap::new();
@@ -234,15 +203,10 @@ mod tests {
         for name in headers.keys() {
             conditions.read(name, &headers);
         }
-        let (etag, date) = (
-            HeaderValue::from_static("\"abc\""),
-            HeaderValue::from_static(DATE),
-        );
         evaluate(
             &conditions,
             Validators {
-                etag: &etag,
-                last_modified: Some(&date),
+                etag: &HeaderValue::from_static("\"abc\""),
                 range_of: Some(10),
             },
         )
@@ -275,24 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_counts_before_the_date() {
-        assert_eq!(
-            outcome(&[("if-none-match", "\"x\""), ("if-modified-since", LATER)]),
-            Outcome::Whole
-        );
-        assert_eq!(
-            outcome(&[("if-modified-since", DATE)]),
-            Outcome::NotModified
-        );
-        assert_eq!(
-            outcome(&[("if-modified-since", LATER)]),
-            Outcome::NotModified
-        );
-        assert_eq!(outcome(&[("if-modified-since", EARLIER)]), Outcome::Whole);
-        assert_eq!(
-            outcome(&[("if-modified-since", "yesterday")]),
-            Outcome::Whole
-        );
+    fn no_date_says_whether_a_body_changed() {
+        for field in ["if-modified-since", "if-unmodified-since"] {
+            assert_eq!(outcome(&[(field, DATE)]), Outcome::Whole, "{field}");
+        }
     }
 
     #[test]
@@ -304,11 +254,6 @@ mod tests {
             outcome(&[("if-match", "*"), ("if-none-match", "\"abc\"")]),
             Outcome::NotModified
         );
-        assert_eq!(
-            outcome(&[("if-unmodified-since", EARLIER)]),
-            Outcome::Failed
-        );
-        assert_eq!(outcome(&[("if-unmodified-since", DATE)]), Outcome::Whole);
     }
 
     #[test]
@@ -341,8 +286,7 @@ mod tests {
             outcome(&[range, ("if-range", "\"abc\"")]),
             Outcome::Part(0..4)
         );
-        assert_eq!(outcome(&[range, ("if-range", DATE)]), Outcome::Part(0..4));
-        for other in ["\"x\"", "W/\"abc\"", EARLIER, LATER] {
+        for other in ["\"x\"", "W/\"abc\"", DATE] {
             assert_eq!(
                 outcome(&[range, ("if-range", other)]),
                 Outcome::Whole,
@@ -374,14 +318,6 @@ mod tests {
     #[test]
     fn what_is_no_list_does_not_count_when_it_comes_twice() {
         let twice = |name, lines: [&'static str; 2]| lines.map(|line| (name, line));
-        for dates in [[DATE, DATE], [LATER, EARLIER]] {
-            assert_eq!(outcome(&twice("if-modified-since", dates)), Outcome::Whole);
-            let dates = [EARLIER, EARLIER];
-            assert_eq!(
-                outcome(&twice("if-unmodified-since", dates)),
-                Outcome::Whole
-            );
-        }
         assert_eq!(
             outcome(&twice("range", ["bytes=0-1", "bytes=2-3"])),
             Outcome::Whole

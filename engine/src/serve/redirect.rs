@@ -1,4 +1,4 @@
-//! Where a request is sent on to: another host, the path without its last slash, another path.
+//! Where a request is sent on to: another host, the path without the slashes at its end, another path.
 //!
 //! A redirect may be kept for a while, so it names what it is thrown away by, as pages do.
 //!
@@ -53,10 +53,12 @@ pub(super) fn host<'s>(moved: &Moved, asked: &Asked<'_>) -> Answer<'s> {
     }
 }
 
-/// The path as it came, without its last slash. What comes before the slash names the resource `key`, so it cannot begin with two slashes and lead to another host.
-pub(super) fn without_slash<'s>(mount: &'s Mount, key: &'s str, asked: &Asked<'_>) -> Answer<'s> {
-    let path = asked.uri.path();
-    let mut location = path[..path.len() - 1].to_owned();
+/// The path as it came, without the slashes at its end. What comes before them names the resource `key`, so it cannot begin with two slashes and lead to another host.
+pub(super) fn without_slashes<'s>(mount: &'s Mount, key: &'s str, asked: &Asked<'_>) -> Answer<'s> {
+    let mut location = match asked.uri.path().trim_end_matches('/') {
+        "" => "/".to_owned(),
+        path => path.to_owned(),
+    };
     if let Some(query) = asked.uri.query() {
         location.push('?');
         location.push_str(query);

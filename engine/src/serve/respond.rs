@@ -1,12 +1,12 @@
 //! From a request to its response, by look-up alone.
 //!
 //! 1. *Content.* No resource takes any: GET, HEAD and OPTIONS that bring some are refused with 413.
-//! 2. *Host.* A request without a clear host is refused with 400; a host that nobody claims gets a neutral 421; one that has moved sends to the same path of its new origin (308).
-//! 3. *OPTIONS* is answered for every path alike: 204 with `Allow`.
-//! 4. *Path.* Decoded once; refused with 400 where it could mean two things.
-//! 5. *Mount.* The most specific prefix that matches whole segments, else the host's root.
-//! 6. *Method.* Other than GET and HEAD: 405 with `Allow` and the tenant's page.
-//! 7. *Trailing slash.* 308 to the path without it, query kept, if that names something.
+//! 2. *Host.* A request without a clear host is refused with 400; a host that nobody claims gets a neutral 421.
+//! 3. *Method.* OPTIONS is answered for every path alike: 204 with `Allow`. Others than GET and HEAD get 405 with `Allow`, whatever the path names, and the page of the tenant that has the path.
+//! 4. *Moved host.* 308 to the same path of its new origin.
+//! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
+//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root.
+//! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
 //! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share.
 //! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
 //! 10. *Body.* The best coding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
@@ -18,7 +18,7 @@
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, HeaderMap, HeaderValue, LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
+    ETAG, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Method, Response, StatusCode, Uri, Version};
 
@@ -124,65 +124,52 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
     let Ok(host) = requested_host(asked.uri, asked.headers, asked.version) else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    let routes = match snapshot.hosts.get(&*host) {
-        Some(HostEntry::Site(routes)) => routes,
-        Some(HostEntry::Moved(moved)) => return redirect::host(moved, asked),
-        None => return unknown_host(snapshot, asked),
+    let Some(entry) = snapshot.hosts.get(&*host) else {
+        return unknown_host(snapshot, asked);
     };
 
     // 3.
-    if asked.method == Method::OPTIONS {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        response.headers_mut().insert(ALLOW, METHODS);
-        return Answer {
-            response,
-            party: Party::Host,
-            route: Route {
-                path: "*",
-                ..Route::default()
-            },
-            coding: Coding::Identity,
-        };
+    if !matches!(*asked.method, Method::GET | Method::HEAD) {
+        let mut answer = other_method(entry, asked);
+        answer.response.headers_mut().insert(ALLOW, METHODS);
+        return answer;
     }
 
     // 4.
+    let routes = match entry {
+        HostEntry::Site(routes) => routes,
+        HostEntry::Moved(moved) => return redirect::host(moved, asked),
+    };
+
+    // 5.
     let Ok(path) = normal_path(asked.uri.path()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
 
-    // 5.
+    // 6.
     let Some((mount, below)) = mount(routes, &path) else {
         return beside(snapshot, routes, &path, asked)
             .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
 
-    // 6.
-    if !known {
-        let mut answer = page(
-            &mount.method_not_allowed,
-            mount,
-            Route {
-                prefix: &mount.prefix,
-                path: "",
-                rest: "/*",
-            },
-            asked,
-        );
-        answer.response.headers_mut().insert(ALLOW, METHODS);
-        return answer;
-    }
-
     // 7.
-    if path.len() > 1
-        && path.ends_with('/')
-        && let Some(shorter) = below.strip_suffix('/')
-        && let Some((key, _)) =
-            mount
-                .resources
-                .get_key_value(if shorter.is_empty() { "/" } else { shorter })
-    {
-        return redirect::without_slash(mount, key, asked);
+    if path.len() > 1 && path.ends_with('/') {
+        let shorter = match below.trim_end_matches('/') {
+            "" => "/",
+            shorter => shorter,
+        };
+        match mount.resources.get_key_value(shorter) {
+            Some((key, resource)) if matches!(**resource, Resource::Redirect(_)) => {
+                let route = Route {
+                    prefix: &mount.prefix,
+                    path: key,
+                    rest: "/",
+                };
+                return page(resource, mount, route, asked);
+            }
+            Some((key, _)) => return redirect::without_slashes(mount, key, asked),
+            None => {}
+        }
     }
 
     // 8.
@@ -216,6 +203,39 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
         ),
         None => refused(StatusCode::NOT_FOUND),
     }
+}
+
+/// OPTIONS, and methods that nothing has.
+fn other_method<'s>(entry: &'s HostEntry, asked: &Asked<'_>) -> Answer<'s> {
+    let plainly = |status| Answer {
+        response: plain(status),
+        party: Party::Host,
+        route: Route {
+            path: "*",
+            ..Route::default()
+        },
+        coding: Coding::Identity,
+    };
+    if asked.method == Method::OPTIONS {
+        let mut answer = plainly(StatusCode::NO_CONTENT);
+        answer.response.headers_mut().clear();
+        return answer;
+    }
+    let HostEntry::Site(routes) = entry else {
+        return plainly(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let Ok(path) = normal_path(asked.uri.path()) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    let Some((mount, _)) = mount(routes, &path) else {
+        return plainly(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let route = Route {
+        prefix: &mount.prefix,
+        path: "",
+        rest: "/*",
+    };
+    page(&mount.method_not_allowed, mount, route, asked)
 }
 
 /// The mount that takes `path`, and what is left of the path below it.
@@ -325,8 +345,6 @@ fn resource_response(
             &conditions,
             Validators {
                 etag: &variant.etag,
-                // The day that a page states is no validator: what is around its text changes on other days.
-                last_modified: body.last_modified.as_ref().filter(|_| body.fields.ranges()),
                 range_of,
             },
         )
@@ -378,11 +396,6 @@ fn resource_response(
 fn with_fields(body: &Body, coding: Coding, etag: &HeaderValue, bytes: Bytes) -> Response<Bytes> {
     let mut response = Response::new(bytes);
     *response.headers_mut() = body.fields.whole(coding, etag);
-    if let Some(last_modified) = &body.last_modified {
-        response
-            .headers_mut()
-            .insert(LAST_MODIFIED, last_modified.clone());
-    }
     if let Some(cache_tag) = &body.cache_tag {
         set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
     }
@@ -400,6 +413,7 @@ pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(match status {
         StatusCode::BAD_REQUEST => b"400 Bad Request\n",
         StatusCode::NOT_FOUND => b"404 Not Found\n",
+        StatusCode::METHOD_NOT_ALLOWED => b"405 Method Not Allowed\n",
         StatusCode::PRECONDITION_FAILED => b"412 Precondition Failed\n",
         StatusCode::PAYLOAD_TOO_LARGE => b"413 Content Too Large\n",
         StatusCode::URI_TOO_LONG => b"414 URI Too Long\n",

@@ -42,7 +42,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Takes what all the bodies of the kind say: content type, caching, security. What follows from a single body and its coding (`ETag`, `Content-Encoding`, `Content-Length`, `Last-Modified`) and `Date` must not be among them.
+    /// Takes what all the bodies of the kind say: content type, caching, security. What follows from a single body and its coding (`ETag`, `Content-Encoding`, `Content-Length`) and `Date` must not be among them.
     ///
     /// `varies`: bodies of this kind come in more than one coding (`Vary: Accept-Encoding`).
     /// `ranges`: a part of the body may be asked for (`Accept-Ranges: bytes`); for assets, not for pages.

@@ -22,11 +22,14 @@ use rowhouse::snapshot::{
 pub const LARGE: usize = 16 * 1024 * 1024;
 
 pub fn snapshot() -> Snapshot {
-    let studio = Arc::new(mount(
+    let mut studio = mount(
         "studio",
         "",
         &["/", "/about", "/blog", "/blog/first", "/datenschutz"],
-    ));
+    );
+    let old = Resource::Redirect(HeaderValue::from_static("/about"));
+    studio.resources.insert("/old".into(), Arc::new(old));
+    let studio = Arc::new(studio);
     let below = Arc::new(mount("bluedoor", "/bluedoor", &["/", "/terms"]));
     let alias = Arc::new(mount("bluedoor", "/apps/bluedoor", &["/", "/terms"]));
     let short = Arc::new(mount("da", "/da", &["/"]));
@@ -45,6 +48,13 @@ pub fn snapshot() -> Snapshot {
             ..HostRoutes::default()
         }))
     };
+    let empty = HostEntry::Site(Arc::new(HostRoutes {
+        files: ResourceTable::from([(
+            "/robots.txt".into(),
+            plain_asset("text/plain", Bytes::from_static(b"User-agent: *\n")),
+        )]),
+        ..HostRoutes::default()
+    }));
     let shared = ResourceTable::from([
         (
             "/assets/site.css".into(),
@@ -66,7 +76,7 @@ pub fn snapshot() -> Snapshot {
                 "bluedoor.example".into(),
                 site(Some(own), HashMap::new(), 0),
             ),
-            ("empty.example".into(), site(None, HashMap::new(), 0)),
+            ("empty.example".into(), empty),
             (
                 "www.studio.example".into(),
                 HostEntry::Moved(Moved {
@@ -140,7 +150,6 @@ fn page(status: StatusCode, text: &str) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
         status,
         fields,
-        last_modified: None,
         cache_tag: None,
         variants: variants(text.as_bytes()),
     }))
@@ -151,7 +160,6 @@ fn asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
         status: StatusCode::OK,
         fields,
-        last_modified: None,
         cache_tag: None,
         variants: variants(&bytes),
     }))
@@ -165,11 +173,9 @@ fn plain_asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
         etag: HeaderValue::from_static("\"plain\""),
     }]
     .into();
-    let last_modified = Some(HeaderValue::from_static("Wed, 21 Oct 2026 07:28:00 GMT"));
     Arc::new(Resource::Body(Body {
         status: StatusCode::OK,
         fields,
-        last_modified,
         cache_tag: None,
         variants,
     }))

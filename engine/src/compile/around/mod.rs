@@ -47,7 +47,6 @@ fn file(media_type: &str, content: impl Into<Bytes>, secure: bool) -> Arc<Resour
     Arc::new(Resource::Body(Body {
         status: StatusCode::OK,
         fields: policy::fields(&Kind::Plain, media_type, secure),
-        last_modified: None,
         cache_tag: None,
         variants: encode::variants(content.into(), is_compressible(media_type), Effort::Page),
     }))

@@ -109,7 +109,6 @@ fn resource(drawing: &Drawing, secure: bool, memo: &Memo) -> Result<Resource, St
     Ok(Resource::Body(Body {
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
-        last_modified: None,
         cache_tag: None,
         variants: encode::variants(bytes, false, Effort::Page),
     }))
