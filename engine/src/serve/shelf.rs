@@ -3,7 +3,7 @@
 //! One owner puts a new [`Snapshot`] on the shelf; every request takes the one that lies there and keeps it until it is answered.
 //! Neither ever waits for the other: the swap is one atomic pointer.
 //!
-//! The shelf also keeps the counters of every tenant it has seen, and hangs them on the mounts of a new snapshot, so that a request finds its counters without a look-up and a reload does not set them back to zero.
+//! The shelf also keeps the counters of every tenant in the snapshot, and hangs them on the mounts of the next one, so that a request finds its counters without a look-up and a reload does not set them back to zero. A tenant that is gone takes its counters with it; one that comes back begins at zero.
 //!
 //! **Invariant:** never builds or changes what is in a snapshot.
 
@@ -66,9 +66,20 @@ impl Shelf {
 
     /// Serves `next` from the next request on. Requests under way finish with what they have.
     pub fn replace(&self, next: Snapshot) {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = BTreeMap::new();
         for mount in mounts(&next) {
-            mount.traffic.get_or_init(|| self.traffic(&mount.tenant));
+            // A mount that was away for a while still has its own.
+            if let Some(traffic) = mount.traffic.get().or_else(|| tenants.get(&mount.tenant)) {
+                named.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
+            }
         }
+        for mount in mounts(&next) {
+            let traffic = named.entry(Arc::clone(&mount.tenant)).or_default();
+            mount.traffic.get_or_init(|| Arc::clone(traffic));
+        }
+        *tenants = named;
+        drop(tenants);
         self.current.store(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -82,18 +93,13 @@ impl Shelf {
             .elapsed()
     }
 
-    /// The counters of every tenant that was ever on the shelf, by id.
+    /// The counters of every tenant in the snapshot, by id.
     #[must_use]
     pub fn tenants(&self) -> BTreeMap<Arc<str>, Arc<Traffic>> {
         self.tenants
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
-    }
-
-    fn traffic(&self, tenant: &Arc<str>) -> Arc<Traffic> {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(tenants.entry(Arc::clone(tenant)).or_default())
     }
 }
 
@@ -112,6 +118,7 @@ fn mounts(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Mount>> {
 mod tests {
     use super::*;
     use crate::serve::sample;
+    use crate::snapshot::HostRoutes;
 
     #[test]
     fn counters_outlive_a_reload() {
@@ -133,6 +140,36 @@ mod tests {
         );
         for mount in mounts(&shelf.current()) {
             assert!(mount.traffic.get().is_some());
+        }
+    }
+
+    #[test]
+    fn names_that_come_and_go_leave_nothing_behind() {
+        let shelf = Shelf::default();
+        for number in 0..10_000 {
+            let mut next = Snapshot::default();
+            let mount = sample::mount(&format!("tenant-{number}"), "", &[]);
+            let routes = HostRoutes {
+                root: Some(Arc::new(mount)),
+                ..HostRoutes::default()
+            };
+            let host = HostEntry::Site(Arc::new(routes));
+            next.hosts.insert("studio.example".into(), host);
+            shelf.replace(next);
+        }
+        let names: Vec<_> = shelf.tenants().into_keys().collect();
+        assert_eq!(names, ["tenant-9999".into()]);
+        shelf.replace(Snapshot::default());
+        assert!(shelf.tenants().is_empty());
+    }
+
+    #[test]
+    fn all_mounts_of_a_tenant_count_together() {
+        let shelf = Shelf::new(sample::snapshot());
+        let (all, current) = (shelf.tenants(), shelf.current());
+        for mount in mounts(&current) {
+            let traffic = mount.traffic.get().unwrap();
+            assert!(Arc::ptr_eq(traffic, &all[&mount.tenant]));
         }
     }
 }

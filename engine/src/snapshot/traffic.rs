@@ -1,4 +1,4 @@
-//! What a tenant has served since the start, as plain counters.
+//! What a tenant has served since it came, as plain counters.
 //!
 //! They hang on the [`Mount`](super::Mount), so that counting a request is a few additions and never a look-up by name, and they outlive the snapshot that led to them, so that a reload loses nothing.
 //! Whoever shows them (as Prometheus text, for example) reads them from here.
