@@ -10,6 +10,7 @@ use url::Url;
 
 use crate::address::Origin;
 use crate::compile::policy::Caching;
+use crate::serve::admin::host_name;
 use crate::serve::settings::{Limits, network};
 
 /// What the program ends with.
@@ -106,6 +107,17 @@ pub struct ServeArguments {
         default_value = "127.0.0.1:8081"
     )]
     pub admin: SocketAddr,
+    /// A name that operators reach that address by: it answers only to this, to IP addresses and to `localhost`
+    ///
+    /// May be given more than once; in the variable, with commas between. Without it no other name is answered, so that no web page of somebody else can ask (DNS rebinding).
+    #[arg(
+        long,
+        env = "ROWHOUSE_ADMIN_HOSTS",
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = host_name
+    )]
+    pub admin_host: Vec<String>,
     /// How long requests may take to end after SIGTERM, in seconds; below the 30 after which orchestrators kill
     #[arg(
         long,

@@ -6,8 +6,8 @@ mod sample;
 #[path = "support/wire.rs"]
 mod wire;
 
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -32,6 +32,7 @@ impl Desk {
             shelf: Arc::clone(shelf),
             board: Arc::clone(&board),
             access_log: None,
+            hosts: Vec::new(),
         };
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -45,7 +46,7 @@ impl Desk {
 
     fn ask(&self, path: &str) -> (u16, String) {
         let mut socket = std::net::TcpStream::connect(self.address).unwrap();
-        socket.write_all(get(path, "admin").as_bytes()).unwrap();
+        socket.write_all(get(path, "localhost").as_bytes()).unwrap();
         let reply = wire::Reply::read(&mut socket);
         (reply.status, reply.text())
     }
@@ -76,7 +77,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
     assert_eq!(desk.ask("/livez").0, 200);
     assert_eq!(desk.ask("/readyz").0, 503);
     desk.board.replace(Status {
-        ready: true,
+        complete: true,
         tenants: vec![tenant(State::Degraded)],
         alarm: None,
         polling: false,
@@ -94,8 +95,18 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
             "compiled_in_ms": 250, "mistakes": ["tenants/bluedoor/tenant.yaml:1:1: no"],
         }])
     );
-    desk.board.change(|status| status.ready = false);
+    desk.board.drain();
     assert_eq!(desk.ask("/readyz").0, 503);
+    // Whatever the owner of the tenants says after that.
+    desk.board.replace(Status {
+        complete: true,
+        ..Status::default()
+    });
+    desk.board.reloaded(Duration::ZERO, Some("no".to_owned()));
+    assert_eq!(
+        desk.ask("/readyz"),
+        (503, "not ready\nalarm: no\n".to_owned())
+    );
 }
 
 #[test]
@@ -145,7 +156,7 @@ fn reloads_and_their_failures_are_told() {
     let server = Server::start();
     let desk = Desk::open(&server.shelf);
     desk.board.replace(Status {
-        ready: true,
+        complete: true,
         tenants: vec![tenant(State::Live)],
         alarm: None,
         polling: false,
@@ -195,4 +206,46 @@ fn open_connections_are_counted() {
     while !open(0) {
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn half_heads_take_no_room_from_operators() {
+    const MANY: usize = 200;
+    let desk = Desk::open(&Server::start().shelf);
+    let mut half: Vec<_> = (0..MANY)
+        .map(|_| {
+            let mut socket = TcpStream::connect(desk.address).unwrap();
+            socket
+                .set_read_timeout(Some(Duration::from_secs(30)))
+                .unwrap();
+            socket.write_all(b"GET /livez HTTP/1.1\r\n").unwrap();
+            socket
+        })
+        .collect();
+    assert_eq!(desk.ask("/livez").0, 200);
+    // The first have made room for the last, and the last have a time to be whole.
+    for number in [0, MANY - 1] {
+        let ended = half[number].read_to_end(&mut Vec::new());
+        let is_open = ended.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        assert!(!is_open, "{number} of {MANY} is still open");
+    }
+}
+
+#[test]
+fn tenants_that_are_gone_have_no_series() {
+    let server = Server::start();
+    let desk = Desk::open(&server.shelf);
+    server.ask(&get("/terms", "bluedoor.example"));
+    assert!(desk.counters().contains(r#"tenant="bluedoor""#));
+    let mut next = sample::snapshot();
+    next.hosts.clear();
+    server.shelf.replace(next);
+    let text = desk.counters();
+    assert!(!text.contains(r#"tenant="bluedoor""#), "{text}");
+    server.shelf.replace(sample::snapshot());
+    server.ask(&get("/terms", "bluedoor.example"));
+    let line =
+        r#"rowhouse_http_requests_total{tenant="bluedoor",status="2xx",coding="identity"} 1"#;
+    let text = desk.counters();
+    assert!(text.lines().any(|known| known == line), "{line} in {text}");
 }

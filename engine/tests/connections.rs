@@ -1,5 +1,5 @@
 //! How connections live and end: reuse, timeouts, shares, draining, swapping.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "support/sample.rs"]
 mod sample;
@@ -7,6 +7,8 @@ mod sample;
 mod wire;
 
 use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use rowhouse::serve::settings::{Limits, ServeSettings};
@@ -191,4 +193,133 @@ fn a_replaced_snapshot_is_served_from_the_next_request_on() {
         .write_all(get("/terms", "bluedoor.example").as_bytes())
         .unwrap();
     assert_eq!(wire::Reply::read(&mut socket).status, 421);
+}
+
+/// A server that has room for so many connections, whose timeouts would end none of them in time.
+fn room_for(connections: usize) -> Server {
+    let limits = Limits {
+        connections,
+        header_read: Duration::from_secs(120),
+        ..Limits::default()
+    };
+    Server::with(ServeSettings {
+        limits,
+        ..ServeSettings::default()
+    })
+}
+
+/// A connection that has had an answer and may be used again.
+fn kept_open(server: &Server) -> TcpStream {
+    let mut socket = server.connect();
+    socket
+        .write_all(get("/about", "studio.example").as_bytes())
+        .unwrap();
+    assert_eq!(wire::Reply::read(&mut socket).status, 200);
+    socket
+}
+
+#[test]
+fn idle_connections_make_room_for_a_visitor() {
+    const ROOM: usize = 8;
+    for begun in [None, Some(""), Some("GET /about HT"), Some("PRI * HT")] {
+        let server = room_for(ROOM);
+        let _idle: Vec<_> = (0..ROOM)
+            .map(|_| match begun {
+                None => kept_open(&server),
+                Some(begun) => {
+                    let mut socket = server.connect();
+                    socket.write_all(begun.as_bytes()).unwrap();
+                    socket
+                }
+            })
+            .collect();
+        for _ in 0..2 * ROOM {
+            assert_eq!(
+                server.ask(&get("/about", "studio.example")).status,
+                200,
+                "behind {begun:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn who_has_been_idle_for_longest_makes_room() {
+    let server = Server::with(ServeSettings {
+        limits: Limits {
+            connections: 3,
+            ..Limits::default()
+        },
+        workers: NonZeroUsize::MIN,
+        ..ServeSettings::default()
+    });
+    let mut busy = server.connect();
+    busy.write_all(get("/assets/large.bin", "studio.example").as_bytes())
+        .unwrap();
+    let mut first = kept_open(&server);
+    std::thread::sleep(Duration::from_millis(1200));
+    let mut second = kept_open(&server);
+    let _visitor = kept_open(&server);
+    assert_eq!(first.read_to_end(&mut Vec::new()).unwrap(), 0);
+    second
+        .write_all(get("/about", "studio.example").as_bytes())
+        .unwrap();
+    assert_eq!(wire::Reply::read(&mut second).status, 200);
+    assert_eq!(wire::Reply::read(&mut busy).body.len(), sample::LARGE);
+}
+
+#[test]
+fn half_a_preface_ends_with_its_connection() {
+    let server = room_for(8);
+    let mut half = server.connect();
+    half.write_all(b"PRI * HT").unwrap();
+    // It is waited for, and then gone.
+    std::thread::sleep(Duration::from_millis(300));
+    half.shutdown(Shutdown::Write).unwrap();
+    half.read_to_end(&mut Vec::new()).unwrap();
+    let mut at_once = server.connect();
+    at_once.write_all(b"PRI * HT").unwrap();
+    at_once.shutdown(Shutdown::Write).unwrap();
+    at_once.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn a_preface_may_come_in_pieces() {
+    let server = Server::start();
+    let mut socket = server.connect();
+    for piece in [
+        &b"PRI * HT"[..],
+        b"TP/2.0\r\n\r\nSM\r\n",
+        b"\r\n\0\0\0\x04\0\0\0\0\0",
+    ] {
+        socket.write_all(piece).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // The server's own settings come first (RFC 9113, section 3.4).
+    let mut frame = [0; 9];
+    socket.read_exact(&mut frame).unwrap();
+    assert_eq!(frame[3], 4);
+}
+
+#[test]
+fn an_idle_http_2_connection_makes_room_and_is_told() {
+    let server = room_for(1);
+    let mut idle = server.connect();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    idle.write_all(preface).unwrap();
+    // The server's own settings.
+    let mut frame = [0; 9];
+    idle.read_exact(&mut frame).unwrap();
+    assert_eq!(frame[3], 4);
+    assert_eq!(server.ask(&get("/about", "studio.example")).status, 200);
+    let mut rest = vec![0; usize::from(frame[2])];
+    idle.read_exact(&mut rest).unwrap();
+    // Up to the end, each frame with its type (RFC 9113, section 4.1).
+    let mut types = Vec::new();
+    while idle.read_exact(&mut frame).is_ok() {
+        let mut payload = vec![0; usize::from(frame[2])];
+        idle.read_exact(&mut payload).unwrap();
+        types.push(frame[3]);
+    }
+    assert!(types.contains(&7), "no GOAWAY among {types:?}");
 }

@@ -86,8 +86,11 @@ fn more_connections_than_allowed_wait_for_their_turn() {
     let server = limited(|limits| limits.connections = 1);
     let mut first = server.connect();
     let ask = get("/about", "studio.example");
-    first.write_all(ask.as_bytes()).unwrap();
-    assert_eq!(Reply::read(&mut first).status, 200);
+    // As long as nobody reads it, the response is under way.
+    first
+        .write_all(get("/assets/large.bin", "studio.example").as_bytes())
+        .unwrap();
+    first.read_exact(&mut [0; 1024]).unwrap();
     let mut second = server.connect();
     second.write_all(ask.as_bytes()).unwrap();
     second

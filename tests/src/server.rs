@@ -143,7 +143,13 @@ impl TestServer {
     /// What an operator would get.
     #[must_use]
     pub fn operator(&self, path: &str) -> Answer {
-        ask(self.operators, "GET", path, &[("host", "localhost")]).expect("an answer")
+        self.operator_as("localhost", path)
+    }
+
+    /// What an operator would get who names the admin listener like this.
+    #[must_use]
+    pub fn operator_as(&self, host: &str, path: &str) -> Answer {
+        ask(self.operators, "GET", path, &[("host", host)]).expect("an answer")
     }
 
     /// The process, for `/proc`.

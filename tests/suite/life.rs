@@ -259,3 +259,122 @@ fn an_emptied_folder_raises_an_alarm_until_it_is_back() {
     server.signal("HUP");
     wait_until(|| alarm(0));
 }
+
+#[test]
+fn a_reload_while_draining_makes_nothing_ready() {
+    let mut server = TestServer::start(&fixture("street"), &["--grace", "100"]);
+    let _open = unfinished(&server);
+    server.signal("TERM");
+    wait_until(|| server.operator("/readyz").status == 503);
+    server.signal("HUP");
+    wait_until(|| server.log().contains("\"reloaded\""));
+    let ready = server.operator("/readyz");
+    assert_eq!(
+        (ready.status, ready.text().lines().next()),
+        (503, Some("not ready"))
+    );
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(2));
+}
+
+/// Starts the program with so many descriptors (`ulimit -n`), and finds its addresses in its log.
+struct Limited {
+    child: Child,
+    log: tempfile::NamedTempFile,
+    visitors: SocketAddr,
+    operators: SocketAddr,
+}
+
+impl Limited {
+    fn start(folder: &Path, descriptors: &str, flags: &[&str]) -> Self {
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let child = Command::new("sh")
+            .args(["-c", &format!(r#"ulimit {descriptors} && exec "$@""#), "sh"])
+            .arg(binary())
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(flags)
+            .current_dir(folder)
+            .stdout(Stdio::null())
+            .stderr(log.reopen().expect("a file"))
+            .spawn()
+            .expect("a started server");
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Self {
+            child,
+            log,
+            visitors: anywhere,
+            operators: anywhere,
+        };
+        wait_until(|| server.said("\"serving\"").is_some());
+        let line = server.said("\"serving\"").expect("a line");
+        let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let address = |name: &str| line[name].as_str().expect("an address").parse();
+        server.visitors = address("listen").expect("an address");
+        server.operators = address("admin").expect("an address");
+        server
+    }
+
+    fn said(&self, text: &str) -> Option<String> {
+        let log = std::fs::read_to_string(self.log.path()).expect("a file");
+        let line = log.lines().find(|line| line.contains(text));
+        line.map(ToOwned::to_owned)
+    }
+
+    /// The value of a metric without labels.
+    fn metric(&self, name: &str) -> u64 {
+        let mut socket = TcpStream::connect(self.operators).expect("a connection");
+        socket
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a timeout");
+        let ask = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        socket.write_all(ask).expect("a question");
+        let mut text = String::new();
+        socket.read_to_string(&mut text).expect("an answer");
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.expect("a metric").trim();
+        value.parse().expect("a number")
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn descriptors_are_left_for_operators_and_folders() {
+    let mut site = TestSite::fixture("street");
+    let flags = ["--max-connections-per-address", "5000"];
+    let server = Limited::start(site.folder(), "-n 384", &flags);
+    let told = server.said("LimitNOFILE").expect("a warning");
+    assert!(
+        told.contains("WARN") && told.contains("ulimit -n"),
+        "{told}"
+    );
+    let limit = server.metric("rowhouse_connections_limit ");
+    assert!((1..=128).contains(&limit), "{limit}");
+    let _idle: Vec<_> = (0..400)
+        .map(|_| TcpStream::connect(server.visitors).expect("a connection"))
+        .collect();
+    wait_until(|| server.metric("rowhouse_connections_total ") >= 400);
+    assert!(status_of(server.visitors, "/about").expect("an answer") > 0);
+    site.write("tenants/new/tenant.yaml", "name: New\n");
+    site.write("tenants/new/pages/index.md", "---\ntitle: New\ndescription: A page that came while all connections were taken.\n---\n# New\n");
+    wait_until(|| status_of(server.visitors, "/new").is_ok_and(|status| status == 200));
+}
+
+#[test]
+fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
+    let server = Limited::start(&fixture("street"), "-Sn 300 && ulimit -Hn 8000", &[]);
+    assert!(server.said("LimitNOFILE").is_none());
+    assert_eq!(server.metric("rowhouse_connections_limit "), 4096);
+    let limits = format!("/proc/{}/limits", server.child.id());
+    let limits = std::fs::read_to_string(limits).expect("the process");
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().nth(3));
+    assert_eq!(soft, Some("8000"), "{limits}");
+}

@@ -421,3 +421,60 @@ fn the_access_log_is_off_unless_it_is_asked_for() {
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     assert!(!server.log().contains("duration_us"), "{}", server.log());
 }
+
+#[test]
+fn operators_are_answered_under_the_listeners_own_names_only() {
+    let server = TestServer::start(&fixture("street"), &[]);
+    let status = |host: &str| server.operator_as(host, "/tenants");
+    for host in [
+        "evil.example",
+        "evil.example:8081",
+        "localhost.evil.example",
+        "127.0.0.1.nip.example",
+    ] {
+        let answer = status(host);
+        assert_eq!(answer.status, 421, "{host}");
+        let text = answer.text();
+        assert!(
+            text.contains("--admin-host") && text.lines().count() == 1,
+            "{text}"
+        );
+    }
+    for host in [
+        "localhost",
+        "LOCALHOST.:8081",
+        "127.0.0.1",
+        "10.1.2.3:8081",
+        "[::1]:8081",
+    ] {
+        assert_eq!(status(host).status, 200, "{host}");
+    }
+    let server = TestServer::start(
+        &fixture("street"),
+        &[
+            "--admin-host",
+            "Ops.example",
+            "--admin-host",
+            "rowhouse.monitoring.svc",
+        ],
+    );
+    for host in [
+        "ops.example",
+        "OPS.example:8081",
+        "rowhouse.monitoring.svc",
+        "localhost",
+    ] {
+        assert_eq!(server.operator_as(host, "/tenants").status, 200, "{host}");
+    }
+    assert_eq!(server.operator_as("evil.example", "/tenants").status, 421);
+    let refused = run(
+        &fixture("street"),
+        &["serve", "--admin-host", "ops.example:8081"],
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("--admin-host"),
+        "{}",
+        stderr(&refused)
+    );
+}

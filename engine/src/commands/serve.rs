@@ -20,6 +20,7 @@ use super::{FAILED, estate, log, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Keeper, tell};
 use crate::serve::admin::{self, Admin};
+use crate::serve::descriptors::connections_that_fit;
 use crate::serve::events::Events;
 use crate::serve::listen::{bind, inherited};
 use crate::serve::settings::ServeSettings;
@@ -72,6 +73,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             shelf,
             board,
             access_log,
+            hosts: arguments.admin_host.clone(),
         },
         owner,
         events,
@@ -97,22 +99,25 @@ impl House {
         let mut stop = Stop::new()?;
         let mut again = Stop::new()?;
         let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        let workers = ServeSettings::default().workers;
+        let mut limits = arguments.limits.clone();
+        limits.connections = connections_that_fit(limits.connections, workers);
         self.announce(arguments)?;
         let settings = ServeSettings {
+            workers,
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
             access_log: self.admin.access_log.clone(),
             spans: self.tracer,
-            limits: arguments.limits.clone(),
+            limits,
             events: self.events,
-            ..ServeSettings::default()
         };
         let (shelf, board) = (self.admin.shelf.clone(), self.admin.board.clone());
         let shutdown = async {
             let name = stop.wait().await;
             info!(signal = name, grace_s = arguments.grace, "draining");
             supervisor::stopping();
-            board.change(|status| status.ready = false);
+            board.drain();
             Instant::now()
         };
         let mut signalled = None;

@@ -229,7 +229,7 @@ impl Estate {
             .map(|(id, tenant)| tenant.status(id))
             .collect();
         Status {
-            ready: true,
+            complete: true,
             alarm: self.alarm.clone(),
             polling: self.is_polled,
             tenants,

@@ -8,25 +8,36 @@
 //! | `/tenants` | how every tenant is, as JSON |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
 //!
+//! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing.
+//! One request has one connection, there is a time for both, and the oldest connection makes room for the newest, so that clients that stall take neither descriptors nor the place of others.
+//!
 //! A degraded tenant does not make the process unready: its visitors get the last good state, and taking the other tenants away from theirs would help nobody.
 //!
 //! **Invariant:** changes nothing; what it shows is on the shelf and on the board.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
-use axum::extract::{Query, State as Shared};
-use axum::response::IntoResponse;
+use axum::extract::{Query, Request, State as Shared};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
+use tokio::task::AbortHandle;
 
 use super::ServeError;
 use super::access::AccessLog;
+use super::host::{HostError, requested_host};
+use super::listen;
 use super::metrics;
 use super::shelf::Shelf;
 use super::status::{State, StatusBoard};
@@ -40,18 +51,85 @@ pub struct Admin {
     pub board: Arc<StatusBoard>,
     /// The access log, whose losses are counted.
     pub access_log: Option<AccessLog>,
+    /// The names that the listener answers to, besides IP addresses and `localhost`, in lower case: what [`host_name`] makes of them.
+    pub hosts: Vec<String>,
 }
+
+/// Connections at once. Probes, scrapes and questions of a proxy need a few.
+const CONNECTIONS: usize = 64;
+/// Time for a request's header fields to arrive.
+const HEAD: Duration = Duration::from_secs(5);
+/// Time for a request and its response together.
+const WHOLE: Duration = Duration::from_secs(30);
 
 /// Answers on `listener` for as long as the future is polled; it has nothing to drain.
 ///
 /// # Errors
 /// When the socket cannot be waited on.
 pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> {
-    listener.set_nonblocking(true).map_err(ServeError::Listen)?;
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(ServeError::Listen)?;
-    axum::serve(listener, router(admin))
-        .await
-        .map_err(ServeError::Listen)
+    let listener = listen::waiting(listener)?;
+    let service = TowerToHyperService::new(router(admin));
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .keep_alive(false);
+    let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
+    loop {
+        let (socket, _) = listen::accept(&listener).await;
+        open.retain(|connection| !connection.is_finished());
+        // Whoever asks in earnest is answered at once; what has been open for longest stalls.
+        if open.len() >= CONNECTIONS
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
+        }
+        let connection = server.serve_connection(TokioIo::new(socket), service.clone());
+        let task = tokio::spawn(async {
+            // A client that breaks off or stalls is no error of this side.
+            let _ = tokio::time::timeout(WHOLE, connection).await;
+        });
+        open.push_back(task.abort_handle());
+        // Those who came before have their turn before the next one may push them out.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A host name of the admin listener, in the form in which requests are compared with it.
+///
+/// # Errors
+/// When it is no host name, or has a port.
+pub fn host_name(text: &str) -> Result<String, String> {
+    let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let mut bytes = label.bytes();
+        !label.is_empty()
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    if name.split('.').all(is_label) {
+        Ok(name)
+    } else {
+        Err("give a host name without scheme and port, as in `rowhouse.monitoring.svc`".to_owned())
+    }
+}
+
+/// Lets only requests through that name this listener. Whoever names no host at all is no browser, and cannot have been led here.
+async fn own_host(Shared(admin): Shared<Admin>, request: Request, next: Next) -> Response {
+    let host = requested_host(request.uri(), request.headers(), request.version());
+    let is_own = match host {
+        Ok(host) => {
+            host.is_empty()
+                || host == "localhost"
+                || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+                || admin.hosts.iter().any(|own| *own == host)
+        }
+        Err(error) => error == HostError::Missing,
+    };
+    if is_own {
+        return next.run(request).await;
+    }
+    let told = "421 Misdirected Request: this address answers to IP addresses and `localhost`; other names are given by `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
+    (StatusCode::MISDIRECTED_REQUEST, told).into_response()
 }
 
 fn router(admin: Admin) -> Router {
@@ -61,12 +139,13 @@ fn router(admin: Admin) -> Router {
         .route("/metrics", get(render_metrics))
         .route("/tenants", get(tenants))
         .route("/tls/ask", get(tls_ask))
+        .layer(from_fn_with_state(admin.clone(), own_host))
         .with_state(admin)
 }
 
 async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     let status = admin.board.current();
-    let (code, mut text) = if status.ready {
+    let (code, mut text) = if admin.board.is_ready() {
         (StatusCode::OK, "ready\n".to_owned())
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())

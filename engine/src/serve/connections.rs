@@ -1,6 +1,6 @@
 //! How many connections there are, and from where.
 //!
-//! A connection takes a seat when it is accepted and gives it back when it ends, wherever that happens.
+//! A connection takes a seat when a worker gets it and gives it back when it ends, wherever that happens.
 //!
 //! **Invariant:** opens and closes no connection itself; costs a request nothing.
 
@@ -22,8 +22,12 @@ pub struct Connections {
     pub open: AtomicU64,
     /// How many may be open at once.
     pub limit: AtomicU64,
+    /// Accepted, and waiting for another to end, since as many are open as may be.
+    pub waiting: AtomicU64,
     /// Closed at once, since their address has too many.
     pub refused: AtomicU64,
+    /// Ended while idle, to make room for another.
+    pub made_room: AtomicU64,
     /// Ended because the header fields of a request took too long.
     pub slow_heads: AtomicU64,
     /// Ended because the client did not read.
@@ -42,12 +46,18 @@ pub(super) struct Addresses {
     open: Mutex<HashMap<IpAddr, usize>>,
 }
 
+/// One of the connections that an address may have, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    addresses: Arc<Addresses>,
+    address: IpAddr,
+}
+
 /// The right to one connection, given back when dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
-    addresses: Arc<Addresses>,
     /// `None` for a trusted proxy, whose connections are not counted.
-    address: Option<IpAddr>,
+    _share: Option<Share>,
     /// The number of connections of the worker that has this one.
     load: Arc<AtomicUsize>,
     shelf: Arc<Shelf>,
@@ -55,10 +65,9 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// `address` must have been entered before.
+    /// Takes the seat.
     pub(super) fn new(
-        addresses: Arc<Addresses>,
-        address: Option<IpAddr>,
+        share: Option<Share>,
         load: Arc<AtomicUsize>,
         shelf: Arc<Shelf>,
         permit: OwnedSemaphorePermit,
@@ -66,8 +75,7 @@ impl Seat {
         load.fetch_add(1, Relaxed);
         shelf.connections.open.fetch_add(1, Relaxed);
         Self {
-            addresses,
-            address,
+            _share: share,
             load,
             shelf,
             _permit: permit,
@@ -77,14 +85,16 @@ impl Seat {
 
 impl Addresses {
     /// Counts one more connection from `address`, unless it has `most` already.
-    pub(super) fn enter(&self, address: IpAddr, most: usize) -> bool {
+    pub(super) fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<Share> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(address).or_default();
-        let free = *count < most;
-        if free {
+        (*count < most).then(|| {
             *count += 1;
-        }
-        free
+            Share {
+                addresses: Arc::clone(self),
+                address,
+            }
+        })
     }
 
     fn leave(&self, address: IpAddr) {
@@ -98,13 +108,16 @@ impl Addresses {
     }
 }
 
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.addresses.leave(self.address);
+    }
+}
+
 impl Drop for Seat {
     fn drop(&mut self) {
         self.load.fetch_sub(1, Relaxed);
         self.shelf.connections.open.fetch_sub(1, Relaxed);
-        if let Some(address) = self.address {
-            self.addresses.leave(address);
-        }
     }
 }
 
@@ -125,15 +138,16 @@ mod tests {
 
     #[test]
     fn one_address_has_its_share() {
-        let addresses = Addresses::default();
+        let addresses = Arc::new(Addresses::default());
         let address = IpAddr::from([192, 0, 2, 1]);
-        assert!(addresses.enter(address, 2) && addresses.enter(address, 2));
-        assert!(!addresses.enter(address, 2));
-        assert!(addresses.enter(IpAddr::from([192, 0, 2, 2]), 2));
-        addresses.leave(address);
-        assert!(addresses.enter(address, 2));
-        addresses.leave(address);
-        addresses.leave(address);
+        let enter = || addresses.enter(address, 2);
+        let (first, second) = (enter().unwrap(), enter().unwrap());
+        assert!(enter().is_none());
+        let _other = addresses.enter(IpAddr::from([192, 0, 2, 2]), 2).unwrap();
+        drop(first);
+        let third = enter().unwrap();
+        assert!(enter().is_none());
+        drop((second, third));
         assert_eq!(addresses.open.lock().unwrap().len(), 1);
     }
 

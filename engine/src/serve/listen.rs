@@ -3,13 +3,16 @@
 //! Sockets are opened early, before anything is compiled, so that a taken port is reported at once and connections wait in the system's queue instead of being refused.
 //! Port 0 takes a free one; ask the socket for its address.
 //!
-//! **Invariant:** accepts nothing.
+//! **Invariant:** decides nothing about what is accepted.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use listenfd::ListenFd;
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpStream;
+use tracing::warn;
 
 use super::ServeError;
 
@@ -46,4 +49,36 @@ pub fn inherited() -> Result<Vec<TcpListener>, ServeError> {
         .filter_map(|index| handed.take_tcp_listener(index).transpose())
         .collect::<io::Result<_>>()
         .map_err(ServeError::Inherited)
+}
+
+/// A socket to be waited on.
+///
+/// # Errors
+/// When the system refuses it, or there is no event loop here.
+pub(super) fn waiting(listener: TcpListener) -> Result<tokio::net::TcpListener, ServeError> {
+    listener.set_nonblocking(true).map_err(ServeError::Listen)?;
+    tokio::net::TcpListener::from_std(listener).map_err(ServeError::Listen)
+}
+
+/// The next connection, however long it takes.
+pub(super) async fn accept(listener: &tokio::net::TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                warn!(%error, "cannot accept connections, trying again in 100 ms");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Whether the connection broke while it waited, which says nothing about the next.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
 }

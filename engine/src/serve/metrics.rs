@@ -170,6 +170,7 @@ fn connections(encoder: &mut DescriptorEncoder<'_>, counted: &Connections) -> Re
         ("write_timeout", &counted.slow_readers),
         ("request_timeout", &counted.slow_requests),
         ("idle_timeout", &counted.idle),
+        ("room", &counted.made_room),
         ("malformed", &counted.malformed),
     ] {
         family

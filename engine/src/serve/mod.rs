@@ -4,7 +4,7 @@
 //! listen -> accept -> worker -> stream/vitals -> hyper -> visit -> respond -> hyper -> stream
 //!           (seats)   (thread)  (timeouts)                (counts)  (pure)
 //! ```
-//! [`run`] accepts connections and hands each to the worker with the fewest. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
+//! [`run`] accepts connections and hands each to the worker with the fewest. When all seats are taken, those that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera, React or tenant folder; sees only a [`Snapshot`](crate::snapshot::Snapshot). A request takes no lock, opens no file and builds no body.
 
@@ -13,6 +13,7 @@ pub mod admin;
 mod body;
 mod condition;
 mod connections;
+pub mod descriptors;
 pub mod drain;
 pub mod events;
 mod host;
@@ -39,22 +40,20 @@ mod worker;
 
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tracing::{error, warn};
+use tracing::error;
 
-use self::connections::{Addresses, Seat, household};
+use self::connections::{Addresses, Seat, Share, household};
 use self::drain::Drained;
 use self::settings::ServeSettings;
 use self::shelf::Shelf;
-use self::worker::{Arrival, work};
+use self::worker::{Arrival, Errand, work};
 
 /// Why serving could not begin, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -121,9 +120,7 @@ pub async fn run(
     });
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        listener.set_nonblocking(true).map_err(ServeError::Listen)?;
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(ServeError::Listen)?;
-        accepting.spawn(accept(listener, Arc::clone(&door)));
+        accepting.spawn(accept(listen::waiting(listener)?, Arc::clone(&door)));
     }
 
     tokio::select! {
@@ -148,7 +145,7 @@ pub async fn run(
 /// The way to one worker.
 #[derive(Debug)]
 struct Post {
-    arrivals: mpsc::UnboundedSender<Arrival>,
+    errands: mpsc::UnboundedSender<Errand>,
     /// Its open connections.
     load: Arc<AtomicUsize>,
 }
@@ -159,7 +156,7 @@ fn start_worker(
     settings: &Arc<ServeSettings>,
     orders: &watch::Receiver<Order>,
 ) -> Result<(Post, impl Future<Output = Option<Drained>> + use<>), ServeError> {
-    let (arrivals, received) = mpsc::unbounded_channel();
+    let (errands, received) = mpsc::unbounded_channel();
     let (ended, end) = oneshot::channel();
     let (shelf, settings, orders) = (Arc::clone(shelf), Arc::clone(settings), orders.clone());
     thread::Builder::new()
@@ -172,7 +169,7 @@ fn start_worker(
         .map_err(ServeError::Worker)?;
     Ok((
         Post {
-            arrivals,
+            errands,
             load: Arc::default(),
         },
         async { end.await.ok() },
@@ -192,50 +189,71 @@ struct Door {
 /// Accepts connections as long as it is polled.
 async fn accept(listener: tokio::net::TcpListener, door: Arc<Door>) {
     loop {
-        let Ok(permit) = Arc::clone(&door.seats).acquire_owned().await else {
+        let (socket, peer) = listen::accept(&listener).await;
+        door.shelf.connections.accepted.fetch_add(1, Relaxed);
+        let trusted = door.settings.trusts(peer.ip());
+        let share = (!trusted).then(|| door.share(peer.ip()));
+        if matches!(share, Some(None)) {
+            door.shelf.connections.refused.fetch_add(1, Relaxed);
+            continue;
+        }
+        let Ok(permit) = door.permit().await else {
             return;
         };
-        match listener.accept().await {
-            Ok((socket, peer)) => door.admit(socket, peer, permit),
-            Err(error) if is_of_one_connection(&error) => {}
-            Err(error) => {
-                warn!(%error, "cannot accept connections, trying again in 100 ms");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+        door.admit(socket, peer.ip(), share.flatten(), permit);
     }
 }
 
-/// Whether the connection broke while it waited, which says nothing about the next.
-fn is_of_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
-    )
+/// Counts a connection that waits for its permit, until it has one or is given up.
+struct Waiting<'d>(&'d AtomicU64);
+
+impl<'d> Waiting<'d> {
+    fn begin(count: &'d AtomicU64) -> Self {
+        count.fetch_add(1, Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Door {
-    /// Gives a connection to the worker with the fewest.
-    fn admit(&self, socket: tokio::net::TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
-        let counters = &self.shelf.connections;
-        counters.accepted.fetch_add(1, Relaxed);
-        let trusted = self.settings.trusts(peer.ip());
-        let address = (!trusted).then(|| household(peer.ip()));
-        if let Some(address) = address
-            && !self
-                .addresses
-                .enter(address, self.settings.limits.connections_per_address)
-        {
-            counters.refused.fetch_add(1, Relaxed);
-            return;
+    fn share(&self, peer: IpAddr) -> Option<Share> {
+        let most = self.settings.limits.connections_per_address;
+        self.addresses.enter(household(peer), most)
+    }
+
+    /// The permit for one connection. Where all are taken, idle connections make room; where all have a request under way, the first that is over does.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        if let Ok(permit) = Arc::clone(&self.seats).try_acquire_owned() {
+            return Ok(permit);
         }
+        // Counted first, so that a worker that has nothing idle now knows it later.
+        let _waiting = Waiting::begin(&self.shelf.connections.waiting);
+        for post in &self.posts {
+            // The worker is gone only when everything ends.
+            let _ = post.errands.send(Errand::MakeRoom);
+        }
+        Arc::clone(&self.seats).acquire_owned().await
+    }
+
+    /// Gives a connection to the worker with the fewest.
+    fn admit(
+        &self,
+        socket: tokio::net::TcpStream,
+        peer: IpAddr,
+        share: Option<Share>,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let trusted = share.is_none();
         let Some(post) = self.posts.iter().min_by_key(|post| post.load.load(Relaxed)) else {
             return;
         };
         let seat = Seat::new(
-            Arc::clone(&self.addresses),
-            address,
+            share,
             Arc::clone(&post.load),
             Arc::clone(&self.shelf),
             permit,
@@ -243,12 +261,12 @@ impl Door {
         // A response is written in one go; waiting to fill a packet would only delay it.
         if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
             // The worker is gone only when everything ends.
-            let _ = post.arrivals.send(Arrival {
+            let _ = post.errands.send(Errand::Admit(Arrival {
                 socket,
-                peer: peer.ip(),
+                peer,
                 trusted,
                 seat,
-            });
+            }));
         }
     }
 }

@@ -65,9 +65,9 @@ impl ServeSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Connections in all; further ones wait in the system's queue
+    /// Connections in all; for further ones, those that have been idle for longest make room
     ///
-    /// An idle connection costs some 10 KB, so that the default comes to 40 MB.
+    /// While all have a request under way, further ones wait in the system's queue. An idle connection costs some 10 KB, so that the default comes to 40 MB. Each takes a descriptor: as many as the system allows (`LimitNOFILE`, `ulimit -n`), less some 256 for the program itself.
     #[arg(long = "max-connections", env = "ROWHOUSE_MAX_CONNECTIONS", value_name = "NUMBER",
         default_value_t = 4096, value_parser = from_one::<usize>())]
     pub connections: usize,

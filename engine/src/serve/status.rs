@@ -1,10 +1,11 @@
 //! How the tenants are, as their owner last said.
 //!
-//! The owner of the tenants puts a new [`Status`] on the board after each change; the admin listener shows it.
+//! The owner of the tenants puts a new [`Status`] on the board after each change, and the process says once that it drains; the admin listener shows both.
 //!
 //! **Invariant:** knows how tenants are, not why.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
@@ -16,7 +17,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Default)]
 pub struct Status {
     /// Whether the first snapshot is complete: every tenant has been tried once.
-    pub ready: bool,
+    pub complete: bool,
     /// Whether changes are noticed by looking again and again, although notifications were wanted.
     pub polling: bool,
     /// Ordered by id.
@@ -75,6 +76,8 @@ impl State {
 #[derive(Debug)]
 pub struct StatusBoard {
     current: ArcSwap<Status>,
+    /// Apart from what the owner says, so that no reload takes it back.
+    draining: AtomicBool,
     /// When the board was put up, which is when the process began.
     pub(super) started: SystemTime,
     /// Seconds that reloads took.
@@ -89,6 +92,7 @@ impl Default for StatusBoard {
     fn default() -> Self {
         Self {
             current: ArcSwap::default(),
+            draining: AtomicBool::new(false),
             started: SystemTime::now(),
             reloads: Histogram::new(RELOAD_BOUNDS),
             attempts: watch::Sender::default(),
@@ -97,7 +101,7 @@ impl Default for StatusBoard {
 }
 
 impl StatusBoard {
-    /// What was last said; not ready and without tenants before that.
+    /// What was last said; not complete and without tenants before that.
     #[must_use]
     pub fn current(&self) -> Guard<Arc<Status>> {
         self.current.load()
@@ -108,11 +112,15 @@ impl StatusBoard {
         self.current.store(Arc::new(status));
     }
 
-    /// Says one more thing of how they are.
-    pub fn change(&self, change: impl FnOnce(&mut Status)) {
-        let mut status = Status::clone(&self.current());
-        change(&mut status);
-        self.replace(status);
+    /// Whether requests should be sent here: every tenant has been tried, and the process does not drain.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.current().complete && !self.draining.load(Relaxed)
+    }
+
+    /// Says that the process drains, which is never taken back.
+    pub fn drain(&self) {
+        self.draining.store(true, Relaxed);
     }
 
     /// Says that the folders were read again: how long it took, or why nothing came of it.
@@ -121,7 +129,10 @@ impl StatusBoard {
             self.reloads.observe(took.as_secs_f64());
         }
         if self.current().alarm != problem {
-            self.change(|status| status.alarm = problem);
+            self.current.rcu(|status| Status {
+                alarm: problem.clone(),
+                ..Status::clone(status)
+            });
         }
         self.attempts.send_modify(|attempts| *attempts += 1);
     }

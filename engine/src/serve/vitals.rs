@@ -38,6 +38,15 @@ pub(super) enum Overdue {
     Request,
     /// No request came.
     Idle,
+    /// No request was under way, and another connection needs the room.
+    Room,
+}
+
+impl Overdue {
+    /// Whether nothing is under way that cannot be cut: what has come meanwhile is still answered, and HTTP/2 is told (GOAWAY; RFC 9113, section 6.8).
+    pub(super) const fn is_idle(self) -> bool {
+        matches!(self, Self::Idle | Self::Room)
+    }
 }
 
 /// The state of one connection.
@@ -162,6 +171,42 @@ impl Vitals {
     /// Why the connection has to end, if it has.
     pub(super) fn overdue(&self) -> Option<Overdue> {
         self.overdue.get()
+    }
+
+    /// Since when no request is under way, as far as the last look knows; `None` while one is, or when the connection ends anyway. Half a head is no request yet.
+    pub(super) fn idle_since(&self, now: Instant) -> Option<Instant> {
+        if self.has_request() || self.phase.get() == Phase::Closing || self.overdue.get().is_some()
+        {
+            return None;
+        }
+        let (steps, since) = self.seen.get();
+        Some(if steps == self.steps.get() {
+            since
+        } else {
+            now
+        })
+    }
+
+    fn has_request(&self) -> bool {
+        match self.phase.get() {
+            Phase::Responding => true,
+            Phase::Streams => self.has_streams() || self.blocked.get(),
+            Phase::Head | Phase::Idle | Phase::Closing => false,
+        }
+    }
+
+    /// Ends an idle connection, so that another has room.
+    pub(super) fn make_room(&self) {
+        self.end(Overdue::Room);
+    }
+
+    /// Lets a connection be that was to make room, if a request has come meanwhile. Whether it did.
+    pub(super) fn spare(&self) -> bool {
+        let spared = self.overdue.get() == Some(Overdue::Room) && self.has_request();
+        if spared {
+            self.overdue.set(None);
+        }
+        spared
     }
 
     /// Looks whether the connection has moved, and ends it if it has not for too long.
@@ -337,5 +382,36 @@ mod tests {
                 None
             );
         }
+    }
+
+    #[test]
+    fn only_who_has_nothing_under_way_makes_room() {
+        let start = Instant::now();
+        let at = |second| start + Duration::from_secs(second);
+        let vitals = Vitals::new(start);
+        assert_eq!(
+            vitals.idle_since(at(5)),
+            Some(start),
+            "it never sent a byte"
+        );
+        vitals.respond();
+        assert_eq!(vitals.idle_since(at(6)), None);
+        vitals.enter(Phase::Idle);
+        assert_eq!(vitals.idle_since(at(7)), Some(at(7)));
+        assert_eq!(vitals.check(at(8), &limits()), None);
+        assert_eq!(vitals.idle_since(at(9)), Some(at(8)));
+        vitals.make_room();
+        assert_eq!(vitals.idle_since(at(9)), None, "it is gone already");
+        assert!(!vitals.spare());
+        vitals.respond();
+        assert!(vitals.spare() && vitals.overdue().is_none());
+
+        let http2 = Vitals::new(start);
+        http2.enter(Phase::Streams);
+        assert!(http2.idle_since(at(1)).is_some());
+        let stream = http2.open_stream(at(1));
+        assert_eq!(http2.idle_since(at(1)), None);
+        http2.close_stream(stream);
+        assert!(http2.idle_since(at(1)).is_some());
     }
 }

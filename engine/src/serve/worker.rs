@@ -24,6 +24,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{Notify, mpsc, watch};
@@ -44,6 +45,18 @@ use super::vitals::{Overdue, Phase, Vitals};
 
 /// How often a worker looks at its connections.
 const ROUND: Duration = Duration::from_millis(500);
+
+/// What a worker is sent.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// A connection is its own from now on.
+    Admit(Arrival),
+    /// One waits for which there is no room.
+    MakeRoom,
+}
+
+/// Of so many idle connections, one makes room: more than one is needed then, or the next one would look through all of them again.
+const IN_SO_MANY: usize = 16;
 
 /// A connection on its way to a worker.
 #[derive(Debug)]
@@ -86,14 +99,14 @@ pub(super) struct Worker {
 pub(super) fn work(
     shelf: Arc<Shelf>,
     settings: Arc<ServeSettings>,
-    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    errands: mpsc::UnboundedReceiver<Errand>,
     orders: watch::Receiver<Order>,
 ) -> io::Result<Drained> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
     let worker = Rc::new(Worker::new(shelf, settings, orders.clone()));
-    Ok(runtime.block_on(worker.run(arrivals, orders)))
+    Ok(runtime.block_on(worker.run(errands, orders)))
 }
 
 impl Worker {
@@ -140,7 +153,7 @@ impl Worker {
 
     async fn run(
         self: Rc<Self>,
-        mut arrivals: mpsc::UnboundedReceiver<Arrival>,
+        mut errands: mpsc::UnboundedReceiver<Errand>,
         mut orders: watch::Receiver<Order>,
     ) -> Drained {
         let mut round = tokio::time::interval(ROUND);
@@ -156,14 +169,14 @@ impl Worker {
                 return drained;
             }
             tokio::select! {
-                Some(arrival) = arrivals.recv() => self.admit(arrival),
+                Some(errand) = errands.recv() => self.take(errand),
                 order = orders.changed() => {
                     if order.is_err() {
                         return drained;
                     }
                     // The door is shut before the order is given: all who came are in the queue.
-                    while let Ok(arrival) = arrivals.try_recv() {
-                        self.admit(arrival);
+                    while let Ok(errand) = errands.try_recv() {
+                        self.take(errand);
                     }
                     deadline = Some(Instant::now() + self.settings.grace);
                     drained.waited_for = self.drain();
@@ -185,6 +198,13 @@ impl Worker {
             .is_some_and(|lines| lines.borrow().has_some())
     }
 
+    fn take(self: &Rc<Self>, errand: Errand) {
+        match errand {
+            Errand::Admit(arrival) => self.admit(arrival),
+            Errand::MakeRoom => self.make_room(Instant::now()),
+        }
+    }
+
     fn admit(self: &Rc<Self>, arrival: Arrival) {
         let vitals = Rc::new(Vitals::new(Instant::now()));
         let place = Place::take(Rc::clone(self), &vitals, arrival.seat);
@@ -200,7 +220,7 @@ impl Worker {
             let Some(Ok(conversation)) = until_overdue(&vitals, begin).await else {
                 return;
             };
-            if let Some(Err(error)) = until_overdue(&vitals, worker.lead(conversation)).await {
+            if let Some(Err(error)) = worker.lead(&vitals, conversation).await {
                 if error.is_parse() || error.is_parse_too_large() {
                     worker.shelf.connections.malformed.fetch_add(1, Relaxed);
                 }
@@ -245,23 +265,36 @@ impl Worker {
         }
     }
 
-    /// Polls a connection to its end, and asks it to end once the worker drains.
+    /// Polls a connection to its end, or until it has to end, and asks it to end once the worker drains.
     fn lead(
         &self,
+        vitals: &Vitals,
         mut conversation: Conversation,
-    ) -> impl Future<Output = hyper::Result<()>> + Unpin {
+    ) -> impl Future<Output = Option<hyper::Result<()>>> {
         let mut told = false;
         poll_fn(move |cx| {
+            vitals.attend(cx.waker());
+            let overdue = vitals.overdue();
+            if overdue.is_some_and(|overdue| !overdue.is_idle()) {
+                return Poll::Ready(None);
+            }
             // First what has come already, so that a request that was sent before the end is still answered.
             if let Poll::Ready(ended) = conversation.as_mut().poll(cx) {
-                return Poll::Ready(ended);
+                return Poll::Ready(Some(ended));
             }
-            if self.draining.get() && !told {
+            let ends = overdue.is_some() && !vitals.spare();
+            if (ends || self.draining.get()) && !told {
                 told = true;
                 conversation.as_mut().graceful_shutdown();
-                return conversation.as_mut().poll(cx);
+                if let Poll::Ready(ended) = conversation.as_mut().poll(cx) {
+                    return Poll::Ready(Some(ended));
+                }
             }
-            Poll::Pending
+            if ends {
+                Poll::Ready(None)
+            } else {
+                Poll::Pending
+            }
         })
     }
 
@@ -293,8 +326,32 @@ impl Worker {
                 Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
                 Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),
                 Some(Overdue::Idle) => counters.idle.fetch_add(1, Relaxed),
-                None => continue,
+                Some(Overdue::Room) | None => continue,
             };
+        }
+        // Whoever waits may have come when nothing was idle.
+        self.make_room(now);
+    }
+
+    /// Ends the connections that have been idle for longest, if one still waits for room: another worker may have made some.
+    fn make_room(&self, now: Instant) {
+        if self.shelf.connections.waiting.load(Relaxed) == 0 {
+            return;
+        }
+        let connections = self.connections.borrow();
+        let mut idle: Vec<_> = connections
+            .iter()
+            .filter_map(|(number, vitals)| Some((vitals.idle_since(now)?, *number, vitals)))
+            .collect();
+        let count = idle.len().div_ceil(IN_SO_MANY);
+        if count == 0 {
+            return;
+        }
+        // Of those that came to rest between two looks, the older one counts as idle for longer.
+        idle.select_nth_unstable_by_key(count - 1, |(since, number, _)| (*since, *number));
+        for (_, _, vitals) in &idle[..count] {
+            vitals.make_room();
+            self.shelf.connections.made_room.fetch_add(1, Relaxed);
         }
     }
 }
@@ -350,12 +407,16 @@ async fn opens_with_preface(socket: &TcpStream) -> io::Result<bool> {
     const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut start = [0; PREFACE.len()];
     loop {
+        let ready = socket.ready(Interest::READABLE).await?;
         let length = socket.peek(&mut start).await?;
-        if length == 0 || length == PREFACE.len() || !PREFACE.starts_with(&start[..length]) {
+        let is_open = length < PREFACE.len() && !ready.is_read_closed();
+        if length == 0 || !is_open || !PREFACE.starts_with(&start[..length]) {
             return Ok(start == *PREFACE);
         }
-        // The rest is on its way, or the timeout for header fields ends the wait.
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        // The rest is on its way, or the timeout for header fields ends the wait. What lies there already is no news any more.
+        let _ = socket.try_io(Interest::READABLE, || -> io::Result<()> {
+            Err(io::ErrorKind::WouldBlock.into())
+        });
     }
 }
 
