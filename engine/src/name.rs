@@ -102,7 +102,9 @@ pub fn is_route_path(text: &str) -> bool {
         })
 }
 
-const fn is_unreserved(byte: u8) -> bool {
+/// Whether a URL has a byte as it is, wherever it stands (RFC 3986, section 2.3).
+#[must_use]
+pub const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 

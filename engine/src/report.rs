@@ -97,6 +97,7 @@ codes! {
     UnknownLayout => "unknown-layout", "The theme has no layout of that name.";
     UnknownTenant => "unknown-tenant", "A link names a tenant that is not there.";
     UnknownTheme => "unknown-theme", "No theme of that name, or its files cannot be used.";
+    UnsafeSvg => "unsafe-svg", "A drawing of a tenant (SVG) holds something that could run, load or lead elsewhere, and is served without it; or it is no well-formed drawing, and cannot be served. Nothing of a tenant runs on an address that it shares with others.";
     Unreadable => "unreadable", "The operating system would not give the file.";
     WrongType => "wrong-type", "A value is not of the type that its key wants, for example a list where a text is expected.";
 }

@@ -457,3 +457,55 @@ fn pages_for_what_is_not_found_lie_in_their_folders() {
         "{redirects}"
     );
 }
+
+#[test]
+fn a_redirect_writes_no_rule_of_its_own() {
+    let mut site = TestSite::fixture("street");
+    for to in ["https://evil.example/x 200! # ", "/terms\\n/* /x 200", "https://a.example/\\tb"] {
+        site.write(
+            "tenants/app/tenant.yaml",
+            format!("name: App\nredirects: [{{from: /old, to: \"{to}\"}}]\n"),
+        );
+        site.reload();
+        let report = site.report_text();
+        assert!(
+            report.contains("mistake[bad-value]") && report.contains("tenant.yaml:2:"),
+            "{to}: {report}"
+        );
+    }
+}
+
+#[test]
+fn a_redirect_is_written_percent_encoded() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\nredirects:\n  - {from: /old, to: \"https://EX\u{e4}mple.org/gr\u{fc}n?a=\u{e4}#x\"}\n  - {from: /older, to: \"/terms?q=\u{fc}#scope\"}",
+    );
+    let to = site.path("public");
+    written(&mut site, &to);
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let redirects = fs::read_to_string(to.join("app.studio.example/_redirects")).expect("a file");
+    let expected = "/old https://xn--exmple-cua.org/gr%C3%BCn?a=%C3%A4#x 301\n/older /terms?q=%C3%BC#scope 301\n";
+    assert!(redirects.contains(expected), "{redirects}");
+}
+
+#[test]
+fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
+    let mut site = TestSite::fixture("street");
+    for name in ["p.html", "p.js", "p.xml", "p.php", "p.svgz"] {
+        site.write(&format!("tenants/app/assets/{name}"), format!("<script>{name}</script>"));
+    }
+    let to = site.path("public");
+    written(&mut site, &to);
+    let folder = to.join("studio.example/app/assets");
+    let found = files(&folder);
+    let names: Vec<&str> = found
+        .keys()
+        .map(String::as_str)
+        .filter(|name| name.starts_with('p'))
+        .collect();
+    assert_eq!(names.len(), 5, "{found:?}");
+    assert!(names.iter().all(|name| name.ends_with(".bin")), "{names:?}");
+}

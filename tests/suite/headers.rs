@@ -235,3 +235,42 @@ fn only_an_https_origin_asks_for_https() {
     let policy = page.header("content-security-policy");
     assert!(!policy.contains("upgrade-insecure-requests"), "{policy}");
 }
+
+/// The policy of the root tenant's own host, of a prefix on it and of another tenant's host, with these lines in the manifests.
+fn hsts(home: &str, app: &str) -> [String; 3] {
+    let mut site = street();
+    site.edit(
+        "tenants/home/tenant.yaml",
+        "name: Street",
+        &format!("name: Street\n{home}"),
+    );
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        &format!("name: App\n{app}"),
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    [
+        ("studio.example", "/"),
+        ("studio.example", "/app/terms"),
+        ("app.studio.example", "/terms"),
+    ]
+    .map(|(host, path)| {
+        let headers = secure(&site, host, path);
+        let field = headers.get("strict-transport-security");
+        let text = field.and_then(|value| value.to_str().ok());
+        text.unwrap_or_default().to_owned()
+    })
+}
+
+#[test]
+fn only_who_owns_a_host_decides_for_it_and_for_what_is_below() {
+    const HOST: &str = "max-age=63072000";
+    const BELOW: &str = "max-age=63072000; includeSubDomains";
+    assert_eq!(hsts("", ""), [HOST, HOST, HOST]);
+    assert_eq!(hsts("", "hsts: subdomains"), [HOST, HOST, BELOW]);
+    assert_eq!(hsts("hsts: subdomains", ""), [BELOW, BELOW, HOST]);
+    assert_eq!(hsts("hsts: off", ""), ["max-age=0", "max-age=0", HOST]);
+    assert_eq!(hsts("", "hsts: off"), [HOST, HOST, "max-age=0"]);
+}

@@ -11,6 +11,7 @@ mod export;
 mod faults;
 mod floods;
 mod headers;
+mod hostile;
 mod islands;
 mod life;
 mod limits;

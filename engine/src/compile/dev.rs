@@ -23,6 +23,7 @@ use super::{Address, PlacedMount};
 use crate::name::TenantId;
 use crate::report::Diagnostic;
 use crate::snapshot::{Body, Mount, Resource, ResourceTable};
+use crate::tenant::manifest::Hsts;
 
 /// The script's tag for a page; empty without `--dev`.
 pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String {
@@ -78,6 +79,7 @@ pub fn nothing_yet(
                 style_hash: None,
                 noindex: true,
                 caching: Caching::default(),
+                hsts: Hsts::default(),
             },
             "text/html; charset=utf-8",
             secure,

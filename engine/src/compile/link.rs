@@ -4,10 +4,16 @@
 
 use std::sync::Arc;
 
+use url::{Position, Url};
+
 use super::policy::Caching;
 use crate::address::{Address, Origin};
 use crate::name::TenantId;
-use crate::tenant::manifest::Company;
+pub use crate::tenant::link::{Target, target};
+use crate::tenant::manifest::{Company, Hsts};
+
+/// A fragment that no page has: the place where it is followed stays.
+const NOWHERE: &str = "#";
 
 /// What all tenants of a deployment share: a change here touches every page.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +28,8 @@ pub struct Street {
     pub image: Option<String>,
     /// The year of the copyright line.
     pub year: i16,
+    /// What the domain says of TLS: the root tenant decides.
+    pub hsts: Hsts,
     /// How long shared caches may keep pages.
     pub caching: Caching,
 }
@@ -37,47 +45,46 @@ pub struct Resolver {
     pub address: Address,
 }
 
-/// Where a link leads, as far as it can be checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// A page of this tenant: path and fragment. The path is empty for a fragment of the same page.
-    Own(String, Option<String>),
-    /// A page of another tenant.
-    Neighbour(String, String, Option<String>),
-    /// Somewhere else.
-    Outside,
-}
-
 impl Resolver {
-    /// The `href` for a link.
+    /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
     #[must_use]
     pub fn href(&self, link: &str) -> String {
-        if let Some(fact) = link.strip_prefix("company:") {
-            return self.company_fact(fact);
-        }
         let place = match target(link) {
-            Target::Own(path, _) if path.is_empty() => String::new(),
-            Target::Own(path, _) => below(&self.address.prefix, &path),
-            Target::Neighbour(tenant, path, _) if tenant == self.tenant.as_str() => {
+            Ok(Target::Own(path, _)) if path.is_empty() => String::new(),
+            Ok(Target::Own(path, _)) => below(&self.address.prefix, &path),
+            Ok(Target::Neighbour(tenant, path, _)) if tenant == self.tenant.as_str() => {
                 below(&self.address.prefix, &path)
             }
-            Target::Neighbour(tenant, path, _) => {
+            Ok(Target::Neighbour(tenant, path, _)) => {
                 self.on_the_domain(&self.neighbour_path(&tenant, &path))
             }
-            Target::Outside => return link.to_owned(),
+            Ok(Target::Company(fact)) => return self.company_fact(&fact),
+            Ok(Target::Outside) => return link.to_owned(),
+            Err(_) => return NOWHERE.to_owned(),
         };
         // The query and the fragment stay as they are written.
         let tail = link.find(['?', '#']).unwrap_or(link.len());
         format!("{place}{}", &link[tail..])
     }
 
+    /// The `Location` for a link: its `href`, percent-encoded as browsers do it (WHATWG URL, section 4.4).
+    #[must_use]
+    pub fn location(&self, link: &str) -> String {
+        let href = self.href(link);
+        let base = self.url_at(&self.address, "/");
+        match Url::parse(&base).and_then(|base| base.join(&href)) {
+            Ok(url) if href.starts_with(['/', '#']) => url[Position::BeforePath..].to_owned(),
+            Ok(url) => url.into(),
+            Err(_) => NOWHERE.to_owned(),
+        }
+    }
+
     /// The `href` for a link of the company profile, whose paths are the root tenant's.
     #[must_use]
     pub fn company_href(&self, link: &str) -> String {
-        if link.starts_with('/') {
-            self.on_the_domain(link)
-        } else {
-            self.href(link)
+        match target(link) {
+            Ok(Target::Own(path, _)) if !path.is_empty() => self.on_the_domain(link),
+            _ => self.href(link),
         }
     }
 
@@ -96,7 +103,7 @@ impl Resolver {
     pub fn leaves(&self, link: &str) -> bool {
         let href = self.href(link);
         (href.starts_with("https:") || href.starts_with("http:"))
-            && matches!(target(link), Target::Outside)
+            && matches!(target(link), Ok(Target::Outside | Target::Company(_)))
     }
 
     fn company_fact(&self, fact: &str) -> String {
@@ -136,25 +143,6 @@ impl Resolver {
     }
 }
 
-/// Reads a link as authors write it.
-#[must_use]
-pub fn target(link: &str) -> Target {
-    let (place, fragment) = match link.split_once('#') {
-        Some((place, fragment)) => (place, Some(fragment.to_owned())),
-        None => (link, None),
-    };
-    let path = place.split('?').next().unwrap_or_default();
-    if path.is_empty() || path.starts_with('/') {
-        return Target::Own(path.to_owned(), fragment);
-    }
-    match path.split_once(':') {
-        Some((tenant, path)) if path.starts_with('/') && !path.starts_with("//") => {
-            Target::Neighbour(tenant.to_owned(), path.to_owned(), fragment)
-        }
-        _ => Target::Outside,
-    }
-}
-
 /// A path below a prefix: `/` below `/bluedoor` is `/bluedoor`.
 #[must_use]
 pub fn below(prefix: &str, path: &str) -> String {
@@ -162,5 +150,55 @@ pub fn below(prefix: &str, path: &str) -> String {
         ("", path) => path.to_owned(),
         (prefix, "/") => prefix.to_owned(),
         (prefix, path) => format!("{prefix}{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn resolver(host: &str, prefix: &str) -> Resolver {
+        let company = serde_json::json!({"name": "C", "legal_name": "C", "description": "C", "email": "a@b.example", "scheduling": "https://cal.example/x"});
+        Resolver {
+            street: Arc::new(Street {
+                origin: "https://studio.example".parse().expect("an origin"),
+                root: None,
+                company: serde_json::from_value(company).expect("a company"),
+                image: None,
+                year: 2026,
+                hsts: Hsts::default(),
+                caching: Caching::default(),
+            }),
+            tenant: TenantId::new("corner").expect("an id"),
+            address: Address {
+                host: host.to_owned(),
+                prefix: prefix.to_owned(),
+                canonical: true,
+            },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_link_makes_an_href_of_another_scheme(
+            link in "[ \t\n]?(javascript|JavaScript|vbscript|data|file|foo|company|https?|mailto|tel|studio|/|#)?[:/\\\\ \t\n?#]{0,4}(%0a)?(alert\\(1\\)|[a-z@.]{0,6})",
+            any in "\\PC{0,20}",
+        ) {
+            for (host, prefix) in [("studio.example", "/corner"), ("corner.studio.example", "")] {
+                let resolver = resolver(host, prefix);
+                let page = Url::parse(&resolver.url_at(&resolver.address, "/terms")).expect("a URL");
+                for link in [&link, &any] {
+                    for written in [resolver.href(link), resolver.company_href(link), resolver.location(link)] {
+                        let url = page.join(&written);
+                        let scheme = url.as_ref().map(Url::scheme);
+                        prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel")), "{link:?}: {written:?}");
+                        prop_assert!(target(link).is_ok() || written == NOWHERE || written.starts_with('/'), "{link:?}: {written:?}");
+                    }
+                    prop_assert!(resolver.location(link).bytes().all(|byte| byte.is_ascii_graphic()), "{link:?}");
+                }
+            }
+        }
     }
 }

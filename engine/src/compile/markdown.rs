@@ -263,7 +263,11 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
             id,
         }) => Event::Start(Tag::Link {
             link_type,
-            dest_url: surroundings.resolver.href(&dest_url).into(),
+            // The writer puts `mailto:` before an address.
+            dest_url: match link_type {
+                LinkType::Email => dest_url,
+                _ => surroundings.resolver.href(&dest_url).into(),
+            },
             title,
             id,
         }),

@@ -28,6 +28,7 @@ mod speculation;
 mod store;
 mod structured;
 mod stylesheet;
+mod svg;
 pub mod template;
 mod view;
 mod xml;
@@ -49,7 +50,7 @@ use crate::snapshot::{Body, Mount, Moved, Resource, ResourceTable};
 use crate::tenant::{MANIFEST, Site};
 
 use around::{Around, Listing};
-use asset::{ASSETS, Asset, is_compressible, media_type};
+use asset::{ASSETS, Asset, is_compressible, media_type, tenant_asset, tenant_assets};
 use audit::Seen;
 use encode::Effort;
 use link::{Resolver, Street};
@@ -133,12 +134,7 @@ fn compile_within(
     inputs: &Inputs,
 ) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
-    let assets: Arc<BTreeMap<String, Asset>> = Arc::new(
-        site.assets
-            .iter()
-            .map(|(path, bytes)| (path.clone(), Asset::new(path, bytes.clone())))
-            .collect(),
-    );
+    let assets = Arc::new(tenant_assets(site, &mut report));
     let Some(canonical) = addresses.first() else {
         // Somebody else has everything that it asked for, and the report says who.
         return (None, report);
@@ -273,7 +269,7 @@ fn mount(
         resources.insert(path.into(), Arc::new(renderer.file(asset)));
     }
     for redirect in &renderer.site.manifest.redirects {
-        let target = renderer.resolver.href(redirect.to.as_str());
+        let target = renderer.resolver.location(redirect.to.as_str());
         if let Ok(location) = HeaderValue::from_str(&target) {
             resources.insert(
                 redirect.from.as_str().into(),
@@ -344,11 +340,16 @@ impl Failures {
 }
 
 /// A file as a resource.
-fn file(asset: &Asset, secure: bool, effort: Effort, memo: &Memo) -> Resource {
-    let media_type = media_type(&asset.hashed_name);
+fn file(
+    asset: &Asset,
+    (kind, media_type): (Kind, &str),
+    secure: bool,
+    effort: Effort,
+    memo: &Memo,
+) -> Resource {
     Resource::Body(Body {
         status: StatusCode::OK,
-        fields: policy::fields(&Kind::Immutable, media_type, secure),
+        fields: policy::fields(&kind, media_type, secure),
         cache_tag: None,
         variants: encode::kept_variants(
             asset.bytes.clone(),
@@ -392,7 +393,8 @@ fn shared_files(assets: &[Asset], secure: bool, memo: &Memo) -> ResourceTable {
         .par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let resource = file(asset, secure, Effort::Shared, memo);
+            let kind = (Kind::Immutable, media_type(&asset.hashed_name));
+            let resource = file(asset, kind, secure, Effort::Shared, memo);
             (path.into_boxed_str(), Arc::new(resource))
         })
         .collect()
@@ -418,7 +420,7 @@ pub fn unknown_host(secure: bool) -> Arc<Resource> {
 #[must_use]
 pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
     let path = root.manifest.image.as_ref()?.as_str();
-    let asset = Asset::new(path, root.assets.get(path)?.clone());
+    let (asset, _) = tenant_asset(path, root.assets.get(path)?, path);
     Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
 }
 

@@ -87,17 +87,21 @@ impl<'a> Renderer<'a> {
     ) -> Self {
         let brand_style = brand_style(site, inputs);
         let style_hash = brand_style.as_deref().map(policy_hash);
+        let street = &inputs.street;
+        // Who is mounted below a prefix of the domain says nothing about the domain.
+        let hsts = if address.host == street.origin.domain() {
+            street.hsts
+        } else {
+            site.manifest.hsts
+        };
         let fields = |noindex| {
             let kind = Kind::Page {
                 style_hash: style_hash.clone(),
                 noindex,
-                caching: inputs.street.caching,
+                caching: street.caching,
+                hsts,
             };
-            policy::fields(
-                &kind,
-                "text/html; charset=utf-8",
-                inputs.street.origin.is_secure(),
-            )
+            policy::fields(&kind, "text/html; charset=utf-8", street.origin.is_secure())
         };
         Self {
             site,
@@ -140,7 +144,13 @@ impl<'a> Renderer<'a> {
 
     /// One of the tenant's own files.
     pub(super) fn file(&self, asset: &Asset) -> Resource {
-        super::file(asset, self.secure(), Effort::Page, &self.inputs.memo)
+        super::file(
+            asset,
+            Kind::of_tenant(asset),
+            self.secure(),
+            Effort::Page,
+            &self.inputs.memo,
+        )
     }
 
     /// A page of the tenant.

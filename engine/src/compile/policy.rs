@@ -6,10 +6,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use clap::Args;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::asset::{ASSETS, is_compressible};
+use super::asset::{ASSETS, Asset, Opened, attachment, is_compressible, tenant_type};
 use super::speculation;
 use crate::name::TenantId;
 use crate::snapshot::fields::{self, CACHE_TAG, Fields};
+use crate::tenant::manifest::Hsts;
 use crate::tenant::page::Page;
 
 /// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
@@ -60,11 +61,36 @@ pub(super) enum Kind {
         noindex: bool,
         /// How long it may be kept.
         caching: Caching,
+        /// What its host says of TLS, where visitors come over it.
+        hsts: Hsts,
     },
     /// A file with its hash in its name: it never changes.
     Immutable,
+    /// The same of a tenant's own.
+    Tenant {
+        /// Whether it is a document by itself, which then may do nothing.
+        confined: bool,
+        /// `Content-Disposition` of what is saved and not shown.
+        attachment: Option<String>,
+    },
     /// A file with a fixed name: it may change with the next snapshot.
     Plain,
+}
+
+impl Kind {
+    /// A tenant's own file, with its media type.
+    pub(super) fn of_tenant(asset: &Asset) -> (Self, &'static str) {
+        let (media_type, opened) = tenant_type(&asset.name);
+        let kind = Self::Tenant {
+            confined: opened != Opened::Part,
+            attachment: (opened == Opened::Download).then(|| attachment(&asset.name)),
+        };
+        (kind, media_type)
+    }
+
+    const fn is_immutable(&self) -> bool {
+        matches!(self, Self::Immutable | Self::Tenant { .. })
+    }
 }
 
 /// What has a fixed name is asked for again every time.
@@ -88,7 +114,7 @@ pub(super) fn fields(kind: &Kind, media_type: &str, secure: bool) -> Arc<Fields>
     }
     in_use.retain(|_, fields| fields.strong_count() > 0);
     let varies = is_compressible(media_type);
-    let ranges = *kind == Kind::Immutable;
+    let ranges = kind.is_immutable();
     let fields = Arc::new(Fields::new(
         headers(kind, media_type, secure),
         varies,
@@ -109,16 +135,14 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-site",
     );
-    if secure {
-        always(
-            header::STRICT_TRANSPORT_SECURITY,
-            "max-age=63072000; includeSubDomains",
-        );
-    }
     match kind {
-        Kind::Immutable => always(header::CACHE_CONTROL, FOREVER),
+        Kind::Immutable | Kind::Tenant { .. } => always(header::CACHE_CONTROL, FOREVER),
         Kind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
-        Kind::Page { noindex, .. } => {
+        Kind::Page { noindex, hsts, .. } => {
+            // Pages only: what every host serves, fonts for example, cannot speak for each of them, and the last answer counts.
+            if secure {
+                always(header::STRICT_TRANSPORT_SECURITY, hsts.field());
+            }
             always(header::REFERRER_POLICY, "strict-origin-when-cross-origin");
             always(HeaderName::from_static("permissions-policy"), PERMISSIONS);
             always(
@@ -156,21 +180,36 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
                 &format!("\"{ASSETS}{}\"", speculation::rules().hashed_name),
             );
         }
+        Kind::Tenant {
+            confined,
+            attachment,
+        } => {
+            if *confined {
+                set(header::CONTENT_SECURITY_POLICY, CONFINED);
+            }
+            if let Some(attachment) = attachment {
+                set(header::CONTENT_DISPOSITION, attachment);
+            }
+        }
         // A drawing opened by itself is a document: it must not run anything either.
-        _ if media_type.starts_with("image/svg") => {
-            set(
-                header::CONTENT_SECURITY_POLICY,
-                "default-src 'none'; sandbox",
-            );
+        Kind::Immutable | Kind::Plain if media_type.starts_with("image/svg") => {
+            set(header::CONTENT_SECURITY_POLICY, CONFINED);
         }
         Kind::Immutable | Kind::Plain => {}
     }
     headers
 }
 
+/// What a file may do that is opened by itself: nothing, on an origin of its own. Only a drawing has styles and pictures, and those it holds itself (HTML, sandboxing; CSP Level 3, section 6.4.2).
+const CONFINED: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
+
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()";
 
 /// Everything from here, nothing inline but the tenant's own colours, no page in a frame, and forms to mail programs only (CSP Level 3, Trusted Types).
+///
+/// Scripts come from the program's own path, never from below a tenant's. `'self'` cannot name a path, and a host can only if each host has fields of its own, which thousands of tenants cannot afford.
+/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin.
+/// A tenant at the root of its own host has files below that path, too; none of them is a script by its type.
 fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
     let style = style_hash
         .map(|hash| format!(" {hash}"))
@@ -181,9 +220,10 @@ fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
         ""
     };
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'{style}; img-src 'self'; font-src 'self'; \
+        "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self'{style}; img-src 'self'; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
-         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'{upgrade}"
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'{upgrade}, \
+         script-src *:*{ASSETS}"
     )
 }
 

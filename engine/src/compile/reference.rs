@@ -146,12 +146,15 @@ impl Checker<'_> {
 
     fn link(&mut self, link: &str, spot: Spot<'_>) {
         match target(link) {
-            Target::Outside => {}
-            Target::Own(path, fragment) => self.own_link(link, &path, fragment.as_deref(), spot),
-            Target::Neighbour(tenant, path, fragment) if tenant == self.site.id.as_str() => {
+            // What is no link was told with the values.
+            Err(_) | Ok(Target::Outside | Target::Company(_)) => {}
+            Ok(Target::Own(path, fragment)) => {
+                self.own_link(link, &path, fragment.as_deref(), spot)
+            }
+            Ok(Target::Neighbour(tenant, path, fragment)) if tenant == self.site.id.as_str() => {
                 self.own_link(link, &path, fragment.as_deref(), spot);
             }
-            Target::Neighbour(tenant, path, _) => {
+            Ok(Target::Neighbour(tenant, path, _)) => {
                 let diagnostic = self.mistake(Code::BrokenNeighbourLink, String::new(), spot);
                 self.neighbours.push(NeighbourLink {
                     tenant,

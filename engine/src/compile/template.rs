@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult, Value};
 
 use super::Inputs;
-use super::asset::{ASSETS, Asset, ThemeAssets, theme_assets};
+use super::asset::{self, ASSETS, Asset, ThemeAssets, theme_assets};
 use super::bounds::{self, Guarded};
 use super::encode;
 use super::island::{self, Call, Client, Islands};
@@ -388,7 +388,7 @@ fn missing(scope: &Scope, path: &str) -> tera::Error {
 
 /// `svg(path="houses/bluedoor.svg", class="mark")`: the drawing itself, hidden from assistive technology unless `label` names it.
 ///
-/// A drawing `houses/<name>.svg` may be the tenant's own `assets/<name>.svg`.
+/// A drawing `houses/<name>.svg` may be the tenant's own `assets/<name>.svg`, and any other the tenant's file of the same path. What of a tenant's drawing could run or load was left out before ([`svg`](super::svg)).
 fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let path = arguments.must_get::<&str>("path")?;
     let class = arguments.get::<&str>("class")?;
@@ -398,6 +398,8 @@ fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         let bytes = scope
             .tenant_assets
             .get(name)
+            // Only what was made harmless as a drawing.
+            .filter(|_| asset::is_drawing(name))
             .or_else(|| scope.templates.assets.files.get(path))
             .map(|asset| &asset.bytes)
             .ok_or_else(|| missing(scope, path))?;

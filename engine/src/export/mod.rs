@@ -195,7 +195,9 @@ impl<'a> Site<'a> {
     }
 
     fn put(&mut self, file: &str, path: &str, bytes: &Bytes) -> Result<(), PlanError> {
-        let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
+        // A line end would make two of one in the list of files.
+        let is_name =
+            |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
         if !file.split('/').all(is_name) || matches!(file, HEADERS | REDIRECTS) {
             return Err(PlanError::NoFileName {
                 host: self.host.to_owned(),

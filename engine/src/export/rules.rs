@@ -28,6 +28,9 @@ const IN_A_PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
+/// What may not stand in the target of a rule: everything that is not printed, and the space that ends it. The rest of it is a URL already.
+const IN_A_TARGET: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\');
+
 /// What says something to documents alone.
 const POLICIES: [&str; 8] = [
     "Content-Security-Policy",
@@ -98,7 +101,8 @@ impl Rules {
 
     /// A path leads elsewhere for good.
     pub(super) fn redirect(&mut self, path: &str, location: &HeaderValue) {
-        self.redirects.insert(path.to_owned(), text(location));
+        self.redirects
+            .insert(path.to_owned(), encoded_target(&text(location)));
     }
 
     /// What is not found below `area` has a page of its own.
@@ -108,7 +112,7 @@ impl Rules {
 
     /// Every path leads to the same path of another origin.
     pub(super) fn move_all(&mut self, origin: &HeaderValue) {
-        self.moved = Some(text(origin));
+        self.moved = Some(encoded_target(&text(origin)));
     }
 
     /// The texts of both files.
@@ -256,6 +260,27 @@ fn encoded(path: &str) -> String {
     utf8_percent_encode(path, IN_A_PATH).to_string()
 }
 
+/// A target that is one word and names no placeholder: `:a` in its path or query would stand for a part of the path asked for.
+fn encoded_target(target: &str) -> String {
+    let encoded = utf8_percent_encode(target, IN_A_TARGET).to_string();
+    // A scheme ends with the only colon before the first slash.
+    let start = match encoded.split_once(':') {
+        Some((scheme, _)) if !scheme.contains('/') => scheme.len() + 1,
+        _ => 0,
+    };
+    let (scheme, rest) = encoded.split_at(start);
+    let mut written = scheme.to_owned();
+    let mut rest = rest.chars().peekable();
+    while let Some(character) = rest.next() {
+        if character == ':' && rest.peek().is_some_and(char::is_ascii_alphabetic) {
+            written.push_str("%3A");
+        } else {
+            written.push(character);
+        }
+    }
+    written
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,6 +363,28 @@ mod tests {
             ".well-known/apple-app-site-association",
             "application/json"
         ));
+    }
+
+    #[test]
+    fn a_target_is_one_word_whatever_it_holds() {
+        for (target, expected) in [
+            ("/a b", "/a%20b"),
+            (
+                "https://a.example/x 200! # ",
+                "https://a.example/x%20200!%20#%20",
+            ),
+            ("/a\t/b", "/a%09/b"),
+            ("/gr\u{fc}n", "/gr%C3%BCn"),
+            ("/:splat?a=:b", "/%3Asplat?a=%3Ab"),
+            ("https://a.example:8080/x:1", "https://a.example:8080/x:1"),
+            ("mailto:a@b.example", "mailto:a@b.example"),
+        ] {
+            let mut rules = Rules::default();
+            let value = HeaderValue::from_bytes(target.as_bytes()).expect("a value");
+            rules.redirect("/old *:x", &value);
+            let line = format!("/old%20%2A%3Ax {expected} 301\n");
+            assert_eq!(rules.write().redirects, line);
+        }
     }
 
     #[test]

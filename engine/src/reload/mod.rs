@@ -257,6 +257,7 @@ impl Estate {
             image: site.and_then(|site| compile::default_image(site, origin)),
             root,
             year,
+            hsts: site.map(|site| site.manifest.hsts).unwrap_or_default(),
             caching: self.places.caching,
         };
         if let Some(before) = &self.street

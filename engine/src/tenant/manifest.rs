@@ -41,6 +41,11 @@ pub struct Manifest {
     /// Which of its places search engines should keep.
     #[serde(default)]
     pub canonical: CanonicalPlace,
+    /// For how much of its hosts browsers remember to come over TLS only.
+    ///
+    /// It holds for the hosts that the tenant has for itself: its `hosts`, `<id>.<domain>`, and the domain for the tenant with `root: true`. A tenant below a prefix of the domain does not decide for the domain.
+    #[serde(default)]
+    pub hsts: Hsts,
     /// The social image of every page that has none of its own.
     #[serde(default)]
     pub image: Option<Asset>,
@@ -90,6 +95,31 @@ pub enum CanonicalPlace {
     Domain,
     /// The tenant's own host.
     Host,
+}
+
+/// For how much of a host browsers remember, for two years, to come over TLS only (RFC 6797).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Hsts {
+    /// The host itself.
+    #[default]
+    Host,
+    /// The host and every host below it, those of other servers, too.
+    Subdomains,
+    /// Nothing, and browsers forget what they were told before.
+    Off,
+}
+
+impl Hsts {
+    /// The value of `Strict-Transport-Security` (RFC 6797, section 6.1).
+    #[must_use]
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Host => "max-age=63072000",
+            Self::Subdomains => "max-age=63072000; includeSubDomains",
+            Self::Off => "max-age=0",
+        }
+    }
 }
 
 /// A link that leads nowhere on purpose.

@@ -7,6 +7,7 @@
 //! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Nothing after it checks these things again.
 
 pub mod app;
+pub mod link;
 pub mod manifest;
 pub mod page;
 pub mod section;

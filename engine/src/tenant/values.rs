@@ -143,9 +143,6 @@ impl JsonSchema for Moment {
     }
 }
 
-/// The facts of the company that a `company:` link can name.
-pub const COMPANY_LINKS: [&str; 4] = ["email", "home", "network", "scheduling"];
-
 /// Says whether a text fits its format, or why not, with a hint.
 ///
 /// # Errors
@@ -183,6 +180,10 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no path"),
             "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
         ),
+        "web-url" if text.contains(|one: char| one.is_whitespace() || one.is_control()) => fail(
+            format!("`{}` holds a space or a line end", text.escape_debug()),
+            "write `%20` for a space",
+        ),
         "web-url" => match url::Url::parse(text) {
             Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
             Ok(address) => fail(
@@ -201,69 +202,19 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no e-mail address"),
             "write name@domain",
         ),
-        "link" => check_link(text),
+        "link" => super::link::target(text).map(drop),
         _ => super::app::check_format(format, text)
             .unwrap_or(Ok(()))
             .or_else(|(message, hint)| fail(message, hint)),
     }
 }
 
-fn is_email(text: &str) -> bool {
+pub(super) fn is_email(text: &str) -> bool {
     text.split_once('@').is_some_and(|(name, domain)| {
         !name.is_empty()
             && !name.contains(char::is_whitespace)
             && is_host_name(&domain.to_ascii_lowercase())
     })
-}
-
-fn check_link(text: &str) -> Result<(), (String, Option<String>)> {
-    let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
-    if text.starts_with("//") {
-        return bad(
-            format!("`{text}` has no scheme"),
-            "write `https:` before it",
-        );
-    }
-    if text.starts_with('/') || (text.starts_with('#') && text.len() > 1) {
-        return Ok(());
-    }
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return bad(
-            format!("`{text}` leads nowhere that can be told"),
-            "begin with `/` for a page of this tenant, or with `https://`",
-        );
-    };
-    match scheme {
-        "https" | "http" => match url::Url::parse(text) {
-            Ok(_) => Ok(()),
-            Err(error) => bad(
-                format!("`{text}` is no URL: {error}"),
-                "write it as https://host/path",
-            ),
-        },
-        "mailto" if is_email(rest.split('?').next().unwrap_or("")) => Ok(()),
-        "tel"
-            if rest
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || b"+-.()".contains(&byte)) =>
-        {
-            Ok(())
-        }
-        "mailto" | "tel" => bad(
-            format!("`{text}` has no address"),
-            "write it without spaces",
-        ),
-        "company" if COMPANY_LINKS.contains(&rest) => Ok(()),
-        "company" => Err((
-            format!("the company has no `{rest}`"),
-            Some(crate::report::hint_for(rest, COMPANY_LINKS)),
-        )),
-        tenant if crate::name::is_host_label(tenant) && rest.starts_with('/') => Ok(()),
-        _ => bad(
-            format!("`{text}` is no link that a page may hold"),
-            "use a path, `tenant:/path`, `https://`, `mailto:` or `tel:`",
-        ),
-    }
 }
 
 #[cfg(test)]
@@ -291,6 +242,9 @@ mod tests {
             "#",
             "company:fax",
             "javascript:alert(1)",
+            "javascript://%0aalert(1)",
+            "vbscript://x",
+            "data://x",
             "data:text/html,x",
             "https://",
             "mailto:nobody",

@@ -13,6 +13,7 @@ use crate::address::Address;
 use crate::compile::link::Street;
 use crate::compile::policy::Caching;
 use crate::name::TenantId;
+use crate::tenant::manifest::Hsts;
 use crate::tenant::values::check_format;
 
 /// The elements that Markdown has, and the attributes that each may have.
@@ -61,6 +62,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             company: serde_json::from_value(company).unwrap(),
             image: None,
             year: 2026,
+            hsts: Hsts::default(),
             caching: Caching::default(),
         }),
         tenant: TenantId::new("corner").unwrap(),

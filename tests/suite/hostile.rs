@@ -1,0 +1,286 @@
+//! Whatever a tenant's folder holds, nothing of it runs on an origin that the tenant shares with others.
+
+use std::collections::BTreeMap;
+
+use rowhouse_tests::{Answer, TestServer, TestSite};
+
+const SCRIPT: &str = "document.title = 'taken'";
+
+/// A street with a third tenant whose `assets` are given.
+fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
+    let mut site = TestSite::fixture("street");
+    site.write("tenants/evil/tenant.yaml", "name: Evil\n");
+    site.write("tenants/evil/pages/index.md", "---\ntitle: Evil\n---\n");
+    for (path, bytes) in assets {
+        site.write(&format!("tenants/evil/assets/{path}"), bytes);
+    }
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    site
+}
+
+/// What each file of the third tenant answers on the shared origin, by its path.
+fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
+    let server = TestServer::start(site.folder(), &[]);
+    let mount = site.mount("studio.example", "/evil").expect("a mount");
+    let paths = mount.resources.keys();
+    paths
+        .filter(|path| path.starts_with("/assets/"))
+        .map(|path| {
+            let answer = server.get(&server.domain(), &format!("/evil{path}"));
+            assert_eq!(answer.status, 200, "{path}");
+            (path.to_string(), answer)
+        })
+        .collect()
+}
+
+#[test]
+fn no_file_of_a_tenant_is_a_document_or_a_script_on_the_shared_origin() {
+    let page = b"<html xmlns=\"http://www.w3.org/1999/xhtml\"><script>document.title='taken'</script></html>";
+    let names = [
+        "p.html", "p.HTM", "p.shtml", "p.xhtml", "p.xht", "p.xml", "p.xsl", "p.xslt", "p.rdf",
+        "p.mht", "p.hta", "p.js", "p.mjs", "p.cjs", "p.jsx", "p.wasm", "p.php", "p.swf", "p.svgz",
+        "p.manifest", "speculation.json", "p.pdf", "p.txt", "p.zip", "p", "p.htm l",
+    ];
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (*name, &page[..])).collect();
+    let answers = files_of_evil(&with_evil(&files));
+    assert_eq!(answers.len(), names.len());
+    for (path, answer) in &answers {
+        let policy = answer.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none';") && policy.contains("sandbox"),
+            "{path}: {:?}",
+            answer.headers
+        );
+        assert!(!policy.contains("allow-"), "{path}: {policy}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        let media_type = answer.header("content-type");
+        let disposition = answer.header("content-disposition");
+        let as_text = ["text/plain; charset=utf-8", "application/json"].contains(&media_type);
+        let as_download = [
+            "application/octet-stream",
+            "application/pdf",
+            "application/zip",
+        ];
+        assert!(
+            as_text || as_download.contains(&media_type),
+            "{path}: {media_type}"
+        );
+        assert_eq!(as_text, !disposition.starts_with("attachment"), "{path}");
+    }
+}
+
+#[test]
+fn what_pages_are_made_of_needs_no_policy() {
+    let files: Vec<(&str, &[u8])> = [
+        "a.css", "a.png", "a.JPG", "a.webp", "a.woff2", "a.mp4", "a.mp3",
+    ]
+    .map(|name| (name, &b"x"[..]))
+    .to_vec();
+    for (path, answer) in files_of_evil(&with_evil(&files)) {
+        assert_eq!(answer.header("content-security-policy"), "", "{path}");
+        assert_eq!(answer.header("content-disposition"), "", "{path}");
+        let family = answer.header("content-type").split('/').next();
+        assert!(
+            matches!(family, Some("text" | "image" | "font" | "video" | "audio")),
+            "{path}: {:?}",
+            answer.headers
+        );
+    }
+}
+
+#[test]
+fn a_download_is_named_as_its_author_named_it() {
+    let answers = files_of_evil(&with_evil(&[
+        ("press kit.pdf", b"%PDF"),
+        ("a\"b;c\u{e4}.exe", b"MZ"),
+    ]));
+    let names: Vec<&str> = answers
+        .values()
+        .map(|answer| answer.header("content-disposition"))
+        .collect();
+    assert!(
+        names.contains(&"attachment; filename=\"press kit.pdf\""),
+        "{names:?}"
+    );
+    let other = "attachment; filename=\"a-b-c-.exe\"; filename*=UTF-8''a%22b%3Bc%C3%A4.exe";
+    assert!(names.contains(&other), "{names:?}");
+}
+
+#[test]
+fn a_page_takes_scripts_from_the_engines_own_path_only() {
+    let site = with_evil(&[]);
+    let server = TestServer::start(site.folder(), &[]);
+    for (host, path) in [
+        (server.domain(), "/"),
+        (server.domain(), "/evil"),
+        (server.domain(), "/nowhere"),
+        (format!("evil.{}", server.domain()), "/"),
+    ] {
+        let answer = server.get(&host, path);
+        let policies: Vec<&str> = answer
+            .header("content-security-policy")
+            .split(", ")
+            .collect();
+        let [whole, place] = policies.as_slice() else {
+            panic!("{host}{path}: {policies:?}");
+        };
+        assert!(whole.contains("script-src 'self';"), "{whole}");
+        assert!(whole.contains("worker-src 'none';"), "{whole}");
+        assert_eq!(*place, "script-src *:*/assets/", "{host}{path}");
+    }
+}
+
+/// The drawing that a tenant's page holds, when its house is that file.
+fn inlined(drawing: &str) -> (String, String) {
+    let mut site = with_evil(&[("mine.svg", drawing.as_bytes())]);
+    site.edit(
+        "themes/base/layouts/page.html",
+        "<h1>",
+        "{% if site.house %}<i>{{ svg(path=\"houses/\" ~ site.house ~ \".svg\") }}</i>{% endif %}<h1>",
+    );
+    site.edit(
+        "tenants/evil/tenant.yaml",
+        "name: Evil\n",
+        "name: Evil\nbrand: {house: mine}\n",
+    );
+    site.reload();
+    let page = site.page("studio.example", "/evil", "/").unwrap_or_default();
+    let drawn = page
+        .split_once("<i>")
+        .and_then(|(_, rest)| rest.split_once("</i>"))
+        .map_or("", |(drawn, _)| drawn);
+    (drawn.to_owned(), site.report_text())
+}
+
+#[test]
+fn a_drawing_in_a_page_holds_nothing_that_runs_or_loads() {
+    let hostile = format!(
+        "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:x=\"http://www.w3.org/1999/xhtml\" onload=\"{SCRIPT}\">\n\
+         <script src=\"/evil/assets/x.js\"/>\n\
+         <x:script>{SCRIPT}</x:script>\n\
+         <foreignObject><p xmlns=\"http://www.w3.org/1999/xhtml\">x</p></foreignObject>\n\
+         <a href=\"javascript:{SCRIPT}\"><text>x</text></a>\n\
+         <set attributeName=\"href\" to=\"javascript:{SCRIPT}\"/>\n\
+         <use href=\"https://evil.example/x.svg#a\"/>\n\
+         <rect style=\"fill: url(//evil.example/x)\"/>\n\
+         <style>@import 'https://evil.example/x.css';</style>\n\
+         <title><style>&lt;/title&gt;</style></title>\n\
+         <circle r=\"1\" onclick=\"{SCRIPT}\"/></svg>\n"
+    );
+    let (drawn, report) = inlined(&hostile);
+    for bad in [
+        "script", "evil", "onload", "onclick", "foreign", "style", "href", "set", "taken", "import",
+    ] {
+        assert!(!drawn.contains(bad), "{bad}: {drawn}");
+    }
+    assert!(
+        drawn.contains("<circle r=\"1\"/>") && drawn.ends_with("</svg>"),
+        "{drawn}"
+    );
+    for line in ["mine.svg:2:1", "mine.svg:3:1", "mine.svg:5:1", "mine.svg:8:1"] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    assert!(report.contains("warning[unsafe-svg]"), "{report}");
+}
+
+#[test]
+fn nothing_follows_a_drawing_in_a_page() {
+    for drawing in [
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"/><script>1</script>",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>text",
+        "<p><svg xmlns=\"http://www.w3.org/2000/svg\"/></p>",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"><g></svg>",
+        "<svg xmlns=\"http://www.w3.org/1999/xhtml\"/>",
+        "no drawing",
+    ] {
+        let mut site = with_evil(&[]);
+        site.write("tenants/evil/assets/mine.svg", drawing);
+        site.reload();
+        let report = site.report_text();
+        assert!(
+            report.contains("mistake[unsafe-svg]") && report.contains("mine.svg"),
+            "{drawing}: {report}"
+        );
+    }
+}
+
+#[test]
+fn names_of_files_are_right_wherever_they_are_written() {
+    let names = [
+        "50% off.png",
+        "a#b.png",
+        "what?.png",
+        "it's \"q\".png",
+        "gr\u{fc}n.png",
+        "\u{1f3e0}.png",
+        "%41.png",
+        "a&b<c>.png",
+        "plain~1_2-3.png",
+    ];
+    let mut site = with_evil(&[]);
+    let mut pictures = String::new();
+    for (index, name) in names.iter().enumerate() {
+        site.write(&format!("tenants/evil/assets/{name}"), format!("picture {index}"));
+        let written = name.replace('<', "\\<").replace('>', "\\>");
+        pictures.push_str(&format!("![A picture](<{}>)\n", written.replace('&', "&amp;")));
+    }
+    site.write(
+        "tenants/evil/pages/index.md",
+        format!("---\ntitle: Evil\nimage: \"50% off.png\"\n---\n{pictures}"),
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let server = TestServer::start(site.folder(), &[]);
+    for (host, prefix) in [
+        (server.domain(), "/evil"),
+        (format!("evil.{}", server.domain()), ""),
+    ] {
+        let page = server.get(&host, if prefix.is_empty() { "/" } else { prefix }).text();
+        let sources: Vec<&str> = page
+            .split("<img src=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert_eq!(sources.len(), names.len(), "{page}");
+        for (index, source) in sources.iter().enumerate() {
+            let answer = server.get(&host, source);
+            assert_eq!(answer.status, 200, "{}: {source}", names[index]);
+            assert_eq!(answer.text(), format!("picture {index}"), "{source}");
+        }
+        let social = page
+            .split_once("og:image\" content=\"")
+            .and_then(|(_, rest)| rest.split('"').next())
+            .expect("a picture");
+        let path = social.split_once(&server.domain()).expect("absolute").1;
+        assert_eq!(server.get(&server.domain(), path).text(), "picture 0", "{social}");
+    }
+}
+
+#[test]
+fn words_of_a_tenant_are_words_wherever_they_stand() {
+    let mut site = with_evil(&[]);
+    let words = "</title></script><script>alert(1)</script>\\\"'-->]]>";
+    site.write(
+        "tenants/evil/tenant.yaml",
+        format!("name: \"{words}\"\ntagline: \"{words}\"\nlanguage: \"{words}\"\n"),
+    );
+    site.write(
+        "tenants/evil/pages/index.md",
+        format!("---\ntitle: \"{words}\"\ndescription: \"{words}\"\nbreadcrumb: \"{words}\"\ncollection: {{feed: true}}\n---\n"),
+    );
+    site.write(
+        "tenants/evil/pages/one.md",
+        format!("---\ntitle: \"{words}\"\ndate: 2026-01-01\ntags: [\"{words}\"]\nexcerpt: \"{words}\"\n---\n"),
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let page = site.page("studio.example", "/evil", "/").expect("a page");
+    assert!(!page.contains("<script>alert") && !page.contains("lang=\"</"), "{page}");
+    let feed = site.page("studio.example", "/evil", "/feed.xml").expect("a feed");
+    assert!(!feed.contains("<script") && !feed.contains("<?xml-stylesheet"), "{feed}");
+    let manifest = site.page("studio.example", "/evil", "/site.webmanifest");
+    let manifest: serde_json::Value =
+        serde_json::from_str(&manifest.expect("a manifest")).expect("JSON");
+    assert_eq!(manifest["start_url"], "/evil");
+}
