@@ -54,7 +54,7 @@ const FIELDS: [(&str, &str); 12] = [
     ("cache-tag", "bluedoor,bluedoor/terms"),
     (
         "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; img-src 'self'; font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; img-src 'self'; font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none', script-src *:*/assets/",
     ),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-site"),
@@ -67,10 +67,7 @@ const FIELDS: [(&str, &str); 12] = [
         "speculation-rules",
         "\\\"/assets/speculation.0123456789abcdef.json\\\"",
     ),
-    (
-        "strict-transport-security",
-        "max-age=63072000; includeSubDomains",
-    ),
+    ("strict-transport-security", "max-age=63072000"),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
 ];

@@ -461,7 +461,11 @@ fn pages_for_what_is_not_found_lie_in_their_folders() {
 #[test]
 fn a_redirect_writes_no_rule_of_its_own() {
     let mut site = TestSite::fixture("street");
-    for to in ["https://evil.example/x 200! # ", "/terms\\n/* /x 200", "https://a.example/\\tb"] {
+    for to in [
+        "https://evil.example/x 200! # ",
+        "/terms\\n/* /x 200",
+        "https://a.example/\\tb",
+    ] {
         site.write(
             "tenants/app/tenant.yaml",
             format!("name: App\nredirects: [{{from: /old, to: \"{to}\"}}]\n"),
@@ -495,7 +499,10 @@ fn a_redirect_is_written_percent_encoded() {
 fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
     let mut site = TestSite::fixture("street");
     for name in ["p.html", "p.js", "p.xml", "p.php", "p.svgz"] {
-        site.write(&format!("tenants/app/assets/{name}"), format!("<script>{name}</script>"));
+        site.write(
+            &format!("tenants/app/assets/{name}"),
+            format!("<script>{name}</script>"),
+        );
     }
     let to = site.path("public");
     written(&mut site, &to);

@@ -38,9 +38,32 @@ fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
 fn no_file_of_a_tenant_is_a_document_or_a_script_on_the_shared_origin() {
     let page = b"<html xmlns=\"http://www.w3.org/1999/xhtml\"><script>document.title='taken'</script></html>";
     let names = [
-        "p.html", "p.HTM", "p.shtml", "p.xhtml", "p.xht", "p.xml", "p.xsl", "p.xslt", "p.rdf",
-        "p.mht", "p.hta", "p.js", "p.mjs", "p.cjs", "p.jsx", "p.wasm", "p.php", "p.swf", "p.svgz",
-        "p.manifest", "speculation.json", "p.pdf", "p.txt", "p.zip", "p", "p.htm l",
+        "p.html",
+        "p.HTM",
+        "p.shtml",
+        "p.xhtml",
+        "p.xht",
+        "p.xml",
+        "p.xsl",
+        "p.xslt",
+        "p.rdf",
+        "p.mht",
+        "p.hta",
+        "p.js",
+        "p.mjs",
+        "p.cjs",
+        "p.jsx",
+        "p.wasm",
+        "p.php",
+        "p.swf",
+        "p.svgz",
+        "p.manifest",
+        "speculation.json",
+        "p.pdf",
+        "p.txt",
+        "p.zip",
+        "p",
+        "p.htm l",
     ];
     let files: Vec<(&str, &[u8])> = names.iter().map(|name| (*name, &page[..])).collect();
     let answers = files_of_evil(&with_evil(&files));
@@ -145,7 +168,9 @@ fn inlined(drawing: &str) -> (String, String) {
         "name: Evil\nbrand: {house: mine}\n",
     );
     site.reload();
-    let page = site.page("studio.example", "/evil", "/").unwrap_or_default();
+    let page = site
+        .page("studio.example", "/evil", "/")
+        .unwrap_or_default();
     let drawn = page
         .split_once("<i>")
         .and_then(|(_, rest)| rest.split_once("</i>"))
@@ -178,7 +203,12 @@ fn a_drawing_in_a_page_holds_nothing_that_runs_or_loads() {
         drawn.contains("<circle r=\"1\"/>") && drawn.ends_with("</svg>"),
         "{drawn}"
     );
-    for line in ["mine.svg:2:1", "mine.svg:3:1", "mine.svg:5:1", "mine.svg:8:1"] {
+    for line in [
+        "mine.svg:2:1",
+        "mine.svg:3:1",
+        "mine.svg:5:1",
+        "mine.svg:8:1",
+    ] {
         assert!(report.contains(line), "{line}: {report}");
     }
     assert!(report.contains("warning[unsafe-svg]"), "{report}");
@@ -221,9 +251,15 @@ fn names_of_files_are_right_wherever_they_are_written() {
     let mut site = with_evil(&[]);
     let mut pictures = String::new();
     for (index, name) in names.iter().enumerate() {
-        site.write(&format!("tenants/evil/assets/{name}"), format!("picture {index}"));
+        site.write(
+            &format!("tenants/evil/assets/{name}"),
+            format!("picture {index}"),
+        );
         let written = name.replace('<', "\\<").replace('>', "\\>");
-        pictures.push_str(&format!("![A picture](<{}>)\n", written.replace('&', "&amp;")));
+        pictures.push_str(&format!(
+            "![A picture](<{}>)\n",
+            written.replace('&', "&amp;")
+        ));
     }
     site.write(
         "tenants/evil/pages/index.md",
@@ -236,7 +272,9 @@ fn names_of_files_are_right_wherever_they_are_written() {
         (server.domain(), "/evil"),
         (format!("evil.{}", server.domain()), ""),
     ] {
-        let page = server.get(&host, if prefix.is_empty() { "/" } else { prefix }).text();
+        let page = server
+            .get(&host, if prefix.is_empty() { "/" } else { prefix })
+            .text();
         let sources: Vec<&str> = page
             .split("<img src=\"")
             .skip(1)
@@ -253,7 +291,11 @@ fn names_of_files_are_right_wherever_they_are_written() {
             .and_then(|(_, rest)| rest.split('"').next())
             .expect("a picture");
         let path = social.split_once(&server.domain()).expect("absolute").1;
-        assert_eq!(server.get(&server.domain(), path).text(), "picture 0", "{social}");
+        assert_eq!(
+            server.get(&server.domain(), path).text(),
+            "picture 0",
+            "{social}"
+        );
     }
 }
 
@@ -276,9 +318,17 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
     site.reload();
     assert!(site.report().is_servable(), "{}", site.report_text());
     let page = site.page("studio.example", "/evil", "/").expect("a page");
-    assert!(!page.contains("<script>alert") && !page.contains("lang=\"</"), "{page}");
-    let feed = site.page("studio.example", "/evil", "/feed.xml").expect("a feed");
-    assert!(!feed.contains("<script") && !feed.contains("<?xml-stylesheet"), "{feed}");
+    assert!(
+        !page.contains("<script>alert") && !page.contains("lang=\"</"),
+        "{page}"
+    );
+    let feed = site
+        .page("studio.example", "/evil", "/feed.xml")
+        .expect("a feed");
+    assert!(
+        !feed.contains("<script") && !feed.contains("<?xml-stylesheet"),
+        "{feed}"
+    );
     let manifest = site.page("studio.example", "/evil", "/site.webmanifest");
     let manifest: serde_json::Value =
         serde_json::from_str(&manifest.expect("a manifest")).expect("JSON");

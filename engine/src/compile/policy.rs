@@ -222,7 +222,7 @@ fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
     format!(
         "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self'{style}; img-src 'self'; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
-         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'{upgrade}, \
+         frame-ancestors 'none'{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
          script-src *:*{ASSETS}"
     )
 }
