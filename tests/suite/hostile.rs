@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rowhouse::export::{Options, plan};
 use rowhouse_tests::{Answer, TestServer, TestSite};
 
 const SCRIPT: &str = "document.title = 'taken'";
@@ -333,4 +334,63 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
     let manifest: serde_json::Value =
         serde_json::from_str(&manifest.expect("a manifest")).expect("JSON");
     assert_eq!(manifest["start_url"], "/evil");
+}
+
+#[test]
+fn a_redirect_writes_no_rule_of_its_own() {
+    let mut site = TestSite::fixture("street");
+    for to in [
+        "https://evil.example/x 200! # ",
+        "/terms\\n/* /x 200",
+        "https://a.example/\\tb",
+    ] {
+        site.write(
+            "tenants/app/tenant.yaml",
+            format!("name: App\nredirects: [{{from: /old, to: \"{to}\"}}]\n"),
+        );
+        site.reload();
+        let report = site.report_text();
+        assert!(
+            report.contains("mistake[bad-value]") && report.contains("tenant.yaml:2:"),
+            "{to}: {report}"
+        );
+    }
+}
+
+#[test]
+fn a_redirect_is_written_percent_encoded() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\nredirects:\n  - {from: /old, to: \"https://EX\u{e4}mple.org/gr\u{fc}n?a=\u{e4}#x\"}\n  - {from: /older, to: \"/terms?q=\u{fc}#scope\"}",
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let exported = plan(&site.snapshot, Options::default()).expect("a plan");
+    let redirects = &exported.files["app.studio.example/_redirects"];
+    let redirects = String::from_utf8_lossy(redirects);
+    let expected = "/old https://xn--exmple-cua.org/gr%C3%BCn?a=%C3%A4#x 301\n/older /terms?q=%C3%BC#scope 301\n";
+    assert!(redirects.contains(expected), "{redirects}");
+}
+
+#[test]
+fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
+    let mut site = TestSite::fixture("street");
+    for name in ["p.html", "p.js", "p.xml", "p.php", "p.svgz"] {
+        site.write(
+            &format!("tenants/app/assets/{name}"),
+            format!("<script>{name}</script>"),
+        );
+    }
+    site.reload();
+    let exported = plan(&site.snapshot, Options::default()).expect("a plan");
+    let names: Vec<&str> = exported
+        .files
+        .keys()
+        .filter_map(|file| file.strip_prefix("studio.example/app/assets/"))
+        .filter(|name| name.starts_with('p'))
+        .collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    assert!(names.iter().all(|name| name.ends_with(".bin")), "{names:?}");
 }
