@@ -67,6 +67,7 @@ codes! {
     DuplicateTitle => "duplicate-title", "Two pages have the same title, so that tabs, bookmarks and results do not tell them apart.";
     EmptyFile => "empty-file", "A manifest or page without a single byte is more likely a copy cut short than a wish.";
     FillIn => "fill-in", "A line that `rowhouse new` wrote for the owner to replace. It is marked with the comment `# fill in` in YAML and `<!-- fill in -->` in Markdown, which visitors never see: write your own words and take the comment away.";
+    FolderTwice => "folder-twice", "A link leads to a folder that is there already, or that holds the link itself. Each folder is read once, and the real one rather than the link, so that no circle of links is walked for ever.";
     ForeignSymlink => "foreign-symlink", "A link inside a tenant's folder may not lead out of it: a tenant is only its folder.";
     HiddenLink => "hidden-link", "A link leads to a page of its tenant that is not served now, because it is a draft or scheduled for another time. Visitors who follow it find nothing until the page is there.";
     HeadingOrder => "heading-order", "A page has one heading of the first level, and no level below it is skipped: people who do not see the page move by headings (WCAG 2.2, technique H42 and success criterion 1.3.1).";
@@ -81,7 +82,7 @@ codes! {
     MissingKey => "missing-key", "A key that has no default is not there.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
-    NotUtf8 => "not-utf8", "Text files are UTF-8.";
+    NotUtf8 => "not-utf8", "Text files are UTF-8, and so are the names of files and folders.";
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";

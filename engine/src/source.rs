@@ -1,19 +1,25 @@
 //! Folders on disk, read into memory: the only place that opens content files.
 //!
 //! A [`Folder`] is plain bytes by path. It may have come from a directory, or from the theme that is built into the program.
-//! Symbolic links are followed as long as they stay within the folder's resolved root, so that releases and ConfigMaps work and a tenant is still only its folder.
+//! Symbolic links are followed as long as they stay within the folder's resolved root, so that releases and ConfigMaps work and a tenant is still only its folder; nothing that is exchanged while it is read leads out of it.
+//! Each folder is read once, whatever links lead to it, and no more of it is listed or read than its [`Limits`] allow.
 //!
 //! **Invariant:** knows no YAML and no page. Nothing after it opens a content file.
 
+mod beneath;
+mod walk;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use self::beneath::Beneath;
+pub use self::walk::{Identity, Tree, walk};
 use crate::report::{Code, Diagnostic, Report};
 
 /// The most that one folder may hold: enough for any small site, too little to hurt the neighbours.
@@ -25,8 +31,14 @@ pub struct Limits {
     pub total: u64,
     /// Files in all.
     pub files: usize,
+    /// Folders in all.
+    pub folders: usize,
+    /// Names in all folders that are listed, hidden ones, too.
+    pub entries: usize,
     /// Folders within folders.
     pub depth: usize,
+    /// Diagnostics of what cannot be taken, before the rest is not looked at.
+    pub errors: usize,
 }
 
 impl Default for Limits {
@@ -35,7 +47,10 @@ impl Default for Limits {
             file: 32 << 20,
             total: 256 << 20,
             files: 20_000,
+            folders: 4_096,
+            entries: 50_000,
             depth: 16,
+            errors: 100,
         }
     }
 }
@@ -117,6 +132,8 @@ pub enum SourceError {
 
 /// The folders within `directory`, by name, without those whose names begin with a dot and without plain files.
 ///
+/// A link that leads nowhere is one of them: reading it says what is wrong with it, and what it was before need not be given up.
+///
 /// # Errors
 /// When the directory cannot be listed.
 pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> {
@@ -128,7 +145,15 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
     for entry in fs::read_dir(directory).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && entry.path().is_dir() {
+        let is_folder = match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => {
+                fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_dir())
+            }
+            Ok(kind) => kind.is_dir(),
+            // It has gone since it was listed.
+            Err(_) => false,
+        };
+        if !name.starts_with('.') && is_folder {
             folders.insert(name, entry.path());
         }
     }
@@ -137,140 +162,88 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
 
 /// Reads a directory with everything in it, except names that begin with a dot (but `.well-known`).
 ///
-/// What cannot be taken is in the report; the rest is in the folder.
+/// What cannot be taken is in the report; the rest is in the folder. Of a directory that is over a limit as a whole, the folder has nothing.
 #[must_use]
 pub fn read(directory: &Path, label: &str, limits: Limits) -> (Folder, Report) {
-    let mut reader = Reader {
-        root: PathBuf::new(),
-        limits,
-        total: 0,
-        full: false,
-        folder: Folder {
-            label: label.to_owned(),
-            files: BTreeMap::new(),
-        },
-        report: Report::default(),
+    let mut tree = walk(directory, label, limits);
+    let mut folder = Folder {
+        label: label.to_owned(),
+        files: BTreeMap::new(),
     };
-    match fs::canonicalize(directory) {
-        Ok(root) => {
-            reader.root.clone_from(&root);
-            reader.directory(&root, "", 0);
+    if let Some(beneath) = tree.beneath.take() {
+        let mut left = limits.total;
+        for path in std::mem::take(&mut tree.files) {
+            if tree.is_cut {
+                break;
+            }
+            if let Some(bytes) = file(&beneath, &mut tree, &path, limits, &mut left) {
+                folder.files.insert(path, bytes.into());
+            }
         }
-        Err(error) => reader.unreadable(label.to_owned(), &error),
     }
-    (reader.folder, reader.report)
+    if tree.is_cut {
+        folder.files.clear();
+    }
+    (folder, tree.report)
 }
 
-struct Reader {
-    root: PathBuf,
+/// Reads a file, of which it says in `tree` why it cannot be taken. `left` is how many bytes the folder may still have.
+fn file(
+    beneath: &Beneath,
+    tree: &mut Tree,
+    path: &str,
     limits: Limits,
-    total: u64,
-    full: bool,
-    folder: Folder,
-    report: Report,
-}
-
-impl Reader {
-    fn directory(&mut self, directory: &Path, prefix: &str, depth: usize) {
-        if depth > self.limits.depth {
-            let message = format!("folders are nested more than {} deep", self.limits.depth);
-            return self.too_large(prefix, message);
+    left: &mut u64,
+) -> Option<Vec<u8>> {
+    let file = match beneath.open(Path::new(path)) {
+        Ok(file) => file,
+        Err(refused) => {
+            tree.refused(path, refused);
+            return None;
         }
-        let entries =
-            match fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
-                Ok(entries) => entries,
-                Err(error) => return self.unreadable(self.folder.name_of(prefix), &error),
-            };
-        for entry in entries {
-            if self.full {
-                return;
-            }
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with('.') && name != ".well-known" {
-                continue;
-            }
-            let path = if prefix.is_empty() {
-                name
-            } else {
-                format!("{prefix}/{name}")
-            };
-            match fs::canonicalize(entry.path()) {
-                Ok(target) if !target.starts_with(&self.root) => self.report.push(
-                    Diagnostic::mistake(
-                        Code::ForeignSymlink,
-                        self.folder.name_of(&path),
-                        format!(
-                            "the link leads out of the folder, to `{}`",
-                            target.display()
-                        ),
-                    )
-                    .hint("copy the file into the folder, or link the whole folder instead"),
-                ),
-                Ok(target) if target.is_dir() => self.directory(&target, &path, depth + 1),
-                Ok(target) => self.file(&target, path),
-                Err(error) => self.unreadable(self.folder.name_of(&path), &error),
-            }
+    };
+    // What stood there when the folder was listed may have been exchanged since.
+    let size = match file.metadata() {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => {
+            tree.no_plain_file(path);
+            return None;
         }
+        Err(error) => {
+            tree.unreadable(path, &error);
+            return None;
+        }
+    };
+    let most = limits.file.min(*left);
+    let mut bytes = Vec::new();
+    let mut length = size;
+    if size <= most {
+        // One byte more than there may be tells a file that grows, or that has no size before it is read.
+        bytes.reserve_exact(usize::try_from(size).unwrap_or_default() + 1);
+        if let Err(error) = file.take(most + 1).read_to_end(&mut bytes) {
+            tree.unreadable(path, &error);
+            return None;
+        }
+        length = bytes.len() as u64;
     }
-
-    fn file(&mut self, target: &Path, path: String) {
-        let metadata = match fs::metadata(target) {
-            // Reading from a pipe would wait for a writer, and a device may never end.
-            Ok(metadata) if !metadata.is_file() => {
-                let diagnostic = Diagnostic::mistake(
-                    Code::Unreadable,
-                    self.folder.name_of(&path),
-                    "this is no plain file",
-                );
-                return self.report.push(
-                    diagnostic.hint("remove it: a pipe, a socket or a device has no content"),
-                );
-            }
-            Ok(metadata) => metadata,
-            Err(error) => return self.unreadable(self.folder.name_of(&path), &error),
-        };
-        let size = metadata.len();
-        if size > self.limits.file {
-            let message = format!(
-                "the file has {size} bytes, more than the {} that one file may have",
-                self.limits.file
-            );
-            return self.too_large(&path, message);
-        }
-        self.total += size;
-        if self.total > self.limits.total || self.folder.files.len() >= self.limits.files {
-            self.full = true;
-            let message = format!(
-                "the folder has more than {} files or {} bytes",
-                self.limits.files, self.limits.total
-            );
-            return self.too_large("", message);
-        }
-        match fs::read(target) {
-            Ok(bytes) => {
-                self.folder.files.insert(path, bytes.into());
-            }
-            Err(error) => self.unreadable(self.folder.name_of(&path), &error),
-        }
-    }
-
-    fn too_large(&mut self, path: &str, message: String) {
-        let file = if path.is_empty() {
-            self.folder.label.clone()
-        } else {
-            self.folder.name_of(path)
-        };
-        self.report.push(
-            Diagnostic::mistake(Code::TooLarge, file, message)
-                .hint("make it smaller, or keep it outside of the tenants"),
+    if length > limits.file {
+        let message = format!(
+            "the file has {length} bytes, more than the {} that one file may have",
+            limits.file
         );
+        tree.too_large(path, message);
+        return None;
     }
-
-    fn unreadable(&mut self, file: String, error: &io::Error) {
-        self.report.push(Diagnostic::mistake(
-            Code::Unreadable,
-            file,
-            format!("cannot be read: {error}"),
+    if length > *left {
+        tree.stop(format!(
+            "the files come to more than {} bytes",
+            limits.total
         ));
+        return None;
     }
+    *left -= length;
+    Some(bytes)
 }
+
+#[cfg(test)]
+mod tests;

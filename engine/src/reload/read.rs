@@ -131,7 +131,12 @@ impl Read {
         if is_same && report == Report::default() {
             return None;
         }
-        let (site, problems) = crate::tenant::read(id, &folder);
+        // Of a folder that could not be read at all, what it lacks is no news.
+        let is_read = !folder.files.is_empty() || report.is_servable();
+        let (site, problems) = match is_read {
+            true => crate::tenant::read(id, &folder),
+            false => (None, Report::default()),
+        };
         report.extend(problems);
         Some(Self {
             memo: kept

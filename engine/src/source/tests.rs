@@ -1,0 +1,359 @@
+//! Folders that lead in circles, out of themselves, or that change while they are read.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A folder `app` with a page, in a folder of its own.
+fn app() -> (TempDir, PathBuf) {
+    let place = TempDir::new().expect("a folder");
+    let app = place.path().join("app");
+    write(&app.join("tenant.yaml"), "name: App\n");
+    write(&app.join("assets/icon.svg"), "<svg/>");
+    (place, app)
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
+
+/// The names of the files, and the messages with their codes and files.
+fn read_app(app: &Path) -> (Vec<String>, Vec<String>) {
+    let (folder, report) = read(app, "app", Limits::default());
+    let report = report.sorted();
+    let said = report.iter().map(|diagnostic| {
+        format!(
+            "{} {}: {}",
+            diagnostic.code, diagnostic.file, diagnostic.message
+        )
+    });
+    (folder.files.into_keys().collect(), said.collect())
+}
+
+const FILES: [&str; 2] = ["assets/icon.svg", "tenant.yaml"];
+
+#[test]
+fn three_links_to_the_folder_itself_are_walked_once() {
+    let (_place, app) = app();
+    for name in ["l1", "l2", "l3"] {
+        symlink(".", app.join("assets").join(name)).expect("a link");
+    }
+    let tree = walk(&app, "app", Limits::default());
+    assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
+    let (files, said) = read_app(&app);
+    assert_eq!(files, FILES);
+    let expected = ["l1", "l2", "l3"].map(|name| {
+        format!("folder-twice app/assets/{name}: this leads to a folder that is there already, as `app/assets`")
+    });
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn circles_of_links_end() {
+    let (_place, app) = app();
+    symlink("two", app.join("one")).expect("a link");
+    symlink("one", app.join("two")).expect("a link");
+    symlink("..", app.join("assets/up")).expect("a link");
+    symlink("../assets/up/assets/icon.svg", app.join("assets/long.svg")).expect("a link");
+    let (files, said) = read_app(&app);
+    assert_eq!(files, ["assets/icon.svg", "assets/long.svg", "tenant.yaml"]);
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(
+        said[0].starts_with("folder-twice app/assets/up: this leads to the whole folder"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].starts_with("unreadable app/one: cannot be read: Too many levels"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_real_folder_wins_over_links_to_it_whatever_their_names() {
+    let (_place, app) = app();
+    write(&app.join("m/page.md"), "words");
+    for name in ["a", "z"] {
+        symlink("m", app.join(name)).expect("a link");
+    }
+    let (files, said) = read_app(&app);
+    assert_eq!(files, ["assets/icon.svg", "m/page.md", "tenant.yaml"]);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said.iter().all(|said| said.ends_with("as `app/m`")));
+}
+
+#[test]
+fn what_lies_outside_is_not_even_listed() {
+    let (place, app) = app();
+    write(&place.path().join("outside/secret.md"), "secret");
+    symlink("/", app.join("root")).expect("a link");
+    symlink("../outside", app.join("outside")).expect("a link");
+    symlink("../../outside/secret.md", app.join("assets/secret.md")).expect("a link");
+    symlink("nowhere", app.join("dangling")).expect("a link");
+    let tree = walk(&app, "app", Limits::default());
+    assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
+    let (files, said) = read_app(&app);
+    assert_eq!(files, FILES);
+    let codes: Vec<&str> = said.iter().map(|said| &said[..12]).collect();
+    assert_eq!(
+        codes,
+        [
+            "foreign-syml",
+            "unreadable a",
+            "foreign-syml",
+            "foreign-syml"
+        ]
+    );
+}
+
+#[test]
+fn a_link_that_is_absolute_may_lead_within() {
+    let (place, app) = app();
+    symlink(app.join("assets/icon.svg"), app.join("assets/again.svg")).expect("a link");
+    symlink(app.join("assets/../../outside.md"), app.join("out.md")).expect("a link");
+    write(&place.path().join("outside.md"), "secret");
+    let (files, said) = read_app(&app);
+    assert_eq!(
+        files,
+        ["assets/again.svg", "assets/icon.svg", "tenant.yaml"]
+    );
+    assert_eq!(said.len(), 1, "{said:?}");
+    // By the name of a release that is a link itself.
+    let link = place.path().join("current");
+    symlink(&app, &link).expect("a link");
+    symlink(link.join("assets/icon.svg"), app.join("assets/third.svg")).expect("a link");
+    let (folder, _) = read(&link, "current", Limits::default());
+    assert!(folder.files.contains_key("assets/third.svg"));
+}
+
+#[test]
+fn the_links_of_a_config_map_are_followed() {
+    let (_place, app) = app();
+    write(&app.join("..2026_11_22/pages/index.md"), "first");
+    write(&app.join("..2026_11_22/more.yaml"), "more");
+    symlink("..2026_11_22", app.join("..data")).expect("a link");
+    symlink("..data/pages", app.join("pages")).expect("a link");
+    symlink("..data/more.yaml", app.join("more.yaml")).expect("a link");
+    let (files, said) = read_app(&app);
+    assert_eq!(
+        files,
+        [
+            "assets/icon.svg",
+            "more.yaml",
+            "pages/index.md",
+            "tenant.yaml"
+        ]
+    );
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn a_limit_of_the_whole_folder_ends_all_with_one_error() {
+    let (_place, app) = app();
+    for name in 0..30 {
+        write(&app.join(format!("many/{name}/x")), "x");
+    }
+    let whole = Limits::default();
+    for (limits, words) in [
+        (
+            Limits {
+                folders: 10,
+                ..whole
+            },
+            "more than 10 folders",
+        ),
+        (Limits { files: 10, ..whole }, "more than 10 files"),
+        (
+            Limits {
+                entries: 40,
+                ..whole
+            },
+            "more than 40 entries",
+        ),
+        (Limits { total: 20, ..whole }, "more than 20 bytes"),
+    ] {
+        let (folder, report) = read(&app, "app", limits);
+        let said: Vec<&Diagnostic> = report.iter().collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].message.contains(words), "{said:?}");
+        assert!(said[0].file == "app" && folder.files.is_empty());
+    }
+}
+
+#[test]
+fn a_thousand_wrong_links_are_not_a_thousand_errors() {
+    let (_place, app) = app();
+    for number in 0..1_000 {
+        symlink("/", app.join(format!("link-{number}"))).expect("a link");
+    }
+    let (files, said) = read_app(&app);
+    assert_eq!(said.len(), 101);
+    assert!(
+        said.iter()
+            .any(|said| said.contains("the rest is not looked at"))
+    );
+    assert!(files.is_empty());
+}
+
+#[test]
+fn hidden_folders_are_listed_by_nobody() {
+    let (_place, app) = app();
+    for number in 0..200 {
+        write(&app.join(format!(".git/{number}/x")), "x");
+    }
+    let limits = Limits {
+        entries: 100,
+        ..Limits::default()
+    };
+    let tree = walk(&app, "app", limits);
+    assert!(!tree.is_cut && tree.folders.len() == 2);
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_an_error() {
+    let (_place, app) = app();
+    write(&app.join(OsStr::from_bytes(b"caf\xe9.md")), "words");
+    let (files, said) = read_app(&app);
+    assert_eq!(files, FILES);
+    assert_eq!(said, ["not-utf8 app/caf\u{fffd}.md: the name is not UTF-8"]);
+}
+
+#[test]
+fn a_link_to_what_holds_it_is_not_walked() {
+    let (place, _app) = app();
+    for (name, target) in [("root", "/"), ("self", "."), ("up", "..")] {
+        let link = place.path().join(name);
+        symlink(target, &link).expect("a link");
+        let tree = walk(&link, name, Limits::default());
+        assert!(tree.folders.is_empty() && tree.files.is_empty());
+        let said: Vec<&Diagnostic> = tree.report.iter().collect();
+        assert!(
+            said.len() == 1 && said[0].code == Code::FolderTwice,
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn two_links_to_one_folder_both_have_it() {
+    let (place, app) = app();
+    for name in ["one", "two"] {
+        let link = place.path().join(name);
+        symlink(&app, &link).expect("a link");
+        assert_eq!(read_app(&link), (FILES.map(str::to_owned).to_vec(), vec![]));
+    }
+}
+
+#[test]
+fn one_broken_entry_does_not_hide_the_others() {
+    let (place, _app) = app();
+    symlink("gone", place.path().join("dangling")).expect("a link");
+    symlink("loop", place.path().join("loop")).expect("a link");
+    write(&place.path().join("README.md"), "words");
+    let names: Vec<String> = list(place.path()).expect("a list").into_keys().collect();
+    assert_eq!(names, ["app", "dangling", "loop"]);
+    let (_, said) = read_app(&place.path().join("dangling"));
+    assert_eq!(
+        said,
+        ["unreadable app: cannot be read: No such file or directory (os error 2)"]
+    );
+}
+
+#[test]
+fn a_file_that_has_no_size_or_grows_is_read_up_to_its_limit() {
+    let (_place, app) = app();
+    write(&app.join("assets/large.bin"), &"x".repeat(2_000));
+    let limits = Limits {
+        file: 1_000,
+        ..Limits::default()
+    };
+    let (folder, report) = read(&app, "app", limits);
+    assert!(!folder.files.contains_key("assets/large.bin"));
+    let text = format!("{report:?}");
+    assert!(text.contains("more than the 1000 that one file"), "{text}");
+    #[cfg(target_os = "linux")]
+    {
+        // Everything there has the size 0, and some of it is long.
+        let (folder, _) = read(Path::new("/proc/self/net"), "net", limits);
+        assert!(folder.files.values().all(|bytes| bytes.len() <= 1_000));
+    }
+}
+
+/// Reads a folder again and again while `race` works on it, and looks at each result.
+fn while_racing(
+    race: impl Fn() + Send + 'static,
+    app: &Path,
+    mut look: impl FnMut(&Folder) -> bool,
+) {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_over);
+    let racer = std::thread::spawn(move || {
+        while !ends.load(Ordering::Relaxed) {
+            race();
+        }
+    });
+    let begin = Instant::now();
+    let (mut rounds, mut seen) = (0, 0);
+    while begin.elapsed() < Duration::from_millis(2_500) {
+        let (folder, _) = read(app, "app", Limits::default());
+        seen += usize::from(look(&folder));
+        rounds += 1;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    racer.join().expect("the racer");
+    assert!(rounds > 20 && seen > 0, "{rounds} rounds, {seen} seen");
+}
+
+#[test]
+fn a_file_exchanged_with_a_link_never_shows_what_lies_outside() {
+    let (place, app) = app();
+    let (file, link) = (app.join("page.md"), app.join(".link"));
+    write(&file, "own");
+    write(&place.path().join("secret.md"), "secret");
+    symlink(place.path().join("secret.md"), &link).expect("a link");
+    let race = move || {
+        renameat_with(CWD, &file, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
+    };
+    while_racing(race, &app, |folder| {
+        let page = folder.files.get("page.md");
+        assert!(page.is_none_or(|page| page == "own"), "{page:?}");
+        page.is_some()
+    });
+}
+
+#[test]
+fn a_folder_exchanged_with_a_link_never_shows_what_lies_outside() {
+    let (place, app) = app();
+    let (pages, link) = (app.join("pages"), app.join(".link"));
+    write(&pages.join("page.md"), "own");
+    write(&place.path().join("outside/page.md"), "secret");
+    symlink(place.path().join("outside"), &link).expect("a link");
+    let race = move || {
+        renameat_with(CWD, &pages, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
+    };
+    while_racing(race, &app, |folder| {
+        let page = folder.files.get("pages/page.md");
+        assert!(page.is_none_or(|page| page == "own"), "{page:?}");
+        page.is_some()
+    });
+}
+
+#[test]
+fn a_file_exchanged_with_a_pipe_is_not_waited_for() {
+    let (_place, app) = app();
+    let (file, pipe) = (app.join("page.md"), app.join(".pipe"));
+    write(&file, "own");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).expect("a pipe");
+    let race = move || {
+        renameat_with(CWD, &file, CWD, &pipe, RenameFlags::EXCHANGE).expect("an exchange");
+    };
+    while_racing(race, &app, |folder| folder.files.contains_key("page.md"));
+}

@@ -1,0 +1,322 @@
+//! Finds what lies in a folder: each folder within it once, in the order of names, and nothing outside of it.
+//!
+//! Real folders come first, then what links lead to. So the same content gives the same result on every file system, and where a link leads to a folder that is there already, it is the link that is refused.
+//! Nothing is read before all is found: what is far too large to be a tenant costs only the listing, up to the limits.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+
+use super::Limits;
+use super::beneath::{Beneath, Refused};
+use crate::report::{Code, Diagnostic, Report};
+
+/// What tells a folder from every other that may stand at its path: its device and its number there.
+pub type Identity = (u64, u64);
+
+/// What was found in a folder, by paths with `/` between segments.
+#[derive(Debug)]
+pub struct Tree {
+    /// Every folder that is not hidden; the first is the folder itself, with an empty path.
+    pub folders: Vec<(String, Identity)>,
+    /// Every file that is not hidden.
+    pub files: Vec<String>,
+    /// Those of the files that are links.
+    pub linked: Vec<String>,
+    /// A limit ended the search: the folder is not to be used.
+    pub is_cut: bool,
+    /// What cannot be taken, and why.
+    pub(super) report: Report,
+    /// The folder itself; nothing when it cannot be opened.
+    pub(super) beneath: Option<Beneath>,
+    label: String,
+    limits: Limits,
+}
+
+/// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content.
+#[must_use]
+pub fn walk(directory: &Path, label: &str, limits: Limits) -> Tree {
+    let mut walker = Walker {
+        tree: Tree {
+            folders: Vec::new(),
+            files: Vec::new(),
+            linked: Vec::new(),
+            is_cut: false,
+            report: Report::default(),
+            beneath: None,
+            label: label.to_owned(),
+            limits,
+        },
+        found: HashMap::new(),
+        links: VecDeque::new(),
+        entries: 0,
+    };
+    match fs::canonicalize(directory) {
+        Ok(resolved) if holds_its_own_parent(directory, &resolved) => {
+            walker.tree.refuse(Diagnostic::mistake(
+                Code::FolderTwice,
+                label,
+                format!(
+                    "the link leads to `{}`, which is or holds the folder that the link lies in",
+                    resolved.display()
+                ),
+            ).hint("link a folder that lies elsewhere"));
+        }
+        Ok(resolved) => walker.all(directory, resolved),
+        Err(error) => walker.tree.unreadable("", &error),
+    }
+    walker.tree
+}
+
+/// Whether a link leads to where it came from: everything beside it would be in it.
+fn holds_its_own_parent(directory: &Path, resolved: &Path) -> bool {
+    let parent = directory.parent().and_then(|it| it.canonicalize().ok());
+    directory.is_symlink() && parent.is_some_and(|parent| parent.starts_with(resolved))
+}
+
+impl Tree {
+    /// How reports name one of the folder's files, or the folder itself.
+    pub(super) fn name_of(&self, path: &str) -> String {
+        match path {
+            "" => self.label.clone(),
+            path => format!("{}/{path}", self.label),
+        }
+    }
+
+    /// Says what cannot be taken. After so many of them nothing else is looked at.
+    pub(super) fn refuse(&mut self, diagnostic: Diagnostic) {
+        self.report.push(diagnostic);
+        let most = self.limits.errors;
+        if self.report.iter().len() >= most {
+            self.stop(format!(
+                "{most} things here cannot be taken; the rest is not looked at"
+            ));
+        }
+    }
+
+    /// Ends it all: a limit of the whole folder is reached.
+    pub(super) fn stop(&mut self, message: String) {
+        if !self.is_cut {
+            self.is_cut = true;
+            self.report.push(too_large(self.label.clone(), message));
+        }
+    }
+
+    pub(super) fn too_large(&mut self, path: &str, message: String) {
+        self.refuse(too_large(self.name_of(path), message));
+    }
+
+    pub(super) fn unreadable(&mut self, path: &str, error: &io::Error) {
+        let message = format!("cannot be read: {error}");
+        self.refuse(Diagnostic::mistake(
+            Code::Unreadable,
+            self.name_of(path),
+            message,
+        ));
+    }
+
+    pub(super) fn no_plain_file(&mut self, path: &str) {
+        let diagnostic = Diagnostic::mistake(
+            Code::Unreadable,
+            self.name_of(path),
+            "this is no plain file",
+        );
+        self.refuse(diagnostic.hint("remove it: a pipe, a socket or a device has no content"));
+    }
+
+    pub(super) fn refused(&mut self, path: &str, refused: Refused) {
+        match refused {
+            Refused::System(error) => self.unreadable(path, &error),
+            Refused::Foreign(target) => self.refuse(
+                Diagnostic::mistake(
+                    Code::ForeignSymlink,
+                    self.name_of(path),
+                    format!(
+                        "the link leads out of the folder, to `{}`",
+                        target.display()
+                    ),
+                )
+                .hint("copy the file into the folder, or link the whole folder instead; within the folder, let links be relative"),
+            ),
+        }
+    }
+}
+
+fn too_large(file: String, message: String) -> Diagnostic {
+    Diagnostic::mistake(Code::TooLarge, file, message)
+        .hint("make it smaller, or keep it outside of the tenants")
+}
+
+struct Walker {
+    tree: Tree,
+    /// Where each folder was found first.
+    found: HashMap<Identity, String>,
+    /// Links, to be looked at when all real folders are found.
+    links: VecDeque<String>,
+    /// How many names were listed, hidden ones, too.
+    entries: usize,
+}
+
+impl Walker {
+    fn all(&mut self, directory: &Path, resolved: PathBuf) {
+        match Beneath::new(directory, resolved) {
+            Ok(beneath) => self.tree.beneath = Some(beneath),
+            Err(error) => return self.tree.unreadable("", &error),
+        }
+        self.visit(String::new(), false);
+        while let Some(link) = self.links.pop_front() {
+            if self.tree.is_cut {
+                return;
+            }
+            self.visit(link, true);
+        }
+    }
+
+    /// Opens what stands at a path, to see what it is.
+    fn visit(&mut self, path: String, is_link: bool) {
+        let Some(beneath) = &self.tree.beneath else {
+            return;
+        };
+        let file = match beneath.open(Path::new(&path)) {
+            Ok(file) => file,
+            Err(refused) => return self.tree.refused(&path, refused),
+        };
+        match file.metadata() {
+            Ok(metadata) if metadata.is_dir() => {
+                let identity = (metadata.dev(), metadata.ino());
+                self.folder(file, path, identity);
+            }
+            Ok(metadata) if metadata.is_file() => {
+                if is_link {
+                    self.tree.linked.push(path.clone());
+                }
+                self.file(path);
+            }
+            Ok(_) => self.tree.no_plain_file(&path),
+            Err(error) => self.tree.unreadable(&path, &error),
+        }
+    }
+
+    fn file(&mut self, path: String) {
+        let most = self.tree.limits.files;
+        if self.tree.files.len() >= most {
+            return self
+                .tree
+                .stop(format!("the folder has more than {most} files"));
+        }
+        self.tree.files.push(path);
+    }
+
+    fn folder(&mut self, folder: fs::File, path: String, identity: Identity) {
+        if let Some(first) = self.found.get(&identity) {
+            let message = match first.as_str() {
+                "" => "this leads to the whole folder, which holds it".to_owned(),
+                first => format!(
+                    "this leads to a folder that is there already, as `{}`",
+                    self.tree.name_of(first)
+                ),
+            };
+            let file = self.tree.name_of(&path);
+            return self.tree.refuse(
+                Diagnostic::mistake(Code::FolderTwice, file, message)
+                    .hint("remove the link: each folder is read once, so that no circle of links is walked for ever"),
+            );
+        }
+        let limits = self.tree.limits;
+        if depth(&path) > limits.depth {
+            let message = format!("folders are nested more than {} deep", limits.depth);
+            return self.tree.too_large(&path, message);
+        }
+        if self.tree.folders.len() >= limits.folders {
+            let message = format!("the folder has more than {} folders in it", limits.folders);
+            return self.tree.stop(message);
+        }
+        self.found.insert(identity, path.clone());
+        self.tree.folders.push((path.clone(), identity));
+        match self.list(folder) {
+            Ok(entries) => self.entries(&path, entries),
+            Err(error) => self.tree.unreadable(&path, &error),
+        }
+    }
+
+    /// The entries of a folder that are not hidden, by name. None when these are more than the folder may have.
+    fn list(&mut self, folder: fs::File) -> io::Result<Vec<(Vec<u8>, FileType)>> {
+        let mut listed = Vec::new();
+        let mut entries = Dir::new(folder)?;
+        while let Some(entry) = entries.read() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            self.entries += 1;
+            let most = self.tree.limits.entries;
+            if self.entries > most {
+                let message =
+                    format!("the folder has more than {most} entries in it, hidden ones counted");
+                self.tree.stop(message);
+                return Ok(Vec::new());
+            }
+            if name.starts_with(b".") && name != b".well-known" {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not tell it in the listing.
+                FileType::Unknown => {
+                    let flags = AtFlags::SYMLINK_NOFOLLOW;
+                    statat(entries.fd()?, entry.file_name(), flags)
+                        .map_or(FileType::Unknown, |stat| {
+                            FileType::from_raw_mode(stat.st_mode)
+                        })
+                }
+                kind => kind,
+            };
+            listed.push((name.to_vec(), kind));
+        }
+        listed.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(listed)
+    }
+
+    fn entries(&mut self, folder: &str, entries: Vec<(Vec<u8>, FileType)>) {
+        for (name, kind) in entries {
+            if self.tree.is_cut {
+                return;
+            }
+            let beside = |name: &str| match folder {
+                "" => name.to_owned(),
+                folder => format!("{folder}/{name}"),
+            };
+            let Ok(path) = std::str::from_utf8(&name).map(beside) else {
+                let path = beside(&String::from_utf8_lossy(&name));
+                let file = self.tree.name_of(&path);
+                let message = "the name is not UTF-8";
+                let diagnostic = Diagnostic::mistake(Code::NotUtf8, file, message);
+                let hint =
+                    "rename it; an archive may have been unpacked with another encoding of names";
+                self.tree.refuse(diagnostic.hint(hint));
+                continue;
+            };
+            match kind {
+                FileType::RegularFile => self.file(path),
+                FileType::Symlink => self.links.push_back(path),
+                // Not even opened: to open a device may already do something.
+                FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice => self.tree.no_plain_file(&path),
+                FileType::Directory | FileType::Unknown => self.visit(path, false),
+            }
+        }
+    }
+}
+
+fn depth(path: &str) -> usize {
+    match path {
+        "" => 0,
+        path => path.matches('/').count() + 1,
+    }
+}
