@@ -10,8 +10,8 @@ use std::process::Command;
 /// The layers of the engine, as its crate documentation lists them. A module may only name modules of lower layers.
 const LAYERS: [&[&str]; 8] = [
     &["name", "report"],
-    &["source", "state", "watch", "yaml"],
-    &["schema"],
+    &["source", "state", "yaml"],
+    &["schema", "watch"],
     &["snapshot", "tenant"],
     &["address", "theme"],
     &["compile", "export", "serve"],

@@ -16,8 +16,8 @@
 //! | 5 | [`compile`], [`export`], [`serve`] | render; lay out as files; answer |
 //! | 4 | [`address`], [`theme`] | who answers where; a theme as data |
 //! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
-//! | 2 | [`schema`] | values against a JSON Schema |
-//! | 1 | [`source`], [`state`], [`watch`], [`yaml`] | folders in memory; what outlives the process; what changed; values with their places |
+//! | 2 | [`schema`], [`watch`] | values against a JSON Schema; what changed in folders |
+//! | 1 | [`source`], [`state`], [`yaml`] | folders in memory; what outlives the process; values with their places |
 //! | 0 | [`name`], [`report`] | identifiers; mistakes |
 //!
 //! # Invariants
@@ -61,10 +61,10 @@ pub mod report;
 
 pub mod source;
 pub mod state;
-pub mod watch;
 pub mod yaml;
 
 pub mod schema;
+pub mod watch;
 
 pub mod snapshot;
 pub mod tenant;

@@ -145,19 +145,26 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
     for entry in fs::read_dir(directory).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_folder = match entry.file_type() {
-            Ok(kind) if kind.is_symlink() => {
-                fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_dir())
-            }
-            Ok(kind) => kind.is_dir(),
-            // It has gone since it was listed.
-            Err(_) => false,
-        };
-        if !name.starts_with('.') && is_folder {
+        // What has gone since it was listed is none.
+        let is_folder = |kind: fs::FileType| is_folder_of(kind, &entry.path());
+        if !name.starts_with('.') && entry.file_type().is_ok_and(is_folder) {
             folders.insert(name, entry.path());
         }
     }
     Ok(folders)
+}
+
+/// Whether something is a folder, or a link to one or to nothing.
+#[must_use]
+pub fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| is_folder_of(metadata.file_type(), path))
+}
+
+fn is_folder_of(kind: fs::FileType, path: &Path) -> bool {
+    match kind.is_symlink() {
+        true => fs::metadata(path).map_or(true, |metadata| metadata.is_dir()),
+        false => kind.is_dir(),
+    }
 }
 
 /// Reads a directory with everything in it, except names that begin with a dot (but `.well-known`).

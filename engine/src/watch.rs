@@ -2,20 +2,28 @@
 //!
 //! Two ways of noticing stand side by side, because the quick one (the system's notifications) is silent on network file systems and runs out of watches on large trees.
 //! Neither is believed about *what* changed: a notification only names a path, and whoever reads the folder compares contents.
+//! Both look at the folders that are read, found in the same way and within the same limits: at nothing hidden, at no folder twice, and at nothing outside of a tenant or theme. What cannot be watched is polled, and costs nobody else the notifications.
 //!
 //! **Invariant:** reads no content. It knows paths and moments, not tenants.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod folders;
+mod poll;
+
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use rayon::prelude::*;
 use tracing::warn;
-use walkdir::WalkDir;
+
+use self::folders::{Folders, Place};
+pub use self::poll::POLL;
+use crate::source::{self, Identity};
 
 /// How changes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +36,12 @@ pub enum Method {
     Off,
 }
 
-/// How often polling looks.
-pub const POLL: Duration = Duration::from_secs(1);
 /// How long nothing may change before a change is taken: longer than the pause between two writes of one copy, short enough to be felt as at once.
 const SETTLED: Duration = Duration::from_millis(60);
 /// The longest that a stream of changes to one folder is waited for before it is looked at all the same.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a folder that grows is looked at again before it is left to the next notification.
+const ROUNDS: usize = 16;
 
 /// What was noticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,8 +71,10 @@ pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
     /// Which folders the roots were when they were last looked at.
-    identities: Vec<Identity>,
-    linked: BTreeSet<PathBuf>,
+    identities: Vec<Option<Identity>>,
+    folders: Folders,
+    /// Directories of tenants or themes that cannot be watched, and are polled.
+    polled: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Polling stands in for notifications that were wanted.
     fell_back: bool,
     notices: Receiver<Notice>,
@@ -76,21 +86,27 @@ impl Watch {
     #[must_use]
     pub fn start(method: Method, roots: Vec<PathBuf>) -> Self {
         let (sender, notices) = channel();
+        // Notifications tell absolute paths.
+        let absolute = |root: PathBuf| std::path::absolute(&root).unwrap_or(root);
+        let roots: Vec<PathBuf> = roots.into_iter().map(absolute).collect();
         let mut watch = Self {
             watcher: None,
             identities: identities(&roots),
             roots,
-            linked: BTreeSet::new(),
+            folders: Folders::default(),
+            polled: Arc::default(),
             fell_back: false,
             notices,
             sender,
         };
         match method {
             Method::Off => {}
-            Method::Polling => watch.poll(),
-            Method::Notifications => watch.listen(),
+            Method::Polling => watch.poll_all(),
+            Method::Notifications => {
+                watch.listen();
+                watch.poll_some();
+            }
         }
-        watch.follow_links();
         watch
     }
 
@@ -109,7 +125,6 @@ impl Watch {
         self.identities = identities;
         if self.watcher.is_some() {
             self.listen();
-            self.linked.clear();
         }
         true
     }
@@ -121,7 +136,9 @@ impl Watch {
         warn!(%reason, "no notifications from the system: polling instead, which takes up to a second longer");
         self.watcher = None;
         self.fell_back = true;
-        self.poll();
+        self.folders = Folders::default();
+        self.lock_polled().clear();
+        self.poll_all();
     }
 
     /// For others to say that something may have changed.
@@ -147,14 +164,14 @@ impl Watch {
                 Err(_) => break,
             }
         }
+        // Before anybody reads: what changes there while it is read is noticed.
+        self.watch_changed(&changes);
         Some(changes)
     }
 
     fn add(&mut self, notice: Notice, changes: &mut Changes) {
         match notice {
-            Notice::Path(path) => {
-                changes.paths.insert(path);
-            }
+            Notice::Path(path) => changes.paths.extend(self.folders.shown(path)),
             Notice::Everything => changes.everything = true,
             Notice::Ready => {}
             Notice::Deaf => {
@@ -164,32 +181,13 @@ impl Watch {
         }
     }
 
-    /// Watches what symbolic links directly below the roots lead to now. To be called before each reload, since a link may lead elsewhere: what changes there while it is read is noticed.
-    pub fn follow_links(&mut self) {
-        let Some(watcher) = &mut self.watcher else {
-            return;
-        };
-        let linked: BTreeSet<PathBuf> = self.roots.iter().flat_map(|root| links_in(root)).collect();
-        for gone in self.linked.difference(&linked) {
-            // What is gone cannot be watched any longer; that it failed changes nothing.
-            let _ = watcher.unwatch(gone);
-        }
-        for new in linked.difference(&self.linked) {
-            match watcher.watch(new, RecursiveMode::Recursive) {
-                Err(error) if is_limit(&error) => drop(self.sender.send(Notice::Deaf)),
-                Err(error) => {
-                    warn!(path = %new.display(), %error, "cannot watch where a link leads");
-                }
-                Ok(()) => {}
-            }
-        }
-        self.linked = linked;
-    }
-
     fn listen(&mut self) {
-        let listened = notify::recommended_watcher(self.handler()).and_then(|mut watcher| {
+        self.folders = Folders::default();
+        // Each folder is watched by itself: the library would end at the first that cannot be, and knows no limits.
+        let config = Config::default().with_follow_symlinks(false);
+        let listened = RecommendedWatcher::new(self.handler(), config).and_then(|mut watcher| {
             for root in self.roots.iter().filter(|root| root.is_dir()) {
-                watcher.watch(root, RecursiveMode::Recursive)?;
+                watcher.watch(root, RecursiveMode::NonRecursive)?;
             }
             Ok(watcher)
         });
@@ -197,30 +195,124 @@ impl Watch {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.fall_back(&error),
         }
+        self.watch_changed(&Changes::all());
     }
 
-    /// Looks at every file's time and size on a thread of its own.
-    ///
-    /// The library's own poller keeps times in whole seconds and misses the second of two quick writes.
-    fn poll(&self) {
-        let (roots, sender) = (self.roots.clone(), self.sender.clone());
-        let mut before = stamps(&roots);
-        thread::spawn(move || {
-            loop {
-                thread::sleep(POLL);
-                let now = stamps(&roots);
-                let gone = before.keys().filter(|path| !now.contains_key(*path));
-                let changed = now
-                    .iter()
-                    .filter(|(path, stamp)| before.get(*path) != Some(stamp));
-                for path in gone.chain(changed.map(|(path, _)| path)) {
-                    if sender.send(Notice::Path(path.clone())).is_err() {
-                        return;
-                    }
-                }
-                before = now;
+    /// Watches the folders of everything that changed, as they are now.
+    fn watch_changed(&mut self, changes: &Changes) {
+        let mut directories = self.directories(changes);
+        for round in 0..ROUNDS {
+            if self.watcher.is_none() || directories.is_empty() {
+                return;
             }
+            let found: Vec<_> = directories
+                .into_par_iter()
+                .map(|directory| (folders::find(&directory), directory))
+                .collect();
+            directories = Vec::new();
+            let mut touched = BTreeSet::new();
+            for (found, directory) in found {
+                match found {
+                    Some(_) => self.lock_polled().remove(&directory),
+                    None => self.lock_polled().insert(directory.clone()),
+                };
+                let mut own = BTreeSet::new();
+                let found = found.unwrap_or_default();
+                let is_changed = self.folders.replace(directory.clone(), found, &mut own);
+                if is_changed {
+                    // What came into a folder after it was listed and before it was watched was told by nobody.
+                    directories.push(directory);
+                }
+                if is_changed || round == 0 {
+                    touched.extend(own);
+                }
+            }
+            let steps = self.folders.steps(touched);
+            for gone in steps.gone {
+                if let Some(watcher) = &mut self.watcher {
+                    // What is gone cannot be watched any longer; that it failed changes nothing.
+                    let _ = watcher.unwatch(&gone);
+                }
+            }
+            for place in steps.wanted {
+                let Some(watcher) = &mut self.watcher else {
+                    return;
+                };
+                if let Err(error) = watcher.watch(&place.at, RecursiveMode::NonRecursive) {
+                    self.unwatchable(&place, &error);
+                }
+            }
+        }
+    }
+
+    /// The directories of tenants and themes in which something changed.
+    fn directories(&self, changes: &Changes) -> Vec<PathBuf> {
+        let mut directories = BTreeSet::new();
+        for root in &self.roots {
+            let names = match changes.everything {
+                true => None,
+                false => changes.below(root),
+            };
+            if let Some(names) = names {
+                let shown = names.iter().filter(|name| !name.starts_with('.'));
+                directories.extend(shown.map(|name| root.join(name)));
+                continue;
+            }
+            // A root that cannot be listed is told by who reads it.
+            let listed = source::list(root).unwrap_or_default();
+            directories.extend(listed.into_values());
+            let known = self.folders.directories();
+            directories.extend(known.filter(|known| known.starts_with(root)).cloned());
+        }
+        directories.into_iter().collect()
+    }
+
+    /// Takes that a folder cannot be watched: only its own tenant or theme is polled.
+    fn unwatchable(&mut self, place: &Place, error: &notify::Error) {
+        if is_limit(error) {
+            drop(self.sender.send(Notice::Deaf));
+            self.watcher = None;
+            return;
+        }
+        // It has gone since it was found, which is told by the folder above it.
+        if matches!(error.kind, ErrorKind::PathNotFound) {
+            return;
+        }
+        let directory = self.roots.iter().find_map(|root| {
+            let inner = place.shown.strip_prefix(root).ok()?;
+            Some(root.join(inner.components().next()?))
         });
+        if let Some(directory) = directory
+            && self.lock_polled().insert(directory)
+        {
+            warn!(path = %place.at.display(), %error, "a folder cannot be watched: what it belongs to is polled");
+        }
+    }
+
+    fn lock_polled(&self) -> std::sync::MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_all(&self) {
+        let roots = self.roots.clone();
+        let before = poll::below(&roots);
+        poll::poll(self.sender.clone(), before, move || poll::below(&roots));
+    }
+
+    /// Polls what cannot be watched.
+    fn poll_some(&self) {
+        let polled = Arc::clone(&self.polled);
+        let look = move || {
+            let polled = polled.lock().unwrap_or_else(PoisonError::into_inner);
+            let directories = polled.clone();
+            drop(polled);
+            let stamped = directories.into_iter().map(|directory| {
+                let stamp = poll::stamp(&directory);
+                (directory, stamp)
+            });
+            stamped.collect()
+        };
+        poll::poll(self.sender.clone(), poll::Stamps::new(), look);
     }
 
     fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
@@ -312,42 +404,13 @@ fn is_limit(error: &notify::Error) -> bool {
 /// Too many open descriptors (POSIX, `errno.h`; the same on all that we know).
 const EMFILE: i32 = 24;
 
-/// When each file was last written, and its size. Links are followed.
-fn stamps(roots: &[PathBuf]) -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
-    roots
-        .iter()
-        .flat_map(|root| WalkDir::new(root).follow_links(true))
-        .flatten()
-        .filter_map(|entry| {
-            let metadata = entry.metadata().ok()?;
-            let stamp = (metadata.modified().ok(), metadata.len());
-            Some((entry.into_path(), stamp))
-        })
-        .collect()
-}
-
-/// What tells a folder from every other that may stand at its path: its device and its number there.
-type Identity = Option<(u64, u64)>;
-
-fn identities(roots: &[PathBuf]) -> Vec<Identity> {
+fn identities(roots: &[PathBuf]) -> Vec<Option<Identity>> {
     let roots = roots.iter();
     roots
         .map(|root| {
             let metadata = std::fs::metadata(root).ok()?;
             Some((metadata.dev(), metadata.ino()))
         })
-        .collect()
-}
-
-/// Where the symbolic links directly below a folder lead.
-fn links_in(root: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(root) else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
-        .filter_map(|entry| entry.path().canonicalize().ok())
         .collect()
 }
 

@@ -58,7 +58,6 @@ impl Keeper {
                 let due = self.estate.next_change(looked);
                 let reloaded = match watch.next(until(due)) {
                     Some(changes) => {
-                        watch.follow_links();
                         self.take(&changes);
                         self.tell_of_watching(&watch);
                         true
