@@ -112,6 +112,12 @@ impl Folders {
         }
     }
 
+    /// How many folders are watched.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.watched.len()
+    }
+
     /// All directories of tenants and themes.
     pub(super) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
         self.of.keys()

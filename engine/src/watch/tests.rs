@@ -1,0 +1,209 @@
+//! What is noticed, of what, and what watching it costs.
+
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A folder of tenants, each with a page, and a watch over it.
+fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch) {
+    let place = TempDir::new().expect("a folder");
+    let tenants = place.path().canonicalize().expect("a path").join("tenants");
+    for name in names {
+        write(&tenants, &format!("{name}/pages/index.md"), "first");
+    }
+    prepare(&tenants);
+    let watch = Watch::start(Method::Notifications, vec![tenants.clone()]);
+    assert!(!watch.fell_back());
+    (place, tenants, watch)
+}
+
+fn write(tenants: &Path, path: &str, text: &str) {
+    let path = tenants.join(path);
+    std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
+}
+
+/// The names of the tenants in which something is noticed, from now on until all of `wanted` are among them.
+fn noticed(watch: &mut Watch, tenants: &Path, wanted: &[&str]) {
+    let mut names = BTreeSet::new();
+    let begin = Instant::now();
+    while !wanted.iter().all(|name| names.contains(*name)) {
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "only {names:?} of {wanted:?} are noticed"
+        );
+        if let Some(changes) = watch.next(Duration::from_millis(100)) {
+            names.extend(changes.below(tenants).unwrap_or_default());
+        }
+    }
+}
+
+fn changes(paths: &[&str]) -> Changes {
+    Changes {
+        paths: paths.iter().map(PathBuf::from).collect(),
+        everything: false,
+    }
+}
+
+#[test]
+fn changes_are_told_by_the_first_name_below_the_root() {
+    let both = changes(&["/t/a/pages/index.md", "/t/b", "/themes/base/x.css"]);
+    let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+    assert_eq!(both.below(Path::new("/t")), Some(names));
+    assert_eq!(changes(&["/t"]).below(Path::new("/t")), None);
+    assert_eq!(
+        changes(&["/u"]).below(Path::new("/t")),
+        Some(BTreeSet::new())
+    );
+}
+
+#[test]
+fn a_relative_root_knows_its_absolute_paths() {
+    let here = std::env::current_dir().expect("a folder");
+    let path = here.join("themes/base/theme.yaml");
+    let changes = changes(&[&path.display().to_string()]);
+    assert_eq!(
+        changes.below(Path::new("themes")),
+        Some(BTreeSet::from(["base".to_owned()]))
+    );
+}
+
+#[test]
+fn at_the_limit_of_watches_it_polls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let roots = vec![folder.path().to_owned()];
+    let mut watch = Watch::start(Method::Notifications, roots);
+    assert!(!watch.fell_back());
+    watch.handler()(Err(notify::Error::new(ErrorKind::MaxFilesWatch)));
+    let changes = watch.next(Duration::from_secs(20)).expect("a change");
+    assert!(changes.everything && watch.fell_back());
+    std::fs::write(folder.path().join("new"), "").expect("a file");
+    let changes = watch.next(Duration::from_secs(20)).expect("a change");
+    assert!(
+        changes.paths.contains(&folder.path().join("new")),
+        "{changes:?}"
+    );
+}
+
+#[test]
+fn what_a_link_leads_to_is_elsewhere() {
+    let roots = [Path::new("/t"), Path::new("/themes")];
+    assert!(changes(&["/elsewhere/x"]).elsewhere(&roots));
+    assert!(!changes(&["/t/a", "/themes/base"]).elsewhere(&roots));
+}
+
+#[test]
+fn links_in_circles_and_out_of_the_tenant_cost_no_watch() {
+    let outside = TempDir::new().expect("a folder");
+    for number in 0..50 {
+        write(outside.path(), &format!("{number}/x"), "x");
+    }
+    let (_place, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
+        for name in ["l1", "l2", "l3"] {
+            symlink(".", tenants.join("bad/pages").join(name)).expect("a link");
+        }
+        symlink("/", tenants.join("bad/root")).expect("a link");
+        symlink(outside.path(), tenants.join("bad/outside")).expect("a link");
+        symlink("/", tenants.join("root")).expect("a link");
+        symlink(".", tenants.join("self")).expect("a link");
+        for number in 0..50 {
+            write(tenants, &format!("bad/.git/{number}/x"), "x");
+        }
+    });
+    assert_eq!(watch.folders.count(), 4, "two tenants with their pages");
+    let polled = watch.lock_polled().clone();
+    assert_eq!(polled, [tenants.join("root"), tenants.join("self")].into());
+    write(&tenants, "good/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["good"]);
+    assert_eq!(poll::below(&[tenants]).len(), 4);
+}
+
+#[test]
+fn a_folder_that_cannot_be_watched_costs_only_its_own_tenant_the_notifications() {
+    let (_place, tenants, mut watch) = watched(&["bad", "good"], |_| ());
+    let at = tenants.join("bad/pages");
+    // As if the system had refused it.
+    let watcher = watch.watcher.as_mut().expect("notifications");
+    watcher.unwatch(&at).expect("a watch");
+    let error = io::Error::from(io::ErrorKind::PermissionDenied);
+    let place = Place {
+        at: at.clone(),
+        shown: at,
+    };
+    watch.unwatchable(&place, &notify::Error::io(error));
+    assert!(!watch.fell_back());
+    write(&tenants, "good/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["good"]);
+    write(&tenants, "bad/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["bad"]);
+}
+
+#[test]
+fn a_tenant_that_is_over_a_limit_is_polled_until_it_is_not() {
+    let (_place, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
+        for number in 0..5_000 {
+            std::fs::create_dir_all(tenants.join(format!("bad/many/{number}"))).expect("a folder");
+        }
+    });
+    assert_eq!(watch.folders.count(), 2, "those of the good one");
+    write(&tenants, "good/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["good"]);
+    std::fs::remove_dir_all(tenants.join("bad/many")).expect("a removed folder");
+    noticed(&mut watch, &tenants, &["bad"]);
+    while watch.folders.count() < 4 {
+        noticed(&mut watch, &tenants, &["bad"]);
+    }
+    assert!(watch.lock_polled().is_empty());
+}
+
+#[test]
+fn all_tenants_that_are_one_folder_change_with_it() {
+    let outside = TempDir::new().expect("a folder");
+    write(outside.path(), "release/pages/index.md", "first");
+    let (_place, tenants, mut watch) = watched(&["one"], |tenants| {
+        symlink("one", tenants.join("twin")).expect("a link");
+        for name in ["a", "b"] {
+            symlink(outside.path().join("release"), tenants.join(name)).expect("a link");
+        }
+    });
+    write(&tenants, "one/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["one", "twin"]);
+    write(outside.path(), "release/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["a", "b"]);
+    std::fs::remove_file(tenants.join("a")).expect("a removed link");
+    noticed(&mut watch, &tenants, &["a"]);
+    write(outside.path(), "release/pages/index.md", "third");
+    noticed(&mut watch, &tenants, &["b"]);
+}
+
+#[test]
+fn folders_that_come_move_and_are_replaced_are_watched() {
+    let (_place, tenants, mut watch) = watched(&["app"], |_| ());
+    write(&tenants, "app/assets/deep/er/x", "x");
+    noticed(&mut watch, &tenants, &["app"]);
+    write(&tenants, "app/assets/deep/er/x", "y");
+    noticed(&mut watch, &tenants, &["app"]);
+    std::fs::rename(tenants.join("app"), tenants.join("other")).expect("a renamed folder");
+    noticed(&mut watch, &tenants, &["app", "other"]);
+    write(&tenants, "other/assets/deep/er/x", "z");
+    noticed(&mut watch, &tenants, &["other"]);
+    for round in 0..3 {
+        std::fs::remove_dir_all(tenants.join("other/pages")).expect("a removed folder");
+        write(&tenants, "other/pages/index.md", "another");
+        noticed(&mut watch, &tenants, &["other"]);
+        write(&tenants, "other/pages/index.md", &format!("round {round}"));
+        noticed(&mut watch, &tenants, &["other"]);
+    }
+}
+
+#[test]
+fn a_linked_file_is_watched_where_it_lies() {
+    let (_place, tenants, mut watch) = watched(&["app"], |tenants| {
+        write(tenants, "app/.hidden/tenant.yaml", "first");
+        symlink(".hidden/tenant.yaml", tenants.join("app/tenant.yaml")).expect("a link");
+    });
+    write(&tenants, "app/.hidden/tenant.yaml", "second");
+    noticed(&mut watch, &tenants, &["app"]);
+}
