@@ -7,6 +7,7 @@ mod around;
 mod caching;
 mod dev;
 mod drafts;
+mod endless;
 mod export;
 mod faults;
 mod floods;

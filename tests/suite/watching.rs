@@ -13,13 +13,13 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A street with one tenant, `home`, being served.
-struct Street {
-    folder: TempDir,
-    server: TestServer,
+pub(crate) struct Street {
+    pub(crate) folder: TempDir,
+    pub(crate) server: TestServer,
 }
 
 impl Street {
-    fn start(more: &[&str]) -> Self {
+    pub(crate) fn start(more: &[&str]) -> Self {
         let folder = TempDir::new().expect("a folder");
         tenant(&folder.path().join("tenants/home"), "Home");
         fs::write(
@@ -31,18 +31,18 @@ impl Street {
         Self { folder, server }
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
-    fn title(&self, path: &str) -> Option<String> {
+    pub(crate) fn title(&self, path: &str) -> Option<String> {
         let answer = self.server.get(&self.server.domain(), path);
         let text = answer.text();
         let title = text.split_once("<h1>")?.1.split_once("</h1>")?.0.to_owned();
         (answer.status == 200).then_some(title)
     }
 
-    fn waits(&self, what: &str, mut done: impl FnMut() -> bool) {
+    pub(crate) fn waits(&self, what: &str, mut done: impl FnMut() -> bool) {
         let begin = Instant::now();
         while !done() {
             assert!(
@@ -56,7 +56,7 @@ impl Street {
     }
 
     /// Waits until a path shows a title, or nothing.
-    fn shows(&self, path: &str, title: Option<&str>) {
+    pub(crate) fn shows(&self, path: &str, title: Option<&str>) {
         let begin = Instant::now();
         while self.title(path).as_deref() != title {
             assert!(
@@ -71,13 +71,13 @@ impl Street {
 }
 
 /// Writes a small tenant whose landing page has a title.
-fn tenant(folder: &Path, title: &str) {
+pub(crate) fn tenant(folder: &Path, title: &str) {
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), format!("name: {title}\n")).expect("a file");
     page(folder, title);
 }
 
-fn page(folder: &Path, title: &str) {
+pub(crate) fn page(folder: &Path, title: &str) {
     fs::write(
         folder.join("pages/index.md"),
         format!("---\ntitle: {title}\n---\n"),

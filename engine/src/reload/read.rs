@@ -100,7 +100,7 @@ impl Estate {
                 tenant.take(site, now, self.islands.dev.is_some());
             }
             tenant.content = read.report;
-            tenant.fingerprint = Some(read.fingerprint);
+            tenant.fingerprint = read.fingerprint;
         }
     }
 }
@@ -108,7 +108,8 @@ impl Estate {
 /// A folder that is not as it was.
 struct Read {
     folder: Folder,
-    fingerprint: [u8; 32],
+    /// Nothing when something in the folder could not be read: the same files without it are another folder.
+    fingerprint: Option<[u8; 32]>,
     /// Its content, when that could be made out.
     site: Option<Site>,
     report: Report,
@@ -126,9 +127,9 @@ impl Read {
         kept: Option<&Kept>,
     ) -> Option<Self> {
         let (folder, mut report) = source::read(path, label, Limits::default());
-        let fingerprint = folder.fingerprint();
-        let is_same = known.is_some_and(|tenant| tenant.fingerprint == Some(fingerprint));
-        if is_same && report == Report::default() {
+        let fingerprint = (report == Report::default()).then(|| folder.fingerprint());
+        let before = known.and_then(|tenant| tenant.fingerprint);
+        if fingerprint.is_some() && fingerprint == before {
             return None;
         }
         // Of a folder that could not be read at all, what it lacks is no news.

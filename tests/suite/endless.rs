@@ -1,0 +1,210 @@
+//! Folders that lead in circles, out of themselves, or on without end: the neighbours are served and watched as before, and `check` says what is wrong.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{TestServer, binary};
+use tempfile::TempDir;
+
+use crate::watching::{Street, page, tenant};
+
+/// Far more than it takes, and far less than following the links would.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A tenant that is good but for its links: three to the folder that they lie in, and one to the whole file system.
+fn circles(folder: &Path) {
+    tenant(folder, "Bad");
+    fs::create_dir_all(folder.join("assets")).expect("a folder");
+    for name in ["l1", "l2", "l3"] {
+        symlink(".", folder.join("assets").join(name)).expect("a link");
+    }
+    symlink("/", folder.join("assets/root")).expect("a link");
+}
+
+/// A street with `home` and what `prepare` puts beside it, served from the start.
+fn street(more: &[&str], prepare: impl Fn(&Path)) -> Street {
+    let folder = TempDir::new().expect("a folder");
+    let tenants = folder.path().join("tenants");
+    tenant(&tenants.join("home"), "Home");
+    fs::write(tenants.join("home/tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
+    prepare(&tenants);
+    let server = TestServer::start(folder.path(), more);
+    Street { folder, server }
+}
+
+/// Changes the neighbour, and sees the change served.
+fn neighbour_changes(street: &Street, title: &str) {
+    page(&street.path("tenants/home"), title);
+    street.shows("/", Some(title));
+}
+
+/// What `rowhouse check` prints; it must find errors, and in good time.
+fn check(folder: &Path) -> String {
+    let mut child = Command::new(binary())
+        .current_dir(folder)
+        .arg("check")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a check");
+    let mut out = child.stdout.take().expect("a pipe");
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        out.read_to_string(&mut text).expect("UTF-8");
+        text
+    });
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        if begin.elapsed() > PATIENCE {
+            child.kill().expect("a killed child");
+            panic!("the check does not end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let text = reader.join().expect("the reader");
+    assert_eq!(status.code(), Some(1), "{text}");
+    text
+}
+
+#[test]
+fn circles_of_links_dropped_beside_it_do_not_hurt_a_neighbour() {
+    let street = Street::start(&[]);
+    circles(&street.path("tenants/bad"));
+    street.waits("the error", || {
+        let text = street.server.operator("/tenants").text();
+        text.contains("assets/l3: this leads to a folder that is there already")
+    });
+    neighbour_changes(&street, "Second");
+    for name in ["l1", "l2", "l3", "root"] {
+        fs::remove_file(street.path("tenants/bad/assets").join(name)).expect("a removed link");
+    }
+    street.shows("/bad", Some("Bad"));
+}
+
+#[test]
+fn circles_of_links_that_are_there_at_the_start_do_not_hurt_a_neighbour() {
+    for more in [&[][..], &["--watch", "poll"]] {
+        let street = street(more, |tenants| circles(&tenants.join("bad")));
+        neighbour_changes(&street, "Second");
+        assert_eq!(street.title("/bad"), None);
+    }
+}
+
+#[test]
+fn a_check_of_circles_of_links_ends_and_names_them() {
+    let folder = TempDir::new().expect("a folder");
+    circles(&folder.path().join("tenants/bad"));
+    let text = check(folder.path());
+    assert_eq!(text.matches("[folder-twice]").count(), 3, "{text}");
+    assert_eq!(text.matches("[foreign-symlink]").count(), 1, "{text}");
+}
+
+#[test]
+fn tenants_that_are_links_to_everything_or_nothing_do_not_hurt_a_neighbour() {
+    for more in [&[][..], &["--watch", "poll"]] {
+        let street = street(more, |tenants| {
+            for (name, target) in [
+                ("root", "/"),
+                ("self", "."),
+                ("up", ".."),
+                ("gone", "gone/x"),
+            ] {
+                symlink(target, tenants.join(name)).expect("a link");
+            }
+        });
+        neighbour_changes(&street, "Second");
+        let text = check(street.folder.path());
+        assert_eq!(text.matches("[folder-twice]").count(), 3, "{text}");
+        assert!(text.contains("tenants/gone"), "{text}");
+        assert!(!text.contains("[missing-manifest]"), "{text}");
+        fs::remove_file(street.path("tenants/root")).expect("a removed link");
+        tenant(&street.path("tenants/root"), "Root");
+        street.shows("/root", Some("Root"));
+        neighbour_changes(&street, "Third");
+    }
+}
+
+#[test]
+fn a_release_that_is_gone_leaves_the_last_good_pages() {
+    let street = Street::start(&[]);
+    let releases = TempDir::new().expect("a folder");
+    tenant(&releases.path().join("1"), "Release 1");
+    symlink(releases.path().join("1"), street.path("tenants/app")).expect("a link");
+    street.shows("/app", Some("Release 1"));
+    fs::rename(releases.path().join("1"), releases.path().join("2")).expect("a renamed folder");
+    neighbour_changes(&street, "Second");
+    assert_eq!(street.title("/app").as_deref(), Some("Release 1"));
+    tenant(&releases.path().join("1"), "Again");
+    street.shows("/app", Some("Again"));
+}
+
+#[test]
+fn two_tenants_that_are_links_to_one_folder_both_change() {
+    let street = Street::start(&[]);
+    let releases = TempDir::new().expect("a folder");
+    tenant(&releases.path().join("1"), "One");
+    for name in ["a", "b"] {
+        symlink(releases.path().join("1"), street.path("tenants").join(name)).expect("a link");
+    }
+    symlink("home", street.path("tenants/twin")).expect("a link");
+    for (path, title) in [("/a", "One"), ("/b", "One")] {
+        street.shows(path, Some(title));
+    }
+    page(&releases.path().join("1"), "Two");
+    for path in ["/a", "/b"] {
+        street.shows(path, Some("Two"));
+    }
+    neighbour_changes(&street, "Second");
+}
+
+#[test]
+fn a_tenant_with_folders_without_end_is_refused_at_once() {
+    let street = Street::start(&[]);
+    let bad = street.path("tenants/bad");
+    tenant(&bad, "Bad");
+    street.shows("/bad", Some("Bad"));
+    for number in 0..5_000 {
+        fs::create_dir_all(bad.join(format!("assets/{number}"))).expect("a folder");
+    }
+    street.waits("the error", || {
+        let text = street.server.operator("/tenants").text();
+        text.contains("more than 4096 folders")
+    });
+    neighbour_changes(&street, "Second");
+    assert_eq!(street.title("/bad").as_deref(), Some("Bad"));
+    fs::remove_dir_all(bad.join("assets")).expect("a removed folder");
+    page(&bad, "Good again");
+    street.shows("/bad", Some("Good again"));
+}
+
+#[test]
+fn a_folder_without_permission_costs_nobody_the_notifications() {
+    let street = street(&[], |tenants| {
+        let closed = tenants.join("bad/assets/closed");
+        tenant(&tenants.join("bad"), "Bad");
+        fs::create_dir_all(&closed).expect("a folder");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("no permission");
+    });
+    let closed = street.path("tenants/bad/assets/closed");
+    let is_root = fs::read_dir(&closed).is_ok();
+    if is_root {
+        println!("SKIPPED: who runs this test may read every folder");
+    } else {
+        let text = street.server.operator("/tenants").text();
+        assert!(text.contains("assets/closed: cannot be read"), "{text}");
+        let log = street.server.log();
+        assert!(!log.contains("no notifications from the system"), "{log}");
+        neighbour_changes(&street, "Second");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
+        street.shows("/bad", Some("Bad"));
+    }
+    // So that it can be removed.
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
+}
