@@ -153,13 +153,18 @@ fn two_tenants_that_are_links_to_one_folder_both_change() {
     for name in ["a", "b"] {
         symlink(releases.path().join("1"), street.path("tenants").join(name)).expect("a link");
     }
-    symlink("home", street.path("tenants/twin")).expect("a link");
-    for (path, title) in [("/a", "One"), ("/b", "One")] {
-        street.shows(path, Some(title));
+    tenant(&street.path("tenants/c"), "One");
+    symlink("c", street.path("tenants/twin")).expect("a link");
+    for path in ["/a", "/b", "/c", "/twin"] {
+        street.shows(path, Some("One"));
     }
     page(&releases.path().join("1"), "Two");
     for path in ["/a", "/b"] {
         street.shows(path, Some("Two"));
+    }
+    page(&street.path("tenants/c"), "Three");
+    for path in ["/c", "/twin"] {
+        street.shows(path, Some("Three"));
     }
     neighbour_changes(&street, "Second");
 }
@@ -190,7 +195,7 @@ fn a_folder_without_permission_costs_nobody_the_notifications() {
         let closed = tenants.join("bad/assets/closed");
         tenant(&tenants.join("bad"), "Bad");
         fs::create_dir_all(&closed).expect("a folder");
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("no permission");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("no permission");
     });
     let closed = street.path("tenants/bad/assets/closed");
     let is_root = fs::read_dir(&closed).is_ok();

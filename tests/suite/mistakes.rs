@@ -8,7 +8,8 @@ use rowhouse::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
 /// Codes that no folder in a repository can show; each has a test of its own below or beside its module.
-const WITHOUT_FIXTURE: [Code; 6] = [
+const WITHOUT_FIXTURE: [Code; 7] = [
+    Code::FolderTwice,
     Code::ForeignSymlink,
     Code::IslandFailed,
     Code::PageWeight,
