@@ -1,22 +1,27 @@
 //! Which tenant answers where: hosts and path prefixes, given out by one rule.
 //!
-//! Who owns an address follows from the set of folders, not from the order in which they came:
-//! 1. the root tenant's pages,
-//! 2. the folders' names (`bluedoor.<domain>` and `/bluedoor`),
-//! 3. `hosts` and `aliases`: first those that carry the tenant's own name (`/apps/bluedoor`, `bluedoor.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
+//! 1. Nobody gets one of the engine's own paths ([`crate::name::reserved`]), the domain but by `root`, or its `www.`.
+//! 2. Where there is a `deployment.yaml`, only what it lists is given, beyond the tenants' own names; without it the manifests are believed.
+//! 3. Who has an address keeps it, for as long as the folder is there and wants it. What somebody else has is a mistake of whoever wants it, too: of a new page of the root tenant, of a new folder's name, of `hosts` and `aliases`.
+//! 4. What nobody has is given in this order, so that the same folders give the same result at each fresh start:
+//!    the root tenant's pages and redirects; the folders' names (`bluedoor.<domain>` and `/bluedoor`); `hosts` and `aliases`, first those that carry the tenant's own name (`/apps/bluedoor`, `bluedoor.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
 //!
-//! **Invariant:** knows no content and no request; it only gives out names.
+//! A prefix below another tenant's prefix takes paths from it, and is that tenant's; only a `deployment.yaml` can list one.
+//!
+//! **Invariant:** knows no content and no request; it only gives out names. An address has one owner at most.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod assign;
+pub mod deployment;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
 use thiserror::Error;
 use url::Url;
 
 use crate::name::TenantId;
-use crate::report::{Code, Diagnostic};
-use crate::tenant::Site;
-use crate::tenant::manifest::CanonicalPlace;
+
+pub use assign::{Assignment, Rules, assign};
 
 /// Where the deployment lives: scheme, domain and port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -98,197 +103,8 @@ pub struct Address {
     pub canonical: bool,
 }
 
-/// Who got what.
-#[derive(Debug, Default)]
-pub struct Assignment {
-    /// The addresses of each tenant, the canonical one first.
-    pub addresses: BTreeMap<TenantId, Vec<Address>>,
-    /// What a tenant wanted and another one has.
-    pub conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
-    /// The tenant at the domain's root.
-    pub root: Option<TenantId>,
-}
-
-/// Gives out hosts and prefixes.
-#[must_use]
-pub fn assign<'a>(origin: &Origin, sites: impl IntoIterator<Item = &'a Site>) -> Assignment {
-    let sites: BTreeMap<&TenantId, &Site> =
-        sites.into_iter().map(|site| (&site.id, site)).collect();
-    let mut giver = Giver::new(origin);
-    for site in sites.values().filter(|site| site.manifest.root) {
-        giver.root(site);
-    }
-    let others = || {
-        let root = giver.assignment.root.clone();
-        sites
-            .values()
-            .filter(move |site| Some(&site.id) != root.as_ref())
-    };
-    let others: Vec<&&Site> = others().collect();
-    for site in &others {
-        giver.prefix(site, &format!("/{}", site.id));
-        giver.host(site, &format!("{}.{}", site.id, origin.domain));
-    }
-    for named in [true, false] {
-        for site in sites.values() {
-            for host in &site.manifest.hosts {
-                if carries(host.as_str(), '.', &site.id) == named {
-                    giver.host(site, host.as_str());
-                }
-            }
-        }
-        for site in &others {
-            for alias in &site.manifest.aliases {
-                if carries(alias.as_str(), '/', &site.id) == named {
-                    giver.prefix(site, alias.as_str());
-                }
-            }
-        }
-    }
-    giver.finish(&sites)
-}
-
-/// Whether one part of an address is the tenant's name.
-fn carries(address: &str, separator: char, id: &TenantId) -> bool {
-    address.split(separator).any(|part| part == id.as_str())
-}
-
-struct Giver<'a> {
-    origin: &'a Origin,
-    hosts: BTreeMap<String, TenantId>,
-    prefixes: BTreeMap<String, TenantId>,
-    root_pages: BTreeSet<String>,
-    assignment: Assignment,
-}
-
-impl<'a> Giver<'a> {
-    fn new(origin: &'a Origin) -> Self {
-        Self {
-            origin,
-            hosts: BTreeMap::new(),
-            prefixes: BTreeMap::new(),
-            root_pages: BTreeSet::new(),
-            assignment: Assignment::default(),
-        }
-    }
-
-    fn root(&mut self, site: &Site) {
-        if let Some(owner) = &self.assignment.root {
-            let diagnostic = Diagnostic::mistake(
-                Code::TwoRoots,
-                site.name_of(crate::tenant::MANIFEST),
-                format!("the domain's root belongs to the tenant `{owner}`"),
-            )
-            .hint("take `root: true` out of one of the two");
-            return self.conflict(site, diagnostic);
-        }
-        self.assignment.root = Some(site.id.clone());
-        self.hosts
-            .insert(self.origin.domain.clone(), site.id.clone());
-        self.root_pages = site
-            .pages
-            .values()
-            .flat_map(crate::tenant::Page::paths)
-            .map(ToOwned::to_owned)
-            .collect();
-        self.give(site, self.origin.domain.clone(), String::new());
-    }
-
-    fn host(&mut self, site: &Site, host: &str) {
-        match self.hosts.get(host) {
-            Some(owner) if *owner != site.id => {
-                let owner = owner.clone();
-                self.taken(site, "host", host, &owner, "hosts");
-            }
-            Some(_) => {}
-            None => {
-                self.hosts.insert(host.to_owned(), site.id.clone());
-                self.give(site, host.to_owned(), String::new());
-            }
-        }
-    }
-
-    fn prefix(&mut self, site: &Site, prefix: &str) {
-        let below = |page: &String| {
-            page.strip_prefix(prefix)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let owner = if self.root_pages.iter().any(below) {
-            self.assignment.root.clone()
-        } else {
-            self.prefixes.get(prefix).cloned()
-        };
-        match owner {
-            Some(owner) if owner != site.id => self.taken(site, "path", prefix, &owner, "aliases"),
-            Some(_) => {}
-            None => {
-                self.prefixes.insert(prefix.to_owned(), site.id.clone());
-                self.give(site, self.origin.domain.clone(), prefix.to_owned());
-            }
-        }
-    }
-
-    fn give(&mut self, site: &Site, host: String, prefix: String) {
-        self.assignment
-            .addresses
-            .entry(site.id.clone())
-            .or_default()
-            .push(Address {
-                host,
-                prefix,
-                canonical: false,
-            });
-    }
-
-    fn taken(&mut self, site: &Site, what: &str, address: &str, owner: &TenantId, key: &str) {
-        let diagnostic = Diagnostic::mistake(
-            Code::AddressTaken,
-            site.name_of(crate::tenant::MANIFEST),
-            format!("the {what} `{address}` belongs to the tenant `{owner}`"),
-        );
-        let stated = site.formatted.iter().find(|text| text.text == address);
-        let diagnostic = match stated {
-            Some(stated) => site
-                .locate(diagnostic, crate::tenant::MANIFEST, stated.place)
-                .hint(format!(
-                    "take it out of `{key}` here or there; the other addresses stay"
-                )),
-            None => diagnostic.hint("rename this folder or that page; the other addresses stay"),
-        };
-        self.conflict(site, diagnostic);
-    }
-
-    fn conflict(&mut self, site: &Site, diagnostic: Diagnostic) {
-        self.assignment
-            .conflicts
-            .entry(site.id.clone())
-            .or_default()
-            .push(diagnostic);
-    }
-
-    /// Marks each tenant's canonical address and puts it first.
-    fn finish(mut self, sites: &BTreeMap<&TenantId, &Site>) -> Assignment {
-        for (id, addresses) in &mut self.assignment.addresses {
-            let wants_host = sites
-                .get(id)
-                .is_some_and(|site| site.manifest.canonical == CanonicalPlace::Host);
-            let own = sites.get(id).and_then(|site| site.manifest.hosts.first());
-            let best = addresses.iter().position(|address| {
-                if wants_host {
-                    own.is_none_or(|host| address.host == host.as_str())
-                        && address.prefix.is_empty()
-                } else {
-                    address.host == self.origin.domain
-                }
-            });
-            addresses.swap(0, best.unwrap_or(0));
-            if let Some(first) = addresses.first_mut() {
-                first.canonical = true;
-            }
-        }
-        self.assignment
-    }
-}
+/// Who has which address: a host, or the domain with a prefix behind it (`studio.example/bluedoor`). Each has one owner.
+pub type Owners = BTreeMap<String, TenantId>;
 
 #[cfg(test)]
 mod tests {

@@ -72,6 +72,9 @@ pub struct Content {
     /// A folder of themes [default: `themes` where it is, else those within the program]
     #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
     pub themes: Option<PathBuf>,
+    /// The file that says which tenant is at the domain's root, and what each may claim [default: `deployment.yaml` in the folder of tenants, where there is one]
+    #[arg(long, env = "ROWHOUSE_DEPLOYMENT", value_name = "FILE")]
+    pub deployment: Option<PathBuf>,
     /// Where visitors find the deployment: scheme, domain and port
     #[arg(
         long,

@@ -4,11 +4,16 @@
 //!
 //! **Invariant:** knows nothing of folders, pages or requests.
 
+pub mod reserved;
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
 use thiserror::Error;
+
+/// The label whose host leads to the domain: `www.studio.example`.
+pub const WWW: &str = "www";
 
 /// A tenant's id: its folder's name, which is also its host label and its path prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,15 +31,15 @@ pub enum TenantIdError {
 }
 
 impl TenantId {
-    /// Names that would clash with rowhouse's own: the `www.` redirect, the shared files under `/assets`, and `company:` links.
-    const RESERVED: [&str; 3] = ["assets", "company", "www"];
+    /// Names that would clash with rowhouse's own: the `www.` redirect and `company:` links.
+    const RESERVED: [&str; 2] = ["company", WWW];
 
     /// Takes a folder's name.
     ///
     /// # Errors
     /// When the name is no host label, or reserved.
     pub fn new(name: &str) -> Result<Self, TenantIdError> {
-        if Self::RESERVED.contains(&name) {
+        if Self::RESERVED.contains(&name) || reserved::is_reserved(&format!("/{name}")) {
             return Err(TenantIdError::Reserved(name.to_owned()));
         }
         if is_host_label(name) {

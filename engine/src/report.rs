@@ -50,10 +50,11 @@ macro_rules! codes {
 }
 
 codes! {
-    AddressTaken => "address-taken", "Two tenants claim one host or path prefix. The root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
+    AddressRefused => "address-refused", "A manifest claims an address that it may not have: `deployment.yaml` does not list it, or it is the deployment's own, or nothing could answer there. The tenant keeps its other places.";
+    AddressTaken => "address-taken", "Somebody else has an address: a host, a path prefix, or the path of a page of the root tenant. Who has one keeps it. At a fresh start the root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
     BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over.";
     BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
-    BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`.";
+    BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`, and make none of the engine's own paths.";
     BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
     BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
     BadYaml => "bad-yaml", "The file is not YAML: the parser's own words say why.";
@@ -92,7 +93,7 @@ codes! {
     StoreReadiness => "store-readiness", "Something that the reviewers of the app stores look for on an app's site is not there.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";
     TitleLength => "title-length", "A title of more than 60 characters is cut off in results and tabs.";
-    TooLarge => "too-large", "A file, a folder, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
+    TooLarge => "too-large", "A file, a folder, a list, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
     UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";
     UnknownLayout => "unknown-layout", "The theme has no layout of that name.";

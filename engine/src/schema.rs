@@ -270,6 +270,24 @@ impl<'a> Finder<'a> {
                 message: format!("{what} is an empty text"),
                 hint: Some("write something, or leave the key out".to_owned()),
             }),
+            ValidationErrorKind::MaxItems { limit } => {
+                let items = match &node.value {
+                    Value::List(items) => items.as_slice(),
+                    _ => &[],
+                };
+                let first = usize::try_from(*limit)
+                    .ok()
+                    .and_then(|most| items.get(most));
+                self.problems.push(Problem {
+                    code: Code::TooLarge,
+                    place: first.map_or(node.place, |first| first.place),
+                    message: format!(
+                        "{what} has {} items, more than the {limit} that there may be",
+                        items.len()
+                    ),
+                    hint: Some("take out this one and those after it".to_owned()),
+                });
+            }
             _ => self.problems.push(Problem {
                 code: Code::BadValue,
                 place: node.place,

@@ -76,31 +76,7 @@ impl Folder {
     /// # Errors
     /// A diagnostic when the file is empty or not UTF-8.
     pub fn text<'a>(&self, path: &str, bytes: &'a Bytes) -> Result<&'a str, Diagnostic> {
-        let name = self.name_of(path);
-        match std::str::from_utf8(bytes) {
-            Ok(text) if text.trim().is_empty() => {
-                Err(
-                    Diagnostic::mistake(Code::EmptyFile, name, "the file is empty")
-                        .hint("was it copied whole? Fill it or remove it"),
-                )
-            }
-            Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-            Err(error) => {
-                let line = bytes[..error.valid_up_to()]
-                    .iter()
-                    .filter(|byte| **byte == b'\n')
-                    .count()
-                    + 1;
-                Err(Diagnostic::mistake(
-                    Code::NotUtf8,
-                    name,
-                    format!(
-                        "the file is not UTF-8: line {line} holds a byte that fits no character"
-                    ),
-                )
-                .hint("save it as UTF-8"))
-            }
-        }
+        decoded(self.name_of(path), bytes)
     }
 
     /// A hash of every path and byte: equal folders have equal fingerprints.
@@ -114,6 +90,61 @@ impl Folder {
             hash.update(bytes);
         }
         hash.finalize().into()
+    }
+}
+
+/// The text of a file's bytes.
+fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.trim().is_empty() => {
+            Err(
+                Diagnostic::mistake(Code::EmptyFile, name, "the file is empty")
+                    .hint("was it copied whole? Fill it or remove it"),
+            )
+        }
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let line = bytes[..error.valid_up_to()]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1;
+            let message =
+                format!("the file is not UTF-8: line {line} holds a byte that fits no character");
+            Err(Diagnostic::mistake(Code::NotUtf8, name, message).hint("save it as UTF-8"))
+        }
+    }
+}
+
+/// The text of a single file of at most `most` bytes; `None` when it is not there.
+///
+/// # Errors
+/// A diagnostic when it cannot be read, or holds no text.
+pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
+    let name = path.display().to_string();
+    let read = fs::metadata(path).and_then(|metadata| {
+        // Reading from a pipe would wait for a writer, and a device may never end.
+        if !metadata.is_file() {
+            return Err(io::Error::other("this is no plain file"));
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(path)?
+            .take(most + 1)
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let too_large = |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|size| size > most);
+    match read {
+        Ok(bytes) if too_large(&bytes) => {
+            let message = format!("the file has more than {most} bytes");
+            Err(Diagnostic::mistake(Code::TooLarge, name, message))
+        }
+        Ok(bytes) => decoded(name, &bytes).map(|text| Some(text.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let message = format!("cannot be read: {error}");
+            Err(Diagnostic::mistake(Code::Unreadable, name, message))
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rayon::prelude::*;
@@ -70,8 +70,8 @@ pub enum Notice {
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
-    /// Which folders the roots were when they were last looked at.
-    identities: Vec<Option<Identity>>,
+    /// Which folders, and which versions of files, the roots were when they were last looked at.
+    identities: Vec<Option<RootIdentity>>,
     folders: Folders,
     /// Directories of tenants or themes that cannot be watched, and are polled.
     polled: Arc<Mutex<BTreeSet<PathBuf>>>,
@@ -82,7 +82,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch folders with everything below them.
+    /// Begins to watch folders with everything below them, and single files.
     #[must_use]
     pub fn start(method: Method, roots: Vec<PathBuf>) -> Self {
         let (sender, notices) = channel();
@@ -116,7 +116,7 @@ impl Watch {
         self.fell_back
     }
 
-    /// Whether a root is another folder now: it was mounted, unmounted or moved, or a link to it was flipped. Notifications come from the folder that it was.
+    /// Whether a root is another folder or file now: it was mounted, unmounted, moved or written, or a link to it was flipped. Notifications come from the folder that it was.
     fn looks_elsewhere(&mut self) -> bool {
         let identities = identities(&self.roots);
         if identities == self.identities {
@@ -404,12 +404,20 @@ fn is_limit(error: &notify::Error) -> bool {
 /// Too many open descriptors (POSIX, `errno.h`; the same on all that we know).
 const EMFILE: i32 = 24;
 
-fn identities(roots: &[PathBuf]) -> Vec<Option<Identity>> {
+/// What tells a folder from every other that may stand at its path: its device and its number there. A root that is a file is not watched by notifications, so that its time and size tell.
+type RootIdentity = (Identity, Option<SystemTime>, u64);
+
+fn identities(roots: &[PathBuf]) -> Vec<Option<RootIdentity>> {
     let roots = roots.iter();
     roots
         .map(|root| {
             let metadata = std::fs::metadata(root).ok()?;
-            Some((metadata.dev(), metadata.ino()))
+            let file = Some(&metadata).filter(|metadata| metadata.is_file());
+            Some((
+                (metadata.dev(), metadata.ino()),
+                file.and_then(|metadata| metadata.modified().ok()),
+                file.map_or(0, |metadata| metadata.len()),
+            ))
         })
         .collect()
 }

@@ -56,6 +56,7 @@ impl TestSite {
         let places = Places {
             tenants: folder.path().join("tenants"),
             themes: themes.is_dir().then_some(themes),
+            deployment: None,
             origin: "https://studio.example".parse().expect("an origin"),
             caching: Caching::default(),
         };

@@ -1,7 +1,25 @@
-//! Who answers where, from the set of folders alone.
+//! Who answers where: nobody takes an address from a tenant that has it, and nobody one of the engine's own.
 
+use std::collections::BTreeSet;
+
+use rowhouse::name::reserved::{is_reserved, takes_reserved};
 use rowhouse::snapshot::HostEntry;
 use rowhouse_tests::TestSite;
+
+/// Who answers at an address, or nobody.
+fn owner(site: &TestSite, host: &str, prefix: &str) -> String {
+    let mount = site.mount(host, prefix);
+    mount.map_or_else(|| "nobody".to_owned(), |mount| mount.tenant.to_string())
+}
+
+/// Writes a tenant with one page.
+fn add(site: &mut TestSite, id: &str, manifest: &str) {
+    site.write(&format!("tenants/{id}/tenant.yaml"), manifest);
+    site.write(
+        &format!("tenants/{id}/pages/index.md"),
+        "---\ntitle: Home\n---\n",
+    );
+}
 
 #[test]
 fn a_tenant_answers_at_its_host_its_prefix_and_its_aliases() {
@@ -76,15 +94,357 @@ fn who_owns_an_address_does_not_depend_on_the_order_of_arrival() {
 }
 
 #[test]
-fn a_page_of_the_root_tenant_beats_a_folders_name() {
+fn at_a_fresh_start_a_page_of_the_root_tenant_beats_a_folders_name() {
+    let site = TestSite::fixture("mistakes/address-taken");
+    assert_eq!(owner(&site, "studio.example", "/gamma"), "nobody");
+    assert_eq!(
+        owner(&site, "gamma.studio.example", ""),
+        "gamma",
+        "it keeps its other mounts"
+    );
+}
+
+#[test]
+fn a_new_page_of_the_root_tenant_takes_no_path_from_a_tenant_that_has_it() {
     let mut site = TestSite::fixture("street");
     site.write("tenants/home/pages/app.md", "---\ntitle: App\n---\n")
         .reload();
-    assert!(site.mount("studio.example", "/app").is_none());
+    assert_eq!(owner(&site, "studio.example", "/app"), "app");
+    let text = site.report_text();
     assert!(
-        site.mount("app.studio.example", "").is_some(),
-        "it keeps its other mounts"
+        text.contains(
+            "mistake[address-taken]: the path `/app` belongs to the tenant `app`\n\
+             --> tenants/home/pages/app.md"
+        ),
+        "{text}"
     );
+    site.remove("tenants/home/pages/app.md");
+    site.edit(
+        "tenants/home/tenant.yaml",
+        "root: true",
+        "root: true\nredirects: [{from: /apps/app/old, to: /about}]",
+    )
+    .reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("the path `/apps/app/old` belongs to the tenant `app`")
+            && text.contains("tenants/home/tenant.yaml:5:20"),
+        "{text}"
+    );
+
+    site.remove("tenants/app").reload();
+    assert_eq!(owner(&site, "studio.example", "/apps/app"), "nobody");
+    let text = site.report_text();
+    assert!(
+        !text.contains("address-taken"),
+        "it is the root's now: {text}"
+    );
+}
+
+const TAKER: &str = "name: A
+root: true
+hosts: [app.example]
+aliases: [/apps/app]
+";
+
+#[test]
+fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\nhosts: [app.example]",
+    )
+    .reload();
+    let wanted = [
+        ("studio.example", "", "home"),
+        ("app.example", "", "app"),
+        ("studio.example", "/apps/app", "app"),
+    ];
+    let before = site.page("app.example", "", "/");
+    // `aaa` comes first by name, and has `app` in no claim's way of its own.
+    add(&mut site, "aaa", TAKER);
+    site.reload();
+    for (host, prefix, tenant) in wanted {
+        assert_eq!(owner(&site, host, prefix), tenant, "{host}{prefix}");
+    }
+    assert_eq!(site.page("app.example", "", "/"), before);
+    assert_eq!(owner(&site, "studio.example", "/aaa"), "aaa");
+    let text = site.report_text();
+    for (what, place) in [
+        ("the domain's root belongs to the tenant `home`", "2:1"),
+        ("the host `app.example` belongs to the tenant `app`", "3:9"),
+        ("the path `/apps/app` belongs to the tenant `app`", "4:11"),
+    ] {
+        let place = format!("{what}\n --> tenants/aaa/tenant.yaml:{place}");
+        assert!(text.contains(&place), "{place}:\n{text}");
+    }
+    assert_eq!(text.matches("mistake[").count(), 3, "{text}");
+
+    // A folder that is broken keeps what it has with its last good state.
+    site.write("tenants/app/tenant.yaml", "nam: App\n").reload();
+    assert_eq!(owner(&site, "app.example", ""), "app");
+
+    // What is given up goes to who waits for it, at once.
+    site.write("tenants/app/tenant.yaml", "name: App\n")
+        .reload();
+    assert_eq!(owner(&site, "app.example", ""), "aaa");
+    assert_eq!(owner(&site, "studio.example", "/apps/app"), "aaa");
+    site.remove("tenants/home").reload();
+    assert_eq!(owner(&site, "studio.example", ""), "aaa");
+}
+
+#[test]
+fn a_folder_that_is_gone_leaves_its_addresses_to_who_waits() {
+    let mut site = TestSite::fixture("street");
+    add(&mut site, "aaa", "name: A\naliases: [/app]\n");
+    site.reload();
+    assert_eq!(owner(&site, "studio.example", "/app"), "app");
+    site.remove("tenants/app").reload();
+    assert_eq!(owner(&site, "studio.example", "/app"), "aaa");
+    assert!(
+        !site.report_text().contains("address-taken"),
+        "{}",
+        site.report_text()
+    );
+}
+
+#[test]
+fn a_new_folder_takes_no_path_below_another_tenants_prefix() {
+    let mut site = TestSite::fixture("street");
+    add(
+        &mut site,
+        "aaa",
+        "name: A\naliases: [/app/terms, /apps/app/x]\n",
+    );
+    site.reload();
+    for prefix in ["/app/terms", "/apps/app/x"] {
+        assert_eq!(owner(&site, "studio.example", prefix), "nobody");
+        let taken = format!("the path `{prefix}` belongs to the tenant `app`");
+        assert!(
+            site.report_text().contains(&taken),
+            "{}",
+            site.report_text()
+        );
+    }
+}
+
+#[test]
+fn a_tenant_that_was_never_good_keeps_its_name() {
+    let mut site = TestSite::fixture("street");
+    site.write("tenants/zzz/tenant.yaml", "nam: Z\n");
+    add(
+        &mut site,
+        "aaa",
+        "name: A\naliases: [/zzz]\nhosts: [zzz.studio.example]\n",
+    );
+    site.reload();
+    add(&mut site, "zzz", "name: Z\n");
+    site.reload();
+    assert_eq!(owner(&site, "studio.example", "/zzz"), "zzz");
+    assert_eq!(owner(&site, "zzz.studio.example", ""), "zzz");
+}
+
+#[test]
+fn an_address_that_was_given_up_is_answered_by_its_new_owner_alone() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "name: App",
+        "name: App\nhosts: [app.example]",
+    );
+    site.reload();
+    add(&mut site, "aaa", "name: A\nhosts: [app.example]\n");
+    site.reload();
+    // The new manifest is taken, but its pages cannot be: the last ones, with the old addresses, stay.
+    site.edit("tenants/app/tenant.yaml", "hosts: [app.example]\n", "");
+    site.write(
+        "tenants/app/pages/extra.md",
+        "---\ntitle: Extra\n---\n[nowhere](/nowhere)\n",
+    )
+    .reload();
+    assert_eq!(owner(&site, "app.example", ""), "aaa");
+    assert_eq!(owner(&site, "studio.example", "/app"), "app");
+}
+
+#[test]
+fn the_domain_www_and_the_root_tenants_label_are_nobodys_own_host() {
+    let mut site = TestSite::fixture("street");
+    let hosts = [
+        "studio.example",
+        "www.studio.example",
+        "home.studio.example",
+    ];
+    add(
+        &mut site,
+        "aaa",
+        &format!("name: A\nhosts: [{}]\n", hosts.join(", ")),
+    );
+    site.reload();
+    for host in hosts {
+        assert_ne!(owner(&site, host, ""), "aaa", "{host}");
+    }
+    assert_eq!(site.report_text().matches("mistake[").count(), 3);
+    site.remove("tenants/home").reload();
+    assert_eq!(owner(&site, "studio.example", ""), "nobody");
+    assert_eq!(
+        owner(&site, "home.studio.example", ""),
+        "aaa",
+        "as any other"
+    );
+}
+
+/// Paths that are the engine's own, at the top of a host and of every tenant.
+const OWN: [&str; 12] = [
+    "/assets",
+    "/assets/base.css",
+    "/.well-known",
+    "/.well-known/security.txt",
+    "/.rowhouse/events",
+    "/x/.y",
+    "/robots.txt",
+    "/sitemap.xml",
+    "/sitemap-2.xml",
+    "/favicon.ico",
+    "/site.webmanifest",
+    "/notes/feed.xml",
+];
+
+#[test]
+fn the_engines_own_paths_are_given_to_nobody() {
+    for path in OWN {
+        let manifest = |line: &str| format!("name: A\n{line}\n");
+        let page = |line: &str| format!("---\ntitle: A\n{line}---\n");
+        let cases = [
+            ("tenant.yaml", manifest(&format!("aliases: [{path}]"))),
+            (
+                "tenant.yaml",
+                manifest(&format!("redirects: [{{from: {path}, to: /}}]")),
+            ),
+            ("pages/b.md", page(&format!("aliases: [{path}]\n"))),
+            (&format!("pages{path}.md"), page("")),
+        ];
+        for (file, text) in cases {
+            let mut site = TestSite::fixture("street");
+            add(&mut site, "aaa", "name: A\n");
+            site.write(&format!("tenants/aaa/{file}"), text).reload();
+            let text = site.report_text();
+            // Files whose names begin with a dot are not read at all, but for one folder.
+            let is_read = !file.contains("/.") || file.contains(".well-known/");
+            assert_eq!(
+                text.contains(&format!("`{path}` is the engine's own")),
+                is_read,
+                "{file} with {path}:\n{text}"
+            );
+            assert!(site.mount("studio.example", path).is_none(), "{path}");
+            assert_eq!(is_read, site.mount("studio.example", "/aaa").is_none());
+        }
+    }
+    // Below another tenant's prefix, too.
+    for path in ["/app/assets", "/app/site.webmanifest", "/x/robots.txt"] {
+        let mut site = TestSite::fixture("street");
+        add(&mut site, "aaa", &format!("name: A\naliases: [{path}]\n"));
+        site.reload();
+        assert!(site.mount("studio.example", path).is_none(), "{path}");
+    }
+}
+
+#[test]
+fn whatever_the_engine_makes_has_a_path_of_its_own() {
+    let site = TestSite::copy_of(&rowhouse_tests::workspace());
+    let mut seen = BTreeSet::new();
+    for (id, entry) in &site.snapshot.hosts {
+        let HostEntry::Site(host) = entry else {
+            continue;
+        };
+        // Pictures answer below the mount that names them.
+        assert!(host.pictures.keys().all(|path| takes_reserved(path)));
+        seen.extend(
+            host.files
+                .keys()
+                .chain(site.snapshot.shared.keys())
+                .cloned(),
+        );
+        let pages: BTreeSet<&str> = site
+            .estate()
+            .sites()
+            .flat_map(|(site, _)| site.pages.values())
+            .flat_map(rowhouse::tenant::Page::paths)
+            .collect();
+        for mount in host.root.iter().chain(host.prefixes.values()) {
+            let paths = mount
+                .resources
+                .keys()
+                .filter(|path| !pages.contains(path.as_ref()));
+            seen.extend(paths.cloned());
+        }
+        assert!(host.files.len() >= 2, "{id}");
+    }
+    assert!(
+        seen.len() > 50 && seen.contains("/blog/feed.xml"),
+        "{seen:?}"
+    );
+    let free: Vec<_> = seen.iter().filter(|path| !is_reserved(path)).collect();
+    assert!(free.is_empty(), "a tenant could claim {free:?}");
+}
+
+#[test]
+fn the_root_tenants_aliases_are_refused_with_the_reason() {
+    let mut site = TestSite::fixture("street");
+    site.edit(
+        "tenants/home/tenant.yaml",
+        "root: true",
+        "root: true\naliases: [/one, /two]",
+    )
+    .reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("`home` answers at the domain's root") && text.contains("tenant.yaml:5:11"),
+        "{text}"
+    );
+    assert_eq!(owner(&site, "studio.example", ""), "home");
+}
+
+#[test]
+fn claims_without_end_are_refused_at_the_first_too_many() {
+    let list = |count: usize, of: fn(usize) -> String| {
+        let items: Vec<String> = (0..count)
+            .map(|number| format!("  - {}\n", of(number)))
+            .collect();
+        items.concat()
+    };
+    let path = |number| format!("/a{number}");
+    let host = |number| format!("a{number}.example");
+    let redirect = |number| format!("{{from: /a{number}, to: /}}");
+    for (key, most, of) in [
+        ("aliases", 64, path as fn(usize) -> String),
+        ("hosts", 16, host),
+        ("redirects", 1_000, redirect),
+    ] {
+        for count in [most, most + 1, 10_000] {
+            let mut site = TestSite::fixture("street");
+            add(
+                &mut site,
+                "aaa",
+                &format!("name: A\n{key}:\n{}", list(count, of)),
+            );
+            site.reload();
+            assert_eq!(
+                site.mount("studio.example", "/aaa").is_some(),
+                count <= most,
+                "{count} {key}: {}",
+                site.report_text()
+            );
+            let place = format!("tenants/aaa/tenant.yaml:{}:5", most + 3);
+            assert_eq!(site.report_text().contains(&place), count > most, "{key}");
+        }
+    }
+    let mut site = TestSite::fixture("street");
+    add(&mut site, "aaa", "name: A\n");
+    let text = format!("---\ntitle: A\naliases:\n{}---\n", list(17, path));
+    site.write("tenants/aaa/pages/b.md", text).reload();
+    let text = site.report_text();
+    assert!(text.contains("tenants/aaa/pages/b.md:20:5"), "{text}");
 }
 
 #[test]
@@ -164,7 +524,7 @@ fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
     }
     let text = site.report_text();
     assert!(
-        text.contains("the path `/apps/verses` belongs to the tenant `verses`"),
+        text.contains("does not let the tenant `sample` claim `/apps/verses`"),
         "{text}"
     );
     assert_eq!(text.matches("mistake[").count(), 1, "{text}");

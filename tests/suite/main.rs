@@ -5,6 +5,7 @@
 mod addresses;
 mod around;
 mod caching;
+mod deployment;
 mod dev;
 mod drafts;
 mod endless;

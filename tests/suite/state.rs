@@ -343,6 +343,7 @@ fn the_same_bytes_come_from_the_state() {
     let places = Places {
         tenants: street.path("tenants"),
         themes: Some(street.path("themes")),
+        deployment: None,
         origin: "https://studio.example".parse().expect("an origin"),
         caching: Caching::default(),
     };

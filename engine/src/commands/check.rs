@@ -8,6 +8,7 @@ use annotate_snippets::Renderer;
 use jiff::Timestamp;
 
 use super::{FAILED, MISTAKES, estate, print, sarif, say};
+use crate::address::deployment::FILE;
 use crate::cli::{CheckArguments, CheckFormat};
 use crate::compile::policy::Caching;
 use crate::report::{Code, Diagnostic, Report, Severity, hint_for};
@@ -52,13 +53,14 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Whether a thing belongs to one of the named tenants, or to all where none is named. A theme's mistakes concern everybody.
+/// Whether a thing belongs to one of the named tenants, or to all where none is named. The mistakes of a theme and of `deployment.yaml` concern everybody.
 fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
     arguments.names.is_empty()
         || arguments.names.iter().any(|name| {
             let folder = arguments.content.tenants.join(name).display().to_string();
             diagnostic.file == folder || diagnostic.file.starts_with(&format!("{folder}/"))
         })
+        || diagnostic.file == arguments.content.tenants.join(FILE).display().to_string()
         || !diagnostic
             .file
             .starts_with(&arguments.content.tenants.display().to_string())

@@ -69,6 +69,7 @@ fn estate(
             .themes
             .clone()
             .or_else(|| beside.is_dir().then(|| beside.to_owned())),
+        deployment: content.deployment.clone(),
         origin: content.origin.clone(),
         caching,
     };

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value as Json;
 
 use super::{print, say};
+use crate::address::deployment::Claims;
 use crate::cli::SchemaArguments;
 use crate::tenant::{FrontMatter, Manifest, schema_of};
 use crate::theme::ThemeManifest;
@@ -16,6 +17,11 @@ pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
     let schemas = [
         ("tenant", "A tenant's manifest", schema_of::<Manifest>()),
         ("page", "A page's front matter", schema_of::<FrontMatter>()),
+        (
+            "deployment",
+            "What tenants may claim",
+            schema_of::<Claims>(),
+        ),
         ("theme", "A theme's manifest", schema_of::<ThemeManifest>()),
     ];
     let Some(directory) = &arguments.directory else {

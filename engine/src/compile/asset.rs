@@ -18,8 +18,7 @@ use crate::report::{Diagnostic, Report};
 use crate::tenant::Site;
 use crate::theme::Theme;
 
-/// The path below which shared files answer on every host, and a tenant's own below its mount.
-pub const ASSETS: &str = "/assets/";
+pub use crate::name::reserved::ASSETS;
 
 /// The longest stem and extension in a hashed name, in characters: a file system takes 255 bytes.
 const LONGEST_STEM: usize = 160;

@@ -120,6 +120,12 @@ impl Resolver {
         .unwrap_or_else(|| self.on_the_domain("/"))
     }
 
+    /// Whether its tenant is the one at the domain's root, whatever its manifest wants.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.street.root.as_ref() == Some(&self.tenant)
+    }
+
     fn neighbour_path(&self, tenant: &str, path: &str) -> String {
         if self
             .street

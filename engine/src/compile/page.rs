@@ -232,7 +232,7 @@ impl<'a> Renderer<'a> {
         let view = View {
             head: head.html(),
             site: view::site(self.site, &self.resolver, page.path),
-            company: view::company(self.site, &self.resolver, page.path),
+            company: view::company(&self.resolver, page.path),
             page,
         };
         let layout = view.page.layout;
@@ -334,7 +334,7 @@ impl<'a> Renderer<'a> {
                 href: self.resolver.href(path),
             });
         // The root tenant's landing page is the home page itself.
-        let skipped = usize::from(self.site.manifest.root);
+        let skipped = usize::from(self.resolver.is_root());
         std::iter::once(home).chain(own.skip(skipped)).collect()
     }
 

@@ -227,7 +227,7 @@ pub struct EntryView<'a> {
 #[must_use]
 pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> SiteView<'a> {
     let manifest = &site.manifest;
-    let legal = if manifest.root {
+    let legal = if resolver.is_root() {
         Vec::new()
     } else {
         site.pages
@@ -246,7 +246,7 @@ pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> Si
         name: &manifest.name,
         tagline: manifest.tagline.as_deref(),
         description: manifest.description.as_deref(),
-        root: manifest.root,
+        root: resolver.is_root(),
         language: &manifest.language,
         home: resolver.href("/"),
         house: manifest.brand.house.as_ref().map(|house| house.as_str()),
@@ -255,7 +255,7 @@ pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> Si
             &resolver.street.company.navigation,
             resolver,
             path,
-            manifest.root,
+            resolver.is_root(),
         )
         .into_iter()
         .map(|link| NavigationView {
@@ -270,9 +270,9 @@ pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> Si
 
 /// The company for a page at `path`.
 #[must_use]
-pub(super) fn company<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
+pub(super) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
     let company = &resolver.street.company;
-    let links = |links: &[NamedLink]| company_links(links, resolver, path, site.manifest.root);
+    let links = |links: &[NamedLink]| company_links(links, resolver, path, resolver.is_root());
     CompanyView {
         name: &company.name,
         legal_name: &company.legal_name,
@@ -303,7 +303,7 @@ pub(super) fn company<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) ->
                 name: &house.name,
                 href: resolver.href(&format!("{}:/", house.tenant)),
                 house: house.house.as_str(),
-                here: house.tenant == site.id.as_str(),
+                here: house.tenant == resolver.tenant.as_str(),
             })
             .collect(),
     }

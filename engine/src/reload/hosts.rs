@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::address::Owners;
 use crate::compile::around::{HostFacts, host_files};
 use crate::compile::link::Street;
 use crate::compile::picture::{Gallery, Undrawn};
@@ -27,13 +28,20 @@ impl Hosts {
         tenants: &[Arc<Compiled>],
         absent: &[PlacedMount],
         street: &Arc<Street>,
+        owners: &Owners,
     ) -> BTreeMap<String, HostRoutes> {
         let domain = street.origin.domain();
         let mut routes: BTreeMap<String, HostRoutes> = BTreeMap::new();
         let mut facts: BTreeMap<String, HostFacts> = BTreeMap::new();
         routes.entry(domain.to_owned()).or_default();
+        // What is served may be older than who has what: an address that was given up is its new owner's.
+        let is_owned = |placed: &&PlacedMount| {
+            let address = format!("{}{}", placed.address.host, placed.address.prefix);
+            let owner = owners.get(&address);
+            owner.is_none_or(|owner| owner.as_str() == &*placed.mount.tenant)
+        };
         for compiled in tenants {
-            for placed in &compiled.mounts {
+            for placed in compiled.mounts.iter().filter(is_owned) {
                 place(
                     placed,
                     routes.entry(placed.address.host.clone()).or_default(),
@@ -51,7 +59,7 @@ impl Hosts {
         }
         for compiled in tenants {
             let canonical = &compiled.listing.host;
-            for placed in &compiled.mounts {
+            for placed in compiled.mounts.iter().filter(is_owned) {
                 let address = &placed.address;
                 // The domain stands for all tenants below it, whatever its root tenant prefers.
                 if address.prefix.is_empty()

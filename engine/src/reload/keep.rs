@@ -44,6 +44,7 @@ impl Keeper {
         let places = self.estate.places();
         let roots = std::iter::once(places.tenants.clone())
             .chain(places.themes.clone())
+            .chain(places.deployment.clone())
             .collect();
         let mut watch = Watch::start(method, roots);
         let sender = watch.sender();

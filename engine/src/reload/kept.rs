@@ -5,6 +5,8 @@
 //! | `good.tenant.<id>` | a tenant's folder when it was last without a mistake |
 //! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
 //! | `made.tenant.<id>` | a tenant's [`Memo`], and the fingerprint of its good copy |
+//! | `addresses` | who has which address, so that nobody takes one over a restart |
+//! | `good.deployment` | `deployment.yaml` when it was last without a mistake |
 //! | `made.themes`, `made.islands` | the memos of what all tenants share |
 //!
 //! A copy is only asked for while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
@@ -16,7 +18,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::addresses::Addresses;
 use super::{Estate, Places};
+use crate::address::Owners;
 use crate::compile::memo::{Key, Memo};
 use crate::name::TenantId;
 use crate::report::{Code, Severity};
@@ -28,6 +32,8 @@ const GOOD_TENANT: &str = "good.tenant.";
 const GOOD_THEME: &str = "good.theme.";
 const MADE_TENANT: &str = "made.tenant.";
 const MADE_THEMES: &str = "made.themes";
+const ADDRESSES: &str = "addresses";
+const GOOD_DEPLOYMENT: &str = "good.deployment";
 const MADE_ISLANDS: &str = "made.islands";
 
 /// The name of the fingerprint among a memo's keys, which are longer.
@@ -41,6 +47,8 @@ pub struct Kept {
     tenants: BTreeSet<String>,
     /// The themes whose copy this process wrote, by what was written.
     themes: BTreeMap<String, [u8; 32]>,
+    /// The addresses and the deployment as this process wrote them.
+    addresses: Option<(Owners, Option<String>)>,
 }
 
 /// A memo with what tells whether it has changed since it was written.
@@ -114,6 +122,7 @@ impl Kept {
                 .filter(|name| is_whole(name))
                 .collect(),
             themes: BTreeMap::new(),
+            addresses: None,
             state,
         }
     }
@@ -185,6 +194,48 @@ impl Kept {
         });
     }
 
+    /// Who had which address.
+    pub(super) fn owners(&self) -> Owners {
+        let packed = self.state.read(ADDRESSES);
+        let entries = packed.as_ref().and_then(unpack).unwrap_or_default();
+        let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).ok();
+        entries
+            .into_iter()
+            .filter_map(|(address, owner)| {
+                Some((text(address)?, TenantId::new(&text(owner)?).ok()?))
+            })
+            .collect()
+    }
+
+    /// What `deployment.yaml` last said.
+    pub(super) fn deployment(&self) -> Option<String> {
+        String::from_utf8(self.state.read(GOOD_DEPLOYMENT)?.to_vec()).ok()
+    }
+
+    /// Keeps who has which address, and what `deployment.yaml` says.
+    fn keep_addresses(&mut self, owners: &Owners, deployment: Option<&str>) {
+        let same = self
+            .addresses
+            .as_ref()
+            .is_some_and(|(known, said)| known == owners && said.as_deref() == deployment);
+        if same {
+            return;
+        }
+        self.addresses = Some((owners.clone(), deployment.map(ToOwned::to_owned)));
+        let owners = owners.clone();
+        self.state.write(ADDRESSES.to_owned(), move || {
+            let owners = owners.iter();
+            pack(owners.map(|(address, owner)| (address.as_bytes(), owner.as_str().as_bytes())))
+        });
+        match deployment.map(ToOwned::to_owned) {
+            Some(text) => {
+                let write = move || text.into_bytes();
+                self.state.write(GOOD_DEPLOYMENT.to_owned(), write);
+            }
+            None => self.state.remove(GOOD_DEPLOYMENT.to_owned()),
+        }
+    }
+
     fn folder(&self, name: &str, label: &str) -> Option<Folder> {
         let files = unpack(&self.state.read(name)?)?;
         let files = files.into_iter().map(|(path, bytes)| {
@@ -215,6 +266,7 @@ impl Estate {
     #[must_use]
     pub fn with_kept(mut self, kept: Kept) -> Self {
         self.shared_memo = KeptMemo::of(&kept.state, MADE_THEMES);
+        self.addresses = Addresses::kept(&kept);
         self.kept = Some(kept);
         self
     }
@@ -256,6 +308,8 @@ impl Estate {
                 }
             }
             self.shared_memo.keep(&kept.state, MADE_THEMES);
+            let (owners, deployment) = self.addresses.to_keep();
+            kept.keep_addresses(owners, deployment);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The one owner: folders in, a new snapshot out, and the last good state of every tenant kept.
 //!
 //! 1. Each changed folder is read and checked. A folder with mistakes changes nothing but its report.
-//! 2. Addresses are given out anew over all tenants.
+//! 2. Addresses are given out anew over all tenants: who has one keeps it, and `deployment.yaml` says what may be claimed.
 //! 3. Tenants whose content, addresses, theme or company profile changed are compiled; the others keep their mounts.
 //! 4. The mounts become a snapshot.
 //!
@@ -9,6 +9,7 @@
 //!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
+mod addresses;
 mod between;
 mod dev;
 mod hosts;
@@ -31,7 +32,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 use tracing::warn;
 
-use crate::address::{self, Origin};
+use crate::address::Origin;
 use crate::compile::link::Street;
 use crate::compile::picture::Undrawn;
 use crate::compile::policy::Caching;
@@ -49,6 +50,7 @@ pub use self::keep::Keeper;
 pub(crate) use self::keep::tell;
 pub use self::kept::Kept;
 
+use self::addresses::Addresses;
 use self::hosts::Hosts;
 use self::kept::KeptMemo;
 use self::retired::Retired;
@@ -63,6 +65,8 @@ pub struct Places {
     pub tenants: PathBuf,
     /// A folder of themes; without one, those within the program.
     pub themes: Option<PathBuf>,
+    /// What tenants may claim; without it, `deployment.yaml` within the folder of tenants, where there is one.
+    pub deployment: Option<PathBuf>,
     /// Where the deployment lives.
     pub origin: Origin,
     /// How long shared caches may keep pages.
@@ -86,6 +90,7 @@ pub struct Estate {
     places: Places,
     islands: Arc<Islands>,
     tenants: BTreeMap<TenantId, Tenant>,
+    addresses: Addresses,
     themes: Themes,
     street: Option<Arc<Street>>,
     shared: Arc<ResourceTable>,
@@ -110,6 +115,7 @@ impl Estate {
             places,
             islands,
             tenants: BTreeMap::new(),
+            addresses: Addresses::default(),
             themes: Themes::default(),
             street: None,
             shared: Arc::default(),
@@ -159,15 +165,12 @@ impl Estate {
             self.alarm = None;
             self.read_tenants(&folders, tenants, now);
         }
+        let alarm = self.addresses.read(&self.places, self.kept.as_ref());
+        self.alarm = self.alarm.take().or(alarm);
         for tenant in self.tenants.values_mut() {
             tenant.turn_pages(now, self.islands.dev.is_some());
         }
-        let sites: Vec<Arc<Site>> = self
-            .tenants
-            .values()
-            .filter_map(|tenant| tenant.site.clone())
-            .collect();
-        let assignment = address::assign(&self.places.origin, sites.iter().map(AsRef::as_ref));
+        let assignment = self.assign();
         let street = self.street(assignment.root.clone(), year_in_chicago(now));
         self.compile(&assignment, &street, now);
         Ok(self.renew(&street))
@@ -204,17 +207,19 @@ impl Estate {
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.notes.clone();
+        report.extend(self.deployment_report());
         report.extend(self.themes.report().cloned());
         for tenant in self.tenants.values() {
             report.extend(tenant.content.clone());
             report.extend(tenant.result.clone());
+            report.extend(tenant.conflicts.clone());
         }
         report.extend(self.neighbour_links());
         report.extend(self.orphans());
         report.sorted()
     }
 
-    /// Why the folders are of no use, while what they held is served.
+    /// Why the folders or `deployment.yaml` are of no use, while what they held is served.
     #[must_use]
     pub fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref()
@@ -328,7 +333,7 @@ impl Estate {
         let absent = self.absent();
         let mut hosts: HashMap<Box<str>, HostEntry> = self
             .hosts
-            .routes(&tenants, &absent, street)
+            .routes(&tenants, &absent, street, self.addresses.owners())
             .into_iter()
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();

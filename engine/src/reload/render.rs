@@ -59,14 +59,12 @@ impl Estate {
             }
             tenant.kept.memo.begin();
             tenant.tried.clone_from(&first);
-            let conflicts = assignment.conflicts.get(id).cloned().unwrap_or_default();
             if let (Some(slow), Some(made_from)) = (&slow, &first)
                 && slow::is_slow(tenant, made_from)
             {
                 let job = Job {
                     id: id.clone(),
                     made_from: made_from.clone(),
-                    conflicts,
                 };
                 tenant.is_under_way = slow.send(job).is_ok();
                 return;
@@ -80,7 +78,7 @@ impl Estate {
                 None if tenant.compiled.is_none() => last_good.find(id, &site, &attempt),
                 _ => None,
             };
-            tenant.conclude(report, conflicts, begin.elapsed());
+            tenant.conclude(report, begin.elapsed());
             match (compiled, first) {
                 (Some(compiled), Some(first)) => tenant.replace(compiled, first),
                 _ => stand_in.into_iter().for_each(|(compiled, made_from)| {
@@ -96,11 +94,7 @@ impl Estate {
         let done = self.slow.as_ref()?.done();
         let mut is_new = false;
         for done in done {
-            let Job {
-                id,
-                made_from,
-                conflicts,
-            } = done.job;
+            let Job { id, made_from } = done.job;
             let Some(tenant) = self.tenants.get_mut(&id) else {
                 continue;
             };
@@ -112,7 +106,7 @@ impl Estate {
                 continue;
             }
             is_new = true;
-            tenant.conclude(done.report, conflicts, done.took);
+            tenant.conclude(done.report, done.took);
             if let Some(compiled) = done.compiled {
                 tenant.replace(compiled, made_from);
             }

@@ -12,7 +12,7 @@ use rayon::ThreadPoolBuilder;
 use super::tenant::{MadeFrom, Tenant};
 use crate::compile::Compiled;
 use crate::name::TenantId;
-use crate::report::{Diagnostic, Report};
+use crate::report::Report;
 use crate::watch::Notice;
 
 /// Renderings, pages times addresses, from which a tenant takes long.
@@ -30,8 +30,6 @@ pub(super) fn is_slow(tenant: &Tenant, made_from: &MadeFrom) -> bool {
 pub(super) struct Job {
     pub(super) id: TenantId,
     pub(super) made_from: MadeFrom,
-    /// What the tenant wanted and another one has.
-    pub(super) conflicts: Vec<Diagnostic>,
 }
 
 /// A tenant that was compiled.

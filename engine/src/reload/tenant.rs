@@ -29,6 +29,8 @@ pub(super) struct Tenant {
     pub(super) content: Report,
     /// What is wrong with the result.
     pub(super) result: Report,
+    /// The addresses that it wants and does not get.
+    pub(super) conflicts: Vec<Diagnostic>,
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What `compiled` was made from.
     pub(super) made_from: Option<MadeFrom>,
@@ -58,6 +60,7 @@ impl Tenant {
             site: None,
             content: Report::default(),
             result: Report::default(),
+            conflicts: Vec::new(),
             compiled: None,
             made_from: None,
             tried: None,
@@ -77,6 +80,7 @@ impl Tenant {
         self.content
             .iter()
             .chain(self.result.iter())
+            .chain(&self.conflicts)
             .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
     }
 
@@ -131,9 +135,8 @@ impl Tenant {
     }
 
     /// Ends an attempt with what there is to say.
-    pub(super) fn conclude(&mut self, report: Report, conflicts: Vec<Diagnostic>, took: Duration) {
+    pub(super) fn conclude(&mut self, report: Report, took: Duration) {
         self.result = report;
-        self.result.extend(conflicts);
         self.compiled_in = took;
         self.is_under_way = false;
     }
@@ -193,7 +196,7 @@ impl MadeFrom {
 }
 
 /// A mistake in one line, as logs and lists show it.
-fn one_line(diagnostic: &Diagnostic) -> String {
+pub(super) fn one_line(diagnostic: &Diagnostic) -> String {
     match diagnostic.place {
         Some(place) => format!(
             "{}:{}:{}: {} [{}]",

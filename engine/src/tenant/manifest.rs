@@ -6,7 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
-use super::values::{Asset, Colour, Email, HostName, House, Link, RoutePath, WebUrl};
+use super::values::{Asset, Colour, Email, HostName, House, Link, Prefix, RoutePath, WebUrl};
+
+/// The most `aliases` of a tenant: it is rendered anew for each.
+pub const MOST_ALIASES: usize = 64;
+
+/// The most `hosts` of a tenant: it is rendered anew for each.
+pub const MOST_HOSTS: usize = 16;
 
 /// A tenant's manifest. Only `name` is needed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -32,11 +38,13 @@ pub struct Manifest {
     /// What sets it apart from its siblings: a drawing and a few colours.
     #[serde(default)]
     pub brand: Brand,
-    /// More path prefixes on the studio's domain.
+    /// More path prefixes on the studio's domain, at most 64.
     #[serde(default)]
-    pub aliases: Vec<RoutePath>,
-    /// Domains of its own.
+    #[schemars(length(max = MOST_ALIASES))]
+    pub aliases: Vec<Prefix>,
+    /// Domains of its own, at most 16.
     #[serde(default)]
+    #[schemars(length(max = MOST_HOSTS))]
     pub hosts: Vec<HostName>,
     /// Which of its places search engines should keep.
     #[serde(default)]
@@ -55,8 +63,9 @@ pub struct Manifest {
     /// Links that are known to lead nowhere, and why.
     #[serde(default)]
     pub known_missing: Vec<KnownMissing>,
-    /// Paths that have moved.
+    /// Paths that have moved, at most 1,000.
     #[serde(default)]
+    #[schemars(length(max = 1_000))]
     pub redirects: Vec<Redirect>,
     /// The company behind all tenants; the root tenant says it.
     #[serde(default)]

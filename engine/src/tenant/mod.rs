@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use crate::name::reserved::is_reserved;
 use crate::name::{TenantId, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
 use crate::schema::{Formatted, Schema};
@@ -265,6 +266,10 @@ impl SiteReader<'_> {
                 )
                 .hint("use letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
             );
+        } else if is_reserved(&path) {
+            let message = format!("the file's name makes a path: {}", values::reserved(&path));
+            let diagnostic = Diagnostic::mistake(Code::BadPath, self.folder.name_of(file), message);
+            self.report.push(diagnostic.hint(values::OTHER_PATH));
         }
         let text = self.text(file, bytes)?;
         let Some(parts) = page::split(&text) else {

@@ -24,8 +24,9 @@ pub struct FrontMatter {
     /// The theme's layout.
     #[serde(default)]
     pub layout: Option<String>,
-    /// More paths of this tenant that answer with this document.
+    /// More paths of this tenant that answer with this document, at most 16.
     #[serde(default)]
+    #[schemars(length(max = 16))]
     pub aliases: Vec<RoutePath>,
     /// The page's name in breadcrumbs, by default the title.
     #[serde(default)]

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::name::reserved::{is_reserved, takes_reserved};
 use crate::name::{is_host_name, is_route_path};
 
 macro_rules! formatted_text {
@@ -73,6 +74,10 @@ formatted_text!(
 formatted_text!(
     /// A path: `/apps/bluedoor`.
     RoutePath, "route", "a path such as `/apps/bluedoor`"
+);
+formatted_text!(
+    /// A path prefix on the studio's domain: `/apps/bluedoor`.
+    Prefix, "prefix", "a path such as `/apps/bluedoor`"
 );
 formatted_text!(
     /// An absolute web address.
@@ -143,6 +148,14 @@ impl JsonSchema for Moment {
     }
 }
 
+/// What to do about a path that is the engine's own.
+pub(super) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
+
+/// What is said of a path that is the engine's own.
+pub(super) fn reserved(path: &str) -> String {
+    format!("`{path}` is the engine's own")
+}
+
 /// Says whether a text fits its format, or why not, with a hint.
 ///
 /// # Errors
@@ -176,7 +189,7 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no host name"),
             "lower case, without scheme, port or path: bluedoor.example",
         ),
-        "route" if !is_route_path(text) || text == "/" => fail(
+        "route" | "prefix" if !is_route_path(text) || text == "/" => fail(
             format!("`{text}` is no path"),
             "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
         ),
@@ -184,6 +197,8 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{}` holds a space or a line end", text.escape_debug()),
             "write `%20` for a space",
         ),
+        "route" if is_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "prefix" if takes_reserved(text) => fail(reserved(text), OTHER_PATH),
         "web-url" => match url::Url::parse(text) {
             Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
             Ok(address) => fail(

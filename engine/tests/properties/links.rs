@@ -64,6 +64,7 @@ impl Street {
             themes: Some(
                 Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/street/themes"),
             ),
+            deployment: None,
             origin: "https://studio.example".parse().unwrap(),
             caching: Caching::default(),
         };

@@ -5,6 +5,7 @@
 use serde_json::{Value as Json, json};
 
 use super::super::asset::ASSETS;
+use crate::name::reserved::{APP_ADS, APPLE_ASSOCIATION, ASSET_LINKS};
 use crate::tenant::Site;
 use crate::tenant::app::{AndroidApp, AppleApp};
 
@@ -15,19 +16,22 @@ pub(super) fn files(site: &Site) -> Vec<(&'static str, &'static str, String)> {
         return Vec::new();
     };
     let apple = app.apple.as_ref().map(|apple| {
-        let path = "/.well-known/apple-app-site-association";
-        (path, JSON, apple_association(apple, site).to_string())
+        (
+            APPLE_ASSOCIATION,
+            JSON,
+            apple_association(apple, site).to_string(),
+        )
     });
-    let android = app.android.as_ref().map(|android| {
-        let path = "/.well-known/assetlinks.json";
-        (path, JSON, asset_links(android).to_string())
-    });
+    let android = app
+        .android
+        .as_ref()
+        .map(|android| (ASSET_LINKS, JSON, asset_links(android).to_string()));
     let ads = (!app.ads.is_empty()).then(|| {
         let lines = app
             .ads
             .iter()
             .map(|record| format!("{}\n", record.as_str()));
-        ("/app-ads.txt", "text/plain; charset=utf-8", lines.collect())
+        (APP_ADS, "text/plain; charset=utf-8", lines.collect())
     });
     apple.into_iter().chain(android).chain(ads).collect()
 }

@@ -5,6 +5,7 @@
 use super::super::link::{Resolver, below};
 use super::super::view;
 use super::super::xml::Xml;
+use crate::name::reserved::FEED;
 use crate::tenant::values::Date;
 use crate::tenant::{Page, Site};
 
@@ -46,8 +47,8 @@ impl<'a> Feed<'a> {
     /// Its path within the tenant.
     pub(in crate::compile) fn path(&self) -> String {
         match self.collection.path.as_str() {
-            "/" => "/feed.xml".to_owned(),
-            path => below(path, "/feed.xml"),
+            "/" => FEED.to_owned(),
+            path => below(path, FEED),
         }
     }
 

@@ -6,6 +6,7 @@ use http::HeaderValue;
 
 use super::super::link::Street;
 use super::sitemap::{self, Listing};
+use crate::name::reserved::{ROBOTS, SECURITY, SITEMAP};
 use crate::snapshot::{Resource, ResourceTable};
 
 /// What the files of a host are made from, beside what all hosts share.
@@ -26,7 +27,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 pub fn host_files(facts: &HostFacts, street: &Street) -> ResourceTable {
     let secure = street.origin.is_secure();
     let canonical = street.origin.at(&facts.canonical);
-    let sitemap = format!("{canonical}{}", sitemap::PATH);
+    let sitemap = format!("{canonical}{}", SITEMAP);
     let mut table = ResourceTable::new();
     if facts.host == facts.canonical {
         for (path, text) in sitemap::files(&canonical, &facts.listings) {
@@ -34,11 +35,11 @@ pub fn host_files(facts: &HostFacts, street: &Street) -> ResourceTable {
         }
     } else if let Ok(location) = HeaderValue::from_str(&sitemap) {
         let moved = Arc::new(Resource::Redirect(location));
-        table.insert(sitemap::PATH.into(), moved);
+        table.insert(SITEMAP.into(), moved);
     }
-    let has_sitemap = table.contains_key(sitemap::PATH);
+    let has_sitemap = table.contains_key(SITEMAP);
     let robots = robots(has_sitemap.then_some(sitemap.as_str()));
-    table.insert("/robots.txt".into(), super::file(TEXT, robots, secure));
+    table.insert(ROBOTS.into(), super::file(TEXT, robots, secure));
     table.insert(
         SECURITY.into(),
         super::file(TEXT, security(&facts.host, street), secure),
@@ -51,8 +52,6 @@ fn robots(sitemap: Option<&str>) -> String {
     let sitemap = sitemap.map_or_else(String::new, |url| format!("\nSitemap: {url}\n"));
     format!("User-agent: *\nAllow: /\n{sitemap}")
 }
-
-const SECURITY: &str = "/.well-known/security.txt";
 
 /// Where to report a weakness. It expires at the end of next January: always in the future, hardly ever more than the year that RFC 9116 (section 2.5.5) recommends as the most, and the same all year round.
 fn security(host: &str, street: &Street) -> String {

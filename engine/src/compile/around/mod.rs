@@ -32,6 +32,7 @@ use super::picture::{Drawing, Picture, social};
 use super::policy::{self, Kind};
 use super::template::Scope;
 use crate::address::Address;
+use crate::name::reserved::{FAVICON, TOUCH_ICON, WEB_MANIFEST};
 use crate::report::Diagnostic;
 use crate::snapshot::{Body, Resource, ResourceTable};
 use crate::tenant::Site;
@@ -40,7 +41,6 @@ use crate::tenant::values::Colour;
 pub(super) use feed::Feed;
 pub use host::{HostFacts, host_files};
 pub use sitemap::Listing;
-pub(super) use webmanifest::PATH as WEB_MANIFEST;
 
 /// A file with a fixed name.
 fn file(media_type: &str, content: impl Into<Bytes>, secure: bool) -> Arc<Resource> {
@@ -143,7 +143,7 @@ impl Around {
         let roots = addresses.iter().filter(|one| one.prefix.is_empty());
         let favicons = roots.flat_map(|address| {
             let icons = self.icons.iter();
-            icons.map(|icons| picture(&address.host, "/favicon.ico".to_owned(), &icons.favicon))
+            icons.map(|icons| picture(&address.host, FAVICON.to_owned(), &icons.favicon))
         });
         canonical.chain(icons).chain(favicons).collect()
     }
@@ -154,7 +154,7 @@ fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
     let name = icons?.touch.file_name("touch-icon");
     let location = HeaderValue::from_str(&format!("{ASSETS}{name}")).ok()?;
     let moved = Arc::new(Resource::Redirect(location));
-    Some(("/apple-touch-icon.png", moved))
+    Some((TOUCH_ICON, moved))
 }
 
 fn picture(host: &str, path: String, drawing: &Arc<Drawing>) -> Picture {

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use super::super::link::Resolver;
 use super::super::view;
 use super::super::xml::Xml;
+use crate::name::reserved::{SITEMAP, sitemap_part};
 use crate::tenant::{Page, Site};
-
-/// The path of a host's sitemap, or of the index of its parts.
-pub(super) const PATH: &str = "/sitemap.xml";
 
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
@@ -84,9 +82,9 @@ fn files_within(origin: &str, listings: &[Arc<Listing>], limits: Limits) -> Vec<
     let parts = parts(&urls, limits);
     match parts.as_slice() {
         [] => Vec::new(),
-        [only] => vec![(PATH.to_owned(), document("urlset", only))],
+        [only] => vec![(SITEMAP.to_owned(), document("urlset", only))],
         parts => {
-            let path = |index: usize| format!("/sitemap-{}.xml", index + 1);
+            let path = |index: usize| sitemap_part(index + 1);
             let entries: Vec<String> = (0..parts.len())
                 .map(|index| {
                     let mut xml = Xml::fragment();
@@ -97,7 +95,7 @@ fn files_within(origin: &str, listings: &[Arc<Listing>], limits: Limits) -> Vec<
                 })
                 .collect();
             let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-            let index = (PATH.to_owned(), document("sitemapindex", &entries));
+            let index = (SITEMAP.to_owned(), document("sitemapindex", &entries));
             let texts = parts.iter().map(|part| document("urlset", part));
             std::iter::once(index)
                 .chain(texts.enumerate().map(|(number, text)| (path(number), text)))
@@ -161,9 +159,9 @@ mod tests {
         };
         let named = |path: &str, count| (path.to_owned(), count);
         assert_eq!(paths(0, limits), []);
-        assert_eq!(paths(3, limits), [named(PATH, 3)]);
+        assert_eq!(paths(3, limits), [named(SITEMAP, 3)]);
         let four = [
-            named(PATH, 2),
+            named(SITEMAP, 2),
             named("/sitemap-1.xml", 3),
             named("/sitemap-2.xml", 1),
         ];

@@ -8,9 +8,6 @@ use super::super::template::{Scope, asset_href};
 use crate::tenant::Site;
 use crate::tenant::values::Colour;
 
-/// Its path below each mount.
-pub(in crate::compile) const PATH: &str = "/site.webmanifest";
-
 /// Its media type (W3C, Web Application Manifest, section 5.1).
 pub(super) const MEDIA_TYPE: &str = "application/manifest+json";
 

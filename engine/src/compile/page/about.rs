@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::around::{Feed, WEB_MANIFEST};
+use super::super::around::Feed;
 use super::super::asset::ASSETS;
 use super::super::head::{Head, SocialImage};
 use super::super::markdown::{self, Surroundings};
@@ -12,6 +12,7 @@ use super::super::structured::{self, Facts};
 use super::super::template::{Scope, asset_href};
 use super::super::view;
 use super::{Renderer, Step};
+use crate::name::reserved::WEB_MANIFEST;
 use crate::tenant::Page;
 use crate::tenant::page::PageSchema;
 use crate::tenant::section::Section;
@@ -75,7 +76,7 @@ impl Renderer<'_> {
                 )
             })
             .collect();
-        let is_home = self.site.manifest.root && page.path == "/";
+        let is_home = self.resolver.is_root() && page.path == "/";
         let icons = self.around.icons.as_ref().filter(|_| is_home);
         let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
         structured::graph(&Facts {

@@ -68,7 +68,7 @@ fn text(site: &Site, page: &Page, resolver: &Resolver, scope: Scope) -> Result<S
     let view = View {
         head: String::new(),
         site: view::site(site, resolver, &page.path),
-        company: view::company(site, resolver, &page.path),
+        company: view::company(resolver, &page.path),
         page: PageView {
             path: &page.path,
             title: &page.front.title,

@@ -1,0 +1,506 @@
+//! Gives the addresses out.
+
+use std::collections::BTreeMap;
+
+use super::deployment::{Deployment, find};
+use super::{Address, Origin, Owners};
+use crate::name::{TenantId, WWW};
+use crate::report::{Code, Diagnostic, Place};
+use crate::tenant::manifest::CanonicalPlace;
+use crate::tenant::{MANIFEST, Site};
+use crate::yaml;
+
+/// Who got what.
+#[derive(Debug, Default)]
+pub struct Assignment {
+    /// The addresses of each tenant, the canonical one first.
+    pub addresses: BTreeMap<TenantId, Vec<Address>>,
+    /// What a tenant wanted and did not get.
+    pub conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
+    /// The tenant at the domain's root.
+    pub root: Option<TenantId>,
+    /// Who has what now, for the next time.
+    pub owners: Owners,
+}
+
+/// What addresses are given out by, beside what the tenants want.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// Where the deployment lives.
+    pub origin: &'a Origin,
+    /// What tenants may claim; without it their manifests are believed.
+    pub deployment: Option<&'a Deployment>,
+    /// Who has what so far.
+    pub before: &'a Owners,
+}
+
+/// Gives out hosts and prefixes to all tenants that there are. One without a site, whose folder was never good, keeps its name and what it had for itself.
+#[must_use]
+pub fn assign<'a>(
+    rules: Rules<'a>,
+    tenants: impl IntoIterator<Item = (&'a TenantId, Option<&'a Site>)>,
+) -> Assignment {
+    let tenants: Tenants<'a> = tenants.into_iter().collect();
+    let mut giver = Giver {
+        rules,
+        owners: Owners::new(),
+        root: None,
+        root_paths: BTreeMap::new(),
+        given: BTreeMap::new(),
+        conflicts: BTreeMap::new(),
+    };
+    for (address, owner) in rules.before {
+        if tenants.get(owner).is_some_and(Option::is_none) {
+            giver.owners.insert(address.clone(), owner.clone());
+        }
+    }
+    giver.root(&tenants);
+    let claims = claims(&tenants, giver.root, rules.origin);
+    let is_kept = |claim: &Claim<'_>| rules.before.get(&claim.address()) == Some(claim.id);
+    let (kept, new): (Vec<_>, Vec<_>) = claims
+        .iter()
+        .enumerate()
+        .partition(|(_, claim)| is_kept(claim));
+    for (order, claim) in kept {
+        giver.take(order, claim, true);
+    }
+    for (order, claim) in new {
+        giver.take(order, claim, false);
+    }
+    giver.finish(&tenants)
+}
+
+type Tenants<'a> = BTreeMap<&'a TenantId, Option<&'a Site>>;
+
+/// One address that a tenant wants, by its name or by its manifest.
+struct Claim<'a> {
+    id: &'a TenantId,
+    site: Option<&'a Site>,
+    host: String,
+    prefix: String,
+    by: By,
+}
+
+/// What a claim rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The folder's name.
+    Name,
+    /// The root tenant's name, whose host only leads to the domain.
+    RootName,
+    /// `hosts`.
+    Hosts,
+    /// `aliases`.
+    Aliases,
+}
+
+impl Claim<'_> {
+    fn address(&self) -> String {
+        format!("{}{}", self.host, self.prefix)
+    }
+
+    /// The key of the manifest.
+    const fn key(&self) -> &'static str {
+        match self.by {
+            By::Aliases => "aliases",
+            _ => "hosts",
+        }
+    }
+
+    /// The address as its tenant writes it.
+    fn text(&self) -> &str {
+        if self.prefix.is_empty() {
+            &self.host
+        } else {
+            &self.prefix
+        }
+    }
+}
+
+/// Everything that is wanted, in the order in which it is given out at a fresh start.
+fn claims<'a>(tenants: &Tenants<'a>, root: Option<&'a Site>, origin: &Origin) -> Vec<Claim<'a>> {
+    let domain = origin.domain();
+    let is_root = |id: &TenantId| root.is_some_and(|root| root.id == *id);
+    let mut claims = Vec::new();
+    for (id, site) in tenants {
+        let mut add = |host: String, prefix: String, by| {
+            claims.push(Claim {
+                id,
+                site: *site,
+                host,
+                prefix,
+                by,
+            });
+        };
+        let host = format!("{id}.{domain}");
+        if is_root(id) {
+            add(host, String::new(), By::RootName);
+        } else {
+            add(domain.to_owned(), format!("/{id}"), By::Name);
+            add(host, String::new(), By::Name);
+        }
+    }
+    for named in [true, false] {
+        let wanted = |site: &'a Site| {
+            let manifest = &site.manifest;
+            let hosts = manifest.hosts.iter().map(|host| (By::Hosts, host.as_str()));
+            let aliases = manifest.aliases.iter();
+            let aliases = aliases.map(|alias| (By::Aliases, alias.as_str()));
+            hosts.chain(aliases)
+        };
+        for site in tenants.values().copied().flatten() {
+            for (by, text) in wanted(site) {
+                let (host, prefix, separator) = match by {
+                    By::Aliases => (domain, text, '/'),
+                    _ => (text, "", '.'),
+                };
+                let carries = text.split(separator).any(|part| part == site.id.as_str());
+                let has_use = by != By::Aliases || !is_root(&site.id);
+                if carries == named && has_use {
+                    claims.push(Claim {
+                        id: &site.id,
+                        site: Some(site),
+                        host: host.to_owned(),
+                        prefix: prefix.to_owned(),
+                        by,
+                    });
+                }
+            }
+        }
+    }
+    claims
+}
+
+struct Giver<'a> {
+    rules: Rules<'a>,
+    owners: Owners,
+    root: Option<&'a Site>,
+    /// What the root tenant answers itself, and where that is written.
+    root_paths: BTreeMap<&'a str, (&'a str, Option<Place>)>,
+    given: BTreeMap<TenantId, Vec<(usize, Address)>>,
+    conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
+}
+
+impl<'a> Giver<'a> {
+    /// Finds the tenant at the domain's root.
+    fn root(&mut self, tenants: &Tenants<'a>) {
+        let domain = self.rules.origin.domain();
+        let wants = |id: &TenantId| {
+            tenants
+                .get(id)
+                .copied()
+                .flatten()
+                .is_some_and(|site| site.manifest.root)
+        };
+        let owner = match self.rules.deployment {
+            Some(deployment) => {
+                let named = deployment.claims.root.as_deref();
+                let mut ids = tenants.keys().copied();
+                ids.find(|id| Some(id.as_str()) == named)
+            }
+            None => {
+                let has = self.rules.before.get(domain);
+                let has = has.filter(|id| wants(id) || self.owners.contains_key(domain));
+                let mut first = tenants.keys().copied().filter(|id| wants(id));
+                has.or_else(|| first.next())
+            }
+        };
+        for site in tenants.values().copied().flatten() {
+            if site.manifest.root && Some(&site.id) != owner {
+                self.no_root(site, owner);
+            }
+        }
+        self.owners.remove(domain);
+        let Some(owner) = owner else { return };
+        self.owners.insert(domain.to_owned(), owner.clone());
+        let Some(site) = tenants.get(owner).copied().flatten() else {
+            return;
+        };
+        self.root = Some(site);
+        self.root_paths = root_paths(site);
+        self.give(0, &site.id, domain, "");
+        if let Some(first) = site.manifest.aliases.first() {
+            let message = format!(
+                "`aliases` are for prefixes on the domain, and the tenant `{}` answers at the domain's root",
+                site.id
+            );
+            let diagnostic = Diagnostic::mistake(Code::AddressRefused, site.name_of(MANIFEST), message)
+                .hint("take `aliases` out, or give single pages aliases of their own; its other addresses stay");
+            let diagnostic = place_of(site, "prefix", first.as_str(), diagnostic);
+            self.conflict(&site.id, diagnostic);
+        }
+    }
+
+    fn no_root(&mut self, site: &Site, owner: Option<&TenantId>) {
+        let (code, message, hint) = match (self.rules.deployment, owner) {
+            (Some(deployment), _) => (
+                Code::AddressRefused,
+                format!(
+                    "`{}` gives the domain's root to another tenant or to none",
+                    deployment.label()
+                ),
+                format!(
+                    "take `root: true` out; {}",
+                    deployment.how_to_root(&site.id)
+                ),
+            ),
+            (None, owner) => (
+                Code::TwoRoots,
+                format!(
+                    "the domain's root belongs to the tenant `{}`",
+                    owner.map_or("", TenantId::as_str)
+                ),
+                "take `root: true` out of one of the two".to_owned(),
+            ),
+        };
+        let diagnostic = Diagnostic::mistake(code, site.name_of(MANIFEST), message).hint(hint);
+        let text = site.texts.get(MANIFEST).map_or("", String::as_str);
+        let node = yaml::parse(text, 1).ok();
+        let key = node.as_ref().and_then(|node| find(node, &["root"]));
+        let diagnostic = match key {
+            Some((place, _)) => diagnostic.at(place, text),
+            None => diagnostic,
+        };
+        self.conflict(&site.id, diagnostic);
+    }
+
+    /// Gives one address, or says why not. `kept`: its tenant has had it.
+    fn take(&mut self, order: usize, claim: &Claim<'a>, kept: bool) {
+        let address = claim.address();
+        if self.owners.get(&address) == Some(claim.id) && claim.by != By::Name {
+            // It is the tenant's by its name already, or stands there twice.
+            return;
+        }
+        if matches!(claim.by, By::Hosts | By::Aliases) && self.is_refused(claim) {
+            return;
+        }
+        let owner = self.owners.get(&address).filter(|owner| *owner != claim.id);
+        let owner = match owner {
+            None if !kept && !claim.prefix.is_empty() => self.owner_around(claim),
+            owner => owner.cloned(),
+        };
+        if let Some(owner) = owner {
+            return self.taken(claim, &owner);
+        }
+        if kept && !claim.prefix.is_empty() {
+            self.taken_from_root(claim);
+        }
+        self.owners.insert(address, claim.id.clone());
+        if claim.site.is_some() && claim.by != By::RootName {
+            self.give(order + 1, claim.id, &claim.host, &claim.prefix);
+        }
+    }
+
+    /// Whether nobody, or not this tenant, may claim it.
+    fn is_refused(&mut self, claim: &Claim<'a>) -> bool {
+        let Some(site) = claim.site else {
+            return false;
+        };
+        let domain = self.rules.origin.domain();
+        let text = claim.text();
+        let is_domains = claim.prefix.is_empty()
+            && (claim.host == domain
+                || claim.host.strip_suffix(domain) == Some(&format!("{WWW}.")));
+        let (message, hint) = if is_domains {
+            (
+                format!("the host `{text}` is the deployment's own"),
+                "take it out of `hosts`: only the tenant at the domain's root answers there"
+                    .to_owned(),
+            )
+        } else {
+            match self.rules.deployment {
+                Some(deployment) if !deployment.allows(claim.id, claim.key(), text) => (
+                    format!(
+                        "`{}` does not let the tenant `{}` claim `{text}`",
+                        deployment.label(),
+                        claim.id
+                    ),
+                    format!(
+                        "take it out here; {}",
+                        deployment.how_to_allow(claim.id, claim.key(), text)
+                    ),
+                ),
+                _ => return false,
+            }
+        };
+        let diagnostic = Diagnostic::mistake(Code::AddressRefused, site.name_of(MANIFEST), message);
+        let diagnostic = self.at_claim(site, claim, diagnostic.hint(hint));
+        self.conflict(claim.id, diagnostic);
+        true
+    }
+
+    /// The tenant that would lose a path to a new prefix: the root, whose pages lie there, or the one whose prefix it lies below.
+    fn owner_around(&self, claim: &Claim<'a>) -> Option<TenantId> {
+        if let Some(root) = self.root
+            && self
+                .root_paths
+                .keys()
+                .any(|path| is_below(path, &claim.prefix))
+        {
+            return Some(root.id.clone());
+        }
+        if self.rules.deployment.is_some() {
+            // Whoever runs the deployment has listed it, and means it.
+            return None;
+        }
+        let mut above = claim.prefix.match_indices('/').skip(1);
+        above.find_map(|(end, _)| {
+            let address = format!("{}{}", claim.host, &claim.prefix[..end]);
+            let owner = self.owners.get(&address)?;
+            (owner != claim.id).then(|| owner.clone())
+        })
+    }
+
+    /// Says which pages and redirects of the root tenant are not answered, since somebody has had their paths before them.
+    fn taken_from_root(&mut self, claim: &Claim<'a>) {
+        let Some(root) = self.root else { return };
+        let mut found = Vec::new();
+        for (path, (file, place)) in &self.root_paths {
+            if !is_below(path, &claim.prefix) {
+                continue;
+            }
+            let message = format!("the path `{path}` belongs to the tenant `{}`", claim.id);
+            let diagnostic = Diagnostic::mistake(Code::AddressTaken, root.name_of(file), message)
+                .hint(format!(
+                    "choose another path: `{}` has had `{}` before",
+                    claim.id, claim.prefix
+                ));
+            found.push(match place {
+                Some(place) => root.locate(diagnostic, file, *place),
+                None => diagnostic,
+            });
+        }
+        self.conflicts
+            .entry(root.id.clone())
+            .or_default()
+            .extend(found);
+    }
+
+    fn taken(&mut self, claim: &Claim<'a>, owner: &TenantId) {
+        let Some(site) = claim.site else { return };
+        let what = if claim.prefix.is_empty() {
+            "host"
+        } else {
+            "path"
+        };
+        let message = format!(
+            "the {what} `{}` belongs to the tenant `{owner}`",
+            claim.text()
+        );
+        let diagnostic = Diagnostic::mistake(Code::AddressTaken, site.name_of(MANIFEST), message);
+        let diagnostic = match claim.by {
+            By::Hosts | By::Aliases => self.at_claim(
+                site,
+                claim,
+                diagnostic.hint(format!(
+                    "take it out of `{}` here or there; the other addresses stay",
+                    claim.key()
+                )),
+            ),
+            By::Name | By::RootName => {
+                diagnostic.hint("rename this folder or that page; the other addresses stay")
+            }
+        };
+        self.conflict(claim.id, diagnostic);
+    }
+
+    fn at_claim(&self, site: &Site, claim: &Claim<'_>, diagnostic: Diagnostic) -> Diagnostic {
+        let format = match claim.by {
+            By::Aliases => "prefix",
+            _ => "hostname",
+        };
+        place_of(site, format, claim.text(), diagnostic)
+    }
+
+    fn give(&mut self, order: usize, id: &TenantId, host: &str, prefix: &str) {
+        let address = Address {
+            host: host.to_owned(),
+            prefix: prefix.to_owned(),
+            canonical: false,
+        };
+        self.given
+            .entry(id.clone())
+            .or_default()
+            .push((order, address));
+    }
+
+    fn conflict(&mut self, id: &TenantId, diagnostic: Diagnostic) {
+        self.conflicts
+            .entry(id.clone())
+            .or_default()
+            .push(diagnostic);
+    }
+
+    /// Puts each tenant's addresses in their order, whoever came first, and its canonical one before all.
+    fn finish(self, tenants: &Tenants<'_>) -> Assignment {
+        let domain = self.rules.origin.domain();
+        let mut assignment = Assignment {
+            conflicts: self.conflicts,
+            root: self.root.map(|root| root.id.clone()),
+            owners: self.owners,
+            ..Assignment::default()
+        };
+        for (id, mut given) in self.given {
+            given.sort_by_key(|(order, _)| *order);
+            let mut addresses: Vec<Address> =
+                given.into_iter().map(|(_, address)| address).collect();
+            let manifest = tenants
+                .get(&id)
+                .copied()
+                .flatten()
+                .map(|site| &site.manifest);
+            let wants_host =
+                manifest.is_some_and(|manifest| manifest.canonical == CanonicalPlace::Host);
+            let own = manifest.and_then(|manifest| manifest.hosts.first());
+            let best = addresses.iter().position(|address| {
+                if wants_host {
+                    own.is_none_or(|host| address.host == host.as_str())
+                        && address.prefix.is_empty()
+                } else {
+                    address.host == domain
+                }
+            });
+            addresses.swap(0, best.unwrap_or(0));
+            if let Some(first) = addresses.first_mut() {
+                first.canonical = true;
+            }
+            assignment.addresses.insert(id, addresses);
+        }
+        assignment
+    }
+}
+
+/// Every path that the root tenant answers with a page or a redirect, with the file and the place that say so.
+fn root_paths(site: &Site) -> BTreeMap<&str, (&str, Option<Place>)> {
+    let manifest = &site.manifest;
+    let place = |texts: &[crate::schema::Formatted], path: &str| {
+        let mut texts = texts.iter();
+        texts
+            .find(|text| text.format == "route" && text.text == path)
+            .map(|text| text.place)
+    };
+    let redirects = manifest.redirects.iter().map(|redirect| {
+        let path = redirect.from.as_str();
+        (path, (MANIFEST, place(&site.formatted, path)))
+    });
+    let pages = site.pages.values().flat_map(|page| {
+        page.paths()
+            .map(move |path| (path, (page.file.as_str(), place(&page.formatted, path))))
+    });
+    redirects.chain(pages).collect()
+}
+
+/// Adds the place at which a manifest claims an address.
+fn place_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Diagnostic {
+    let mut stated = site.formatted.iter();
+    match stated.find(|stated| stated.format == format && stated.text == text) {
+        Some(stated) => site.locate(diagnostic, MANIFEST, stated.place),
+        None => diagnostic,
+    }
+}
+
+/// Whether a prefix takes a path: it is the prefix, or lies below it.
+fn is_below(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

@@ -1,0 +1,268 @@
+//! `deployment.yaml`: which tenant is at the domain's root, and what each may claim beyond its own name.
+//!
+//! Whoever runs the deployment writes it; tenants cannot, since it lies beside their folders and not in one. Where there is one, nothing that it does not list is given.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::name::TenantId;
+use crate::report::{Code, Diagnostic, Place, Report, hint_for};
+use crate::schema;
+use crate::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
+use crate::tenant::schema_of;
+use crate::tenant::values::{HostName, Prefix, check_format};
+use crate::yaml::{self, Node, Value};
+
+/// The file's name within the folder of tenants.
+pub const FILE: &str = "deployment.yaml";
+
+/// `deployment.yaml`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// The tenant at the domain's root; without it, nobody is there.
+    #[serde(default)]
+    pub root: Option<String>,
+    /// What tenants may claim, by their ids. A tenant that is not here has its own name and nothing else.
+    #[serde(default)]
+    pub tenants: BTreeMap<String, Allowed>,
+}
+
+/// What one tenant may claim in its manifest.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Allowed {
+    /// Path prefixes on the domain, at most 64.
+    #[serde(default)]
+    #[schemars(length(max = MOST_ALIASES))]
+    pub aliases: Vec<Prefix>,
+    /// Domains of its own, at most 16.
+    #[serde(default)]
+    #[schemars(length(max = MOST_HOSTS))]
+    pub hosts: Vec<HostName>,
+}
+
+/// The file, checked, with what it takes to say where something is to be added.
+#[derive(Debug, Clone)]
+pub struct Deployment {
+    /// What it says.
+    pub claims: Claims,
+    label: String,
+    text: String,
+    node: Node,
+}
+
+static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<Claims>);
+
+impl Deployment {
+    /// One that lists nothing: what holds while the file cannot be read and never could.
+    #[must_use]
+    pub fn nothing(label: &str) -> Self {
+        Self {
+            claims: Claims::default(),
+            label: label.to_owned(),
+            text: String::new(),
+            node: Node::from_json(&Json::Null),
+        }
+    }
+
+    /// Reads the file's text. It is there when the report holds no mistake.
+    #[must_use]
+    pub fn read(label: &str, text: &str) -> (Option<Self>, Report) {
+        let mut report = Report::default();
+        let mistake = |code, message, place: Option<Place>| {
+            let diagnostic = Diagnostic::mistake(code, label, message);
+            place
+                .into_iter()
+                .fold(diagnostic, |one, place| one.at(place, text))
+        };
+        let node = match yaml::parse(text, 1) {
+            Ok(node) => node,
+            Err(error) => {
+                report.push(mistake(error.code, error.message, error.place));
+                return (None, report);
+            }
+        };
+        let (problems, _) = schema::check(&node, &SCHEMA, check_format);
+        report.extend(problems.into_iter().map(|problem| Diagnostic {
+            hint: problem.hint,
+            ..mistake(problem.code, problem.message, Some(problem.place))
+        }));
+        if !report.is_servable() {
+            return (None, report);
+        }
+        let claims: Claims = match serde_json::from_value(node.to_json()) {
+            Ok(claims) => claims,
+            Err(error) => {
+                report.push(mistake(Code::WrongType, error.to_string(), None));
+                return (None, report);
+            }
+        };
+        let deployment = Self {
+            claims,
+            label: label.to_owned(),
+            text: text.to_owned(),
+            node,
+        };
+        report.extend(deployment.listed_twice());
+        (report.is_servable().then_some(deployment), report)
+    }
+
+    /// Whether a tenant may claim an alias or a host.
+    #[must_use]
+    pub fn allows(&self, tenant: &TenantId, key: &str, address: &str) -> bool {
+        let allowed = self.claims.tenants.get(tenant.as_str());
+        allowed.is_some_and(|allowed| match key {
+            "aliases" => allowed
+                .aliases
+                .iter()
+                .any(|alias| alias.as_str() == address),
+            _ => allowed.hosts.iter().any(|host| host.as_str() == address),
+        })
+    }
+
+    /// What is to be written, and where, so that a tenant may claim an address: the text, the file and the line.
+    #[must_use]
+    pub fn how_to_allow(&self, tenant: &TenantId, key: &str, address: &str) -> String {
+        let file = &self.label;
+        let at = |path: &[&str]| self.key(path).map(|place| place.line);
+        let id = tenant.as_str();
+        let (words, line) = if let Some(line) = at(&["tenants", id, key]) {
+            (format!("`{address}` to `{key}` of `{id}`"), line)
+        } else if let Some(line) = at(&["tenants", id]) {
+            (format!("`{key}: [{address}]` below `{id}:`"), line)
+        } else if let Some(line) = at(&["tenants"]) {
+            (
+                format!("`{id}: {{{key}: [{address}]}}` below `tenants:`"),
+                line,
+            )
+        } else {
+            return format!(
+                "who runs the deployment can allow it: write `tenants: {{{id}: {{{key}: [{address}]}}}}` into `{file}`"
+            );
+        };
+        format!("who runs the deployment can allow it: add {words} in `{file}`, line {line}")
+    }
+
+    /// The same for the domain's root.
+    #[must_use]
+    pub fn how_to_root(&self, tenant: &TenantId) -> String {
+        let file = &self.label;
+        match self.key(&["root"]) {
+            Some(place) => format!(
+                "who runs the deployment can change it: write `root: {tenant}` in `{file}`, line {}",
+                place.line
+            ),
+            None => format!(
+                "who runs the deployment can allow it: write `root: {tenant}` into `{file}`"
+            ),
+        }
+    }
+
+    /// Whether it is a file that was read.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        !self.text.is_empty()
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How reports name the file.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Tenants that it names and that are not there: they may come yet, so that these are warnings.
+    #[must_use]
+    pub fn strangers<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Vec<Diagnostic> {
+        let stranger = |name: &str, place: Option<Place>| {
+            if known.clone().any(|known| known == name) {
+                return None;
+            }
+            let message = format!("there is no tenant `{name}`");
+            let diagnostic = Diagnostic::warning(Code::UnknownTenant, self.label.as_str(), message)
+                .hint(hint_for(name, known.clone()));
+            Some(
+                place
+                    .into_iter()
+                    .fold(diagnostic, |one, place| one.at(place, &self.text)),
+            )
+        };
+        let root = self.claims.root.as_deref();
+        let root = root.map(|root| (root, self.value(&["root"]).map(|node| node.place)));
+        let tenants = self.claims.tenants.keys();
+        let tenants = tenants.map(|id| (id.as_str(), self.key(&["tenants", id])));
+        root.into_iter()
+            .chain(tenants)
+            .filter_map(|(name, place)| stranger(name, place))
+            .collect()
+    }
+
+    /// Addresses that it lists for two tenants.
+    fn listed_twice(&self) -> Vec<Diagnostic> {
+        let mut seen: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        let mut found = Vec::new();
+        let Some(Value::Map(tenants)) = self.value(&["tenants"]).map(|node| &node.value) else {
+            return found;
+        };
+        let addresses = tenants.iter().flat_map(|(id, allowed)| {
+            let lists = ["aliases", "hosts"].map(|key| find(allowed, &[key]).map(|(_, list)| list));
+            let items = lists
+                .into_iter()
+                .flatten()
+                .flat_map(|list| match &list.value {
+                    Value::List(items) => items.as_slice(),
+                    _ => &[],
+                });
+            items.map(move |item| (id.name.as_str(), item))
+        });
+        for (id, item) in addresses {
+            let Value::Text(address) = &item.value else {
+                continue;
+            };
+            match seen.get(address.as_str()) {
+                Some((owner, line)) if *owner != id => {
+                    let message = format!("`{address}` is listed for `{owner}`, too");
+                    let diagnostic =
+                        Diagnostic::mistake(Code::AddressTaken, self.label.as_str(), message)
+                            .at(item.place, &self.text);
+                    found.push(diagnostic.hint(format!("take it out here or in line {line}")));
+                }
+                _ => {
+                    seen.insert(address, (id, item.place.line));
+                }
+            }
+        }
+        found
+    }
+
+    fn key(&self, path: &[&str]) -> Option<Place> {
+        find(&self.node, path).map(|(place, _)| place)
+    }
+
+    fn value(&self, path: &[&str]) -> Option<&Node> {
+        find(&self.node, path).map(|(_, node)| node)
+    }
+}
+
+/// The key at the end of a path of keys, and what stands there.
+pub(super) fn find<'a>(node: &'a Node, path: &[&str]) -> Option<(Place, &'a Node)> {
+    let (first, rest) = path.split_first()?;
+    let Value::Map(pairs) = &node.value else {
+        return None;
+    };
+    let (key, value) = pairs.iter().find(|(key, _)| key.name == *first)?;
+    match rest {
+        [] => Some((key.place, value)),
+        rest => find(value, rest),
+    }
+}

@@ -1,0 +1,91 @@
+//! The paths that the engine answers by itself: no tenant can claim one of them.
+//!
+//! Whoever makes such a file takes its path from here, so that this is the one list of them.
+
+/// The path below which shared files answer on every host, and a tenant's own below its mount.
+pub const ASSETS: &str = "/assets/";
+
+/// Where to report a weakness (RFC 9116), on every host.
+pub const SECURITY: &str = "/.well-known/security.txt";
+
+/// Which links an app for Apple's systems opens, on its tenant's hosts.
+pub const APPLE_ASSOCIATION: &str = "/.well-known/apple-app-site-association";
+
+/// Which links an app for Android opens, on its tenant's hosts.
+pub const ASSET_LINKS: &str = "/.well-known/assetlinks.json";
+
+/// What robots may fetch (RFC 9309), on every host.
+pub const ROBOTS: &str = "/robots.txt";
+
+/// A host's sitemap, or the index of its parts.
+pub const SITEMAP: &str = "/sitemap.xml";
+
+/// The icon that browsers ask for unasked, on every host.
+pub const FAVICON: &str = "/favicon.ico";
+
+/// The icon that phones ask for unasked, on every host.
+pub const TOUCH_ICON: &str = "/apple-touch-icon.png";
+
+/// Who may sell advertisements in an app (IAB Tech Lab, app-ads.txt), on its tenant's hosts.
+pub const APP_ADS: &str = "/app-ads.txt";
+
+/// The web manifest (W3C, Web Application Manifest), below every mount.
+pub const WEB_MANIFEST: &str = "/site.webmanifest";
+
+/// The feed of a collection (RFC 4287), below its path.
+pub const FEED: &str = "/feed.xml";
+
+/// A part of a sitemap that is too large for one file, from 1.
+#[must_use]
+pub fn sitemap_part(number: usize) -> String {
+    format!("/sitemap-{number}.xml")
+}
+
+/// Whether a path of a host, or of a mount, is the engine's own. Every path with a segment that begins with a dot is (RFC 8615: `/.well-known/`).
+#[must_use]
+pub fn is_reserved(path: &str) -> bool {
+    const FILES: [&str; 6] = [ROBOTS, SITEMAP, FAVICON, TOUCH_ICON, APP_ADS, WEB_MANIFEST];
+    let part = path
+        .strip_prefix("/sitemap-")
+        .and_then(|rest| rest.strip_suffix(".xml"));
+    FILES.contains(&path)
+        || part.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        || path.ends_with(FEED)
+        || path.starts_with(ASSETS)
+        || path == ASSETS.trim_end_matches('/')
+        || path.split('/').any(|segment| segment.starts_with('.'))
+}
+
+/// Whether a prefix would take one of the engine's own paths from the host or from a mount above it: `/assets`, `/bluedoor/assets`.
+#[must_use]
+pub fn takes_reserved(prefix: &str) -> bool {
+    let mut slashes = prefix.match_indices('/');
+    slashes.any(|(slash, _)| is_reserved(&prefix[slash..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_engine_answers_is_its_own_and_nothing_else() {
+        for own in [
+            "/assets",
+            "/assets/x/y",
+            SECURITY,
+            "/blog/.draft",
+            ROBOTS,
+            SITEMAP,
+            &sitemap_part(12),
+            "/blog/feed.xml",
+        ] {
+            assert!(is_reserved(own) && takes_reserved(own), "{own}");
+        }
+        for free in ["/", "/terms", "/my-assets", "/sitemap", "/robots", "/a.b"] {
+            assert!(!is_reserved(free) && !takes_reserved(free), "{free}");
+        }
+        for deep in ["/services/assets", "/docs/robots.txt"] {
+            assert!(!is_reserved(deep) && takes_reserved(deep), "{deep}");
+        }
+    }
+}

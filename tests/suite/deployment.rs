@@ -1,0 +1,428 @@
+//! `deployment.yaml`: what it does not list is not given, and a mistake in it opens nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rowhouse::snapshot::Resource;
+use rowhouse_tests::{Answer, TestServer, TestSite, binary, copy, fixture, workspace};
+use tempfile::TempDir;
+
+const FILE: &str = "tenants/deployment.yaml";
+
+/// The street's own claims.
+const STREET: &str = "root: home
+tenants:
+  app:
+    aliases: [/apps/app]
+";
+
+const GREEDY: &str = "name: Greedy
+root: true
+aliases: [/greed]
+hosts: [greedy.example]
+";
+
+fn owner(site: &TestSite, host: &str, prefix: &str) -> String {
+    let mount = site.mount(host, prefix);
+    mount.map_or_else(|| "nobody".to_owned(), |mount| mount.tenant.to_string())
+}
+
+fn add_greedy(site: &mut TestSite) {
+    site.write("tenants/aaa/tenant.yaml", GREEDY);
+    site.write("tenants/aaa/pages/index.md", "---\ntitle: Home\n---\n");
+}
+
+#[test]
+fn what_is_not_listed_is_refused_with_the_line_to_add() {
+    let mut site = TestSite::fixture("street");
+    let before = site.page("studio.example", "/apps/app", "/terms");
+    site.write(FILE, STREET);
+    add_greedy(&mut site);
+    site.reload();
+    let get = |site: &TestSite| {
+        [
+            owner(site, "studio.example", ""),
+            owner(site, "studio.example", "/greed"),
+            owner(site, "greedy.example", ""),
+            owner(site, "studio.example", "/apps/app"),
+            owner(site, "studio.example", "/aaa"),
+            owner(site, "aaa.studio.example", ""),
+        ]
+    };
+    assert_eq!(
+        get(&site),
+        ["home", "nobody", "nobody", "app", "aaa", "aaa"]
+    );
+    assert_eq!(site.page("studio.example", "/apps/app", "/terms"), before);
+    let text = site.report_text();
+    for (place, words) in [
+        (
+            "2:1",
+            "write `root: aaa` in `[ROOT]/tenants/deployment.yaml`, line 1",
+        ),
+        (
+            "3:11",
+            "add `aaa: {aliases: [/greed]}` below `tenants:` in `[ROOT]/tenants/deployment.yaml`, line 2",
+        ),
+        (
+            "4:9",
+            "add `aaa: {hosts: [greedy.example]}` below `tenants:` in `[ROOT]/tenants/deployment.yaml`, line 2",
+        ),
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+        assert!(
+            text.contains(&format!("tenants/aaa/tenant.yaml:{place}")),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        text.matches("mistake[address-refused]").count(),
+        3,
+        "{text}"
+    );
+
+    // The lines that the hints say are enough, and taken at that reload.
+    site.write(FILE, format!("{STREET}  aaa: {{aliases: [/greed]}}\n"));
+    site.reload();
+    assert_eq!(owner(&site, "studio.example", "/greed"), "aaa");
+    let text = site.report_text();
+    assert!(
+        text.contains("add `hosts: [greedy.example]` below `aaa:`"),
+        "{text}"
+    );
+    site.write(
+        FILE,
+        STREET.replace("home", "aaa") + "  aaa: {aliases: [/greed], hosts: [greedy.example]}\n",
+    );
+    site.reload();
+    assert_eq!(get(&site)[..3], ["aaa", "nobody", "aaa"]);
+    assert_eq!(owner(&site, "studio.example", "/home"), "home");
+    let text = site.report_text();
+    assert!(text.contains("write `root: home` in"), "{text}");
+    assert!(text.contains("answers at the domain's root"), "{text}");
+}
+
+#[test]
+fn the_root_is_who_the_file_names_whatever_its_manifest_says() {
+    let mut site = TestSite::fixture("street");
+    let home = site.page("studio.example", "", "/");
+    site.write(FILE, STREET);
+    site.edit("tenants/home/tenant.yaml", "root: true\n", "")
+        .reload();
+    assert_eq!(site.page("studio.example", "", "/"), home);
+    site.write(FILE, STREET.replace("root: home\n", ""))
+        .reload();
+    assert_eq!(owner(&site, "studio.example", ""), "nobody");
+}
+
+#[test]
+fn a_mistake_in_the_file_changes_nothing_but_the_report() {
+    for (text, place, code) in [
+        ("root: home\ntenant: {}\n", ":2:1", "unknown-key"),
+        ("root: [\n", ":", "bad-yaml"),
+        ("tenants: {app: {aliases: [apps]}}\n", ":1:27", "bad-value"),
+        (
+            "tenants: {app: {aliases: [/assets]}}\n",
+            ":1:27",
+            "bad-value",
+        ),
+        (
+            "tenants:\n  app: {hosts: [a.example]}\n  home: {hosts: [a.example]}\n",
+            ":3:18",
+            "address-taken",
+        ),
+        ("", "", "empty-file"),
+    ] {
+        let mut site = TestSite::fixture("street");
+        site.write(FILE, STREET);
+        add_greedy(&mut site);
+        site.reload();
+        site.write(FILE, text).reload();
+        assert_eq!(owner(&site, "studio.example", ""), "home", "{text}");
+        assert_eq!(owner(&site, "studio.example", "/apps/app"), "app", "{text}");
+        assert_eq!(owner(&site, "greedy.example", ""), "nobody", "{text}");
+        let report = site.report_text();
+        let at = format!("{FILE}{place}");
+        assert!(report.contains(&format!("mistake[{code}]")), "{report}");
+        assert!(report.contains(&at), "{at}: {report}");
+        let alarm = site.estate().alarm().expect("an alarm");
+        assert!(
+            alarm.contains("what it last said stays in force"),
+            "{alarm}"
+        );
+        site.write(FILE, STREET).reload();
+        assert_eq!(site.estate().alarm(), None);
+    }
+    // To take the file away opens nothing either.
+    let mut site = TestSite::fixture("street");
+    site.write(FILE, STREET);
+    add_greedy(&mut site);
+    site.reload();
+    site.remove(FILE).reload();
+    assert_eq!(owner(&site, "greedy.example", ""), "nobody");
+    assert!(
+        site.report_text()
+            .contains("mistake[unreadable]: the file is not there")
+    );
+}
+
+#[test]
+fn a_file_that_is_broken_at_the_start_gives_names_only() {
+    let folder = TempDir::new().expect("a folder");
+    copy(&fixture("street"), folder.path());
+    fs::write(folder.path().join(FILE), "root: [home]\n").expect("a file");
+    let site = TestSite::copy_of(folder.path());
+    assert_eq!(owner(&site, "studio.example", ""), "nobody");
+    assert_eq!(owner(&site, "studio.example", "/apps/app"), "nobody");
+    for tenant in ["app", "home"] {
+        assert_eq!(
+            owner(&site, "studio.example", &format!("/{tenant}")),
+            tenant
+        );
+    }
+    let alarm = site.estate().alarm().expect("an alarm");
+    assert!(alarm.contains("names only"), "{alarm}");
+}
+
+#[test]
+fn a_tenant_that_is_not_there_is_a_warning_in_the_file() {
+    let mut site = TestSite::fixture("street");
+    let text = format!("{STREET}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");
+    site.write(FILE, text).reload();
+    let text = site.report_text();
+    for words in [
+        "warning[unknown-tenant]: there is no tenant `hme`\n --> tenants/deployment.yaml:1:7",
+        "warning[unknown-tenant]: there is no tenant `ap`\n --> tenants/deployment.yaml:5:3",
+        "did you mean `app`?",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn the_repositorys_sites_are_as_they_would_be_without_the_file_and_nobody_gets_more() {
+    let with = TestSite::copy_of(&workspace());
+    let mut without = TestSite::copy_of(&workspace());
+    without.remove(FILE);
+    let without = TestSite::copy_of(without.folder());
+    let everything = |site: &TestSite| {
+        let all = crate::dev::everything(&site.snapshot).into_iter();
+        all.map(|(name, resource)| (name, text_or_target(resource)))
+            .collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(everything(&with), everything(&without));
+
+    let mut site = with;
+    assert_eq!(site.report_text().matches("mistake[").count(), 0);
+    add_greedy(&mut site);
+    site.reload();
+    assert_eq!(owner(&site, "studio.example", ""), "studio");
+    assert_eq!(owner(&site, "studio.example", "/greed"), "nobody");
+    assert_eq!(owner(&site, "greedy.example", ""), "nobody");
+    assert_eq!(owner(&site, "aaa.studio.example", ""), "aaa");
+}
+
+fn text_or_target(resource: &Resource) -> Vec<u8> {
+    match resource {
+        Resource::Body(body) => body.variants.last().expect("a form").bytes.to_vec(),
+        Resource::Redirect(target) => target.as_bytes().to_vec(),
+    }
+}
+
+/// A street beside which a process runs.
+fn street() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    for part in ["tenants", "themes"] {
+        copy(&fixture("street").join(part), &folder.path().join(part));
+    }
+    folder
+}
+
+fn write(folder: &Path, file: &str, text: &str) {
+    let path = folder.join(file);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
+
+fn wait(server: &TestServer, what: &str, done: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "{what} never came: {}",
+            server.log()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn status(server: &TestServer, host: &str, path: &str) -> u16 {
+    server.get(host, path).status
+}
+
+#[test]
+fn a_change_of_the_file_is_taken_wherever_it_lies() {
+    for (file, flags) in [
+        (FILE, vec![]),
+        ("ops/who.yaml", vec!["--deployment", "ops/who.yaml"]),
+        (
+            "ops/who.yaml",
+            vec!["--deployment", "ops/who.yaml", "--watch", "poll"],
+        ),
+    ] {
+        let street = street();
+        write(street.path(), file, STREET);
+        let server = TestServer::start(street.path(), &flags);
+        assert_eq!(status(&server, "localhost", "/apps/app"), 200);
+        write(street.path(), file, "root: home\n");
+        wait(&server, "the loss of the alias", || {
+            status(&server, "localhost", "/apps/app") == 404
+        });
+        // As editors do it: another file in its place.
+        write(street.path(), "next.yaml", STREET);
+        fs::rename(street.path().join("next.yaml"), street.path().join(file)).expect("a file");
+        wait(&server, "the alias", || {
+            status(&server, "localhost", "/apps/app") == 200
+        });
+
+        write(street.path(), file, "root: home\ntenant: {}\n");
+        let ready = || -> Answer { server.operator("/readyz") };
+        let alarm = format!("alarm: {file}:2:1: unknown key `tenant`");
+        wait(&server, "the alarm", || ready().text().contains(&alarm));
+        assert_eq!(ready().status, 200, "what is served is well");
+        assert_eq!(status(&server, "localhost", "/apps/app"), 200);
+        assert!(
+            server.log().contains("unknown key `tenant`"),
+            "{}",
+            server.log()
+        );
+    }
+}
+
+#[test]
+fn with_a_state_nobody_takes_anything_over_a_restart() {
+    let street = street();
+    write(
+        street.path(),
+        "tenants/app/tenant.yaml",
+        "name: App\nhosts: [app.example]\naliases: [/shop]\n",
+    );
+    let flags = ["--state", "state"];
+    let kept = |entry: &str, words: &str| {
+        let begin = Instant::now();
+        let is_there = || {
+            let folders = fs::read_dir(street.path().join("state"))
+                .into_iter()
+                .flatten();
+            let mut texts = folders
+                .flatten()
+                .filter_map(|folder| fs::read(folder.path().join(entry)).ok());
+            texts.any(|text| String::from_utf8_lossy(&text).contains(words))
+        };
+        while !is_there() {
+            assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "{entry} never came"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let server = TestServer::start(street.path(), &flags);
+    kept("addresses", "app.example");
+    drop(server);
+
+    let greedy = GREEDY
+        .replace("/greed", "/shop")
+        .replace("greedy.example", "app.example");
+    write(street.path(), "tenants/aaa/tenant.yaml", &greedy);
+    write(
+        street.path(),
+        "tenants/aaa/pages/index.md",
+        "---\ntitle: Greedy\n---\n",
+    );
+    // The one that has it is broken, and has no good copy of its own.
+    for folder in fs::read_dir(street.path().join("state"))
+        .expect("the state")
+        .flatten()
+    {
+        let _ = fs::remove_file(folder.path().join("good.tenant.app"));
+    }
+    let good = fs::read_to_string(street.path().join("tenants/app/tenant.yaml")).expect("a file");
+    write(street.path(), "tenants/app/tenant.yaml", "nam: App\n");
+    let server = TestServer::start(street.path(), &flags);
+    let title = |host: &str, path: &str| server.get(host, path).text();
+    assert!(!title("app.example", "/").contains("Greedy"));
+    assert!(!title("localhost", "/shop").contains("<h1>Greedy"));
+    assert!(!title("localhost", "/").contains("<h1>Greedy"));
+    write(street.path(), "tenants/app/tenant.yaml", &good);
+    wait(&server, "its owner", || {
+        status(&server, "app.example", "/") == 200
+    });
+    assert!(!title("app.example", "/").contains("Greedy"));
+
+    // What the file last said holds over a restart, too.
+    write(street.path(), FILE, STREET);
+    kept("good.deployment", "/apps/app");
+    drop(server);
+    write(street.path(), FILE, "root: [");
+    let server = TestServer::start(street.path(), &flags);
+    assert_eq!(status(&server, "localhost", "/"), 200);
+    assert_eq!(status(&server, "app.example", "/"), 421);
+    let ready = server.operator("/readyz").text();
+    assert!(
+        ready.contains("what it last said stays in force"),
+        "{ready}"
+    );
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(binary())
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the program");
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+#[test]
+fn check_routes_and_new_know_the_file() {
+    let street = street();
+    write(street.path(), FILE, STREET);
+    write(street.path(), "tenants/aaa/tenant.yaml", GREEDY);
+    write(
+        street.path(),
+        "tenants/aaa/pages/index.md",
+        "---\ntitle: Greedy\n---\n",
+    );
+    let (well, text) = run(street.path(), &["check", "aaa"]);
+    assert!(!well && text.contains("mistake[address-refused]"), "{text}");
+    let (well, text) = run(street.path(), &["routes"]);
+    assert!(
+        well && text.contains("/aaa") && !text.contains("/greed"),
+        "{text}"
+    );
+    assert!(!text.contains("greedy.example"), "{text}");
+
+    let street = TempDir::new().expect("a folder");
+    copy(&workspace().join("tenants"), &street.path().join("tenants"));
+    assert!(run(street.path(), &["new", "corner"]).0);
+    let (well, text) = run(street.path(), &["check", "corner"]);
+    assert!(well, "{text}");
+    write(street.path(), FILE, "roof: home\n");
+    let (well, text) = run(street.path(), &["check", "corner"]);
+    assert!(
+        !well
+            && text.contains("tenants/deployment.yaml:1:1")
+            && text.contains("did you mean `root`?"),
+        "{text}"
+    );
+    let (_, text) = run(street.path(), &["schema"]);
+    assert!(text.contains("\"What tenants may claim\""), "{text}");
+}
