@@ -14,11 +14,11 @@
 //! | 7 | [`commands`] | what the command line asks for |
 //! | 6 | [`cli`], [`reload`] | the flags; the one owner: folders in, snapshots out |
 //! | 5 | [`compile`], [`export`], [`serve`] | render; lay out as files; answer |
-//! | 4 | [`address`], [`theme`] | who answers where; a theme as data |
+//! | 4 | [`address`], [`theme`] | who answers where, and `deployment.yaml`; a theme as data |
 //! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
 //! | 2 | [`schema`], [`watch`] | values against a JSON Schema; what changed in folders |
 //! | 1 | [`source`], [`state`], [`yaml`] | folders in memory; what outlives the process; values with their places |
-//! | 0 | [`name`], [`report`] | identifiers; mistakes |
+//! | 0 | [`name`], [`report`] | identifiers, and the paths that nobody can claim; mistakes |
 //!
 //! # Invariants
 //!
@@ -53,7 +53,7 @@
 //! # Walkthrough: a new folder
 //!
 //! 1. The folder's name is the tenant's id, if it is a host label.
-//! 2. [`address`] gives out hosts and prefixes over all tenants: the id's, then what the manifest claims. What another tenant has is a mistake that names the owner.
+//! 2. [`address`] gives out hosts and prefixes over all tenants: who has one keeps it, then the id's, then what the manifest claims and `deployment.yaml` lists. What another tenant has is a mistake that names the owner.
 //! 3. From there it is a saved file.
 
 pub mod name;

@@ -410,6 +410,30 @@ fn check_routes_and_new_know_the_file() {
     );
     assert!(!text.contains("greedy.example"), "{text}");
 
+    // A page below a longer prefix of somebody else is not its tenant's to answer.
+    write(
+        street.path(),
+        "tenants/aaa/tenant.yaml",
+        "name: A\naliases: [/apps]\n",
+    );
+    write(
+        street.path(),
+        "tenants/aaa/pages/app/terms.md",
+        "---\ntitle: Terms\n---\n",
+    );
+    fs::remove_file(street.path().join(FILE)).expect("a file");
+    let (_, text) = run(street.path(), &["routes"]);
+    let line = |path: &str| {
+        let mut lines = text.lines().filter(|line| line.starts_with("localhost "));
+        lines.find(|line| line.split_whitespace().nth(1) == Some(path))
+    };
+    assert!(
+        line("/apps/app/terms").is_some_and(|line| line.contains(" app ")),
+        "{text}"
+    );
+    assert!(line("/aaa/app/terms").is_some(), "{text}");
+    assert_eq!(text.matches(" /apps/app/terms ").count(), 1, "{text}");
+
     let street = TempDir::new().expect("a folder");
     copy(&workspace().join("tenants"), &street.path().join("tenants"));
     assert!(run(street.path(), &["new", "corner"]).0);

@@ -236,8 +236,12 @@ impl<'a> Giver<'a> {
             (Some(deployment), _) => (
                 Code::AddressRefused,
                 format!(
-                    "`{}` gives the domain's root to another tenant or to none",
-                    deployment.label()
+                    "`{}` gives the domain's root to {}",
+                    deployment.label(),
+                    owner.map_or_else(
+                        || "nobody".to_owned(),
+                        |owner| format!("the tenant `{owner}`")
+                    )
                 ),
                 format!(
                     "take `root: true` out; {}",

@@ -129,6 +129,9 @@ impl Deployment {
     #[must_use]
     pub fn how_to_allow(&self, tenant: &TenantId, key: &str, address: &str) -> String {
         let file = &self.label;
+        if !self.is_good() {
+            return format!("correct `{file}` first, which lists nothing until then");
+        }
         let at = |path: &[&str]| self.key(path).map(|place| place.line);
         let id = tenant.as_str();
         let (words, line) = if let Some(line) = at(&["tenants", id, key]) {
@@ -153,6 +156,9 @@ impl Deployment {
     pub fn how_to_root(&self, tenant: &TenantId) -> String {
         let file = &self.label;
         match self.key(&["root"]) {
+            _ if !self.is_good() => {
+                format!("correct `{file}` first, which names nobody until then")
+            }
             Some(place) => format!(
                 "who runs the deployment can change it: write `root: {tenant}` in `{file}`, line {}",
                 place.line

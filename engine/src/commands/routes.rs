@@ -11,6 +11,7 @@ use crate::cli::{RoutesArguments, RoutesFormat};
 use crate::compile::link::below;
 use crate::compile::policy::Caching;
 use crate::reload::Estate;
+use crate::snapshot::{HostEntry, Snapshot};
 
 /// One page at one address.
 #[derive(Debug, Serialize)]
@@ -28,8 +29,8 @@ struct Route {
 /// Prints every page at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
-    estate.reload(Timestamp::now())?;
-    let routes = routes(&estate);
+    let snapshot = estate.reload(Timestamp::now())?;
+    let routes = routes(&estate, &snapshot);
     match arguments.format {
         RoutesFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
         RoutesFormat::Text => as_table(&routes),
@@ -37,15 +38,20 @@ pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn routes(estate: &Estate) -> Vec<Route> {
+fn routes(estate: &Estate, snapshot: &Snapshot) -> Vec<Route> {
     let mut routes = Vec::new();
     for (site, compiled) in estate.sites() {
         for placed in &compiled.mounts {
+            let host = &placed.address.host;
             for page in site.pages.values() {
                 for path in page.paths() {
+                    let full = below(&placed.address.prefix, path);
+                    if !is_answered_by(snapshot, host, &full, &placed.mount.prefix) {
+                        continue;
+                    }
                     routes.push(Route {
-                        host: placed.address.host.clone(),
-                        path: below(&placed.address.prefix, path),
+                        host: host.clone(),
+                        path: full,
                         tenant: site.id.to_string(),
                         file: site.name_of(&page.file),
                         kind: "page",
@@ -58,6 +64,16 @@ fn routes(estate: &Estate) -> Vec<Route> {
     }
     routes.sort_by(|one, other| (&one.host, &one.path).cmp(&(&other.host, &other.path)));
     routes
+}
+
+/// Whether no longer prefix of the host takes the path: somebody else answers there then.
+fn is_answered_by(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
+    let Some(HostEntry::Site(routes)) = snapshot.hosts.get(host) else {
+        return false;
+    };
+    let ends = path.match_indices('/').map(|(end, _)| end);
+    let mut longer = ends.chain([path.len()]).filter(|end| *end > prefix.len());
+    !longer.any(|end| routes.prefixes.contains_key(&path[..end]))
 }
 
 fn as_table(routes: &[Route]) {

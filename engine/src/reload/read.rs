@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::kept::{Kept, KeptMemo};
 use super::tenant::Tenant;
 use super::{Estate, ReloadError};
-use crate::name::TenantId;
+use crate::name::{TenantId, TenantIdError};
 use crate::report::{Code, Diagnostic, Report, Severity};
 use crate::source::{self, Folder, Limits};
 use crate::tenant::Site;
@@ -69,10 +69,19 @@ impl Estate {
                         wanted.push((id, path, label));
                     }
                 }
-                Err(error) => self.notes.push(Diagnostic {
-                    severity: Severity::Note,
-                    ..Diagnostic::mistake(Code::BadFolderName, label, error.to_string())
-                }),
+                Err(error) => {
+                    let severity = match error {
+                        TenantIdError::NotAHostLabel(_) => Severity::Note,
+                        TenantIdError::Reserved(_) => Severity::Mistake,
+                    };
+                    let message = error.to_string();
+                    let diagnostic = Diagnostic::mistake(Code::BadFolderName, label, message)
+                        .hint("rename the folder: its name is the tenant's host and path");
+                    self.notes.push(Diagnostic {
+                        severity,
+                        ..diagnostic
+                    });
+                }
             }
         }
         self.tenants.retain(|id, _| present.contains(id));

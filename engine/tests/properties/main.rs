@@ -4,6 +4,7 @@
 //! Markdown and the parts of negotiation that nobody outside sees have theirs beside the code.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod addresses;
 mod content;
 mod links;
 mod request;
