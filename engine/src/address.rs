@@ -11,6 +11,7 @@
 //! **Invariant:** knows no content and no request; it only gives out names. An address has one owner at most.
 
 mod assign;
+mod claim;
 pub mod deployment;
 
 use std::collections::BTreeMap;

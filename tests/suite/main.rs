@@ -24,5 +24,6 @@ mod neighbours;
 mod pages;
 mod program;
 mod redirects;
+mod reserved;
 mod state;
 mod watching;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::claim::{By, Claim, Tenants, claims};
 use super::deployment::{Deployment, find};
 use super::{Address, Origin, Owners};
 use crate::name::{TenantId, WWW};
@@ -68,107 +69,6 @@ pub fn assign<'a>(
         giver.take(order, claim, false);
     }
     giver.finish(&tenants)
-}
-
-type Tenants<'a> = BTreeMap<&'a TenantId, Option<&'a Site>>;
-
-/// One address that a tenant wants, by its name or by its manifest.
-struct Claim<'a> {
-    id: &'a TenantId,
-    site: Option<&'a Site>,
-    host: String,
-    prefix: String,
-    by: By,
-}
-
-/// What a claim rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// The folder's name.
-    Name,
-    /// The root tenant's name, whose host only leads to the domain.
-    RootName,
-    /// `hosts`.
-    Hosts,
-    /// `aliases`.
-    Aliases,
-}
-
-impl Claim<'_> {
-    fn address(&self) -> String {
-        format!("{}{}", self.host, self.prefix)
-    }
-
-    /// The key of the manifest.
-    const fn key(&self) -> &'static str {
-        match self.by {
-            By::Aliases => "aliases",
-            _ => "hosts",
-        }
-    }
-
-    /// The address as its tenant writes it.
-    fn text(&self) -> &str {
-        if self.prefix.is_empty() {
-            &self.host
-        } else {
-            &self.prefix
-        }
-    }
-}
-
-/// Everything that is wanted, in the order in which it is given out at a fresh start.
-fn claims<'a>(tenants: &Tenants<'a>, root: Option<&'a Site>, origin: &Origin) -> Vec<Claim<'a>> {
-    let domain = origin.domain();
-    let is_root = |id: &TenantId| root.is_some_and(|root| root.id == *id);
-    let mut claims = Vec::new();
-    for (id, site) in tenants {
-        let mut add = |host: String, prefix: String, by| {
-            claims.push(Claim {
-                id,
-                site: *site,
-                host,
-                prefix,
-                by,
-            });
-        };
-        let host = format!("{id}.{domain}");
-        if is_root(id) {
-            add(host, String::new(), By::RootName);
-        } else {
-            add(domain.to_owned(), format!("/{id}"), By::Name);
-            add(host, String::new(), By::Name);
-        }
-    }
-    for named in [true, false] {
-        let wanted = |site: &'a Site| {
-            let manifest = &site.manifest;
-            let hosts = manifest.hosts.iter().map(|host| (By::Hosts, host.as_str()));
-            let aliases = manifest.aliases.iter();
-            let aliases = aliases.map(|alias| (By::Aliases, alias.as_str()));
-            hosts.chain(aliases)
-        };
-        for site in tenants.values().copied().flatten() {
-            for (by, text) in wanted(site) {
-                let (host, prefix, separator) = match by {
-                    By::Aliases => (domain, text, '/'),
-                    _ => (text, "", '.'),
-                };
-                let carries = text.split(separator).any(|part| part == site.id.as_str());
-                let has_use = by != By::Aliases || !is_root(&site.id);
-                if carries == named && has_use {
-                    claims.push(Claim {
-                        id: &site.id,
-                        site: Some(site),
-                        host: host.to_owned(),
-                        prefix: prefix.to_owned(),
-                        by,
-                    });
-                }
-            }
-        }
-    }
-    claims
 }
 
 struct Giver<'a> {

@@ -1,0 +1,103 @@
+//! The engine's own paths: whatever it answers by itself, no tenant can claim.
+
+use std::collections::BTreeSet;
+
+use rowhouse::name::reserved::{is_reserved, takes_reserved};
+use rowhouse::snapshot::HostEntry;
+use rowhouse_tests::TestSite;
+
+use crate::addresses::add;
+
+/// Paths that are the engine's own, at the top of a host and of every tenant.
+const OWN: [&str; 12] = [
+    "/assets",
+    "/assets/base.css",
+    "/.well-known",
+    "/.well-known/security.txt",
+    "/.rowhouse/events",
+    "/x/.y",
+    "/robots.txt",
+    "/sitemap.xml",
+    "/sitemap-2.xml",
+    "/favicon.ico",
+    "/site.webmanifest",
+    "/notes/feed.xml",
+];
+
+#[test]
+fn the_engines_own_paths_are_given_to_nobody() {
+    for path in OWN {
+        let manifest = |line: &str| format!("name: A\n{line}\n");
+        let page = |line: &str| format!("---\ntitle: A\n{line}---\n");
+        let cases = [
+            ("tenant.yaml", manifest(&format!("aliases: [{path}]"))),
+            (
+                "tenant.yaml",
+                manifest(&format!("redirects: [{{from: {path}, to: /}}]")),
+            ),
+            ("pages/b.md", page(&format!("aliases: [{path}]\n"))),
+            (&format!("pages{path}.md"), page("")),
+        ];
+        for (file, text) in cases {
+            let mut site = TestSite::fixture("street");
+            add(&mut site, "aaa", "name: A\n");
+            site.write(&format!("tenants/aaa/{file}"), text).reload();
+            let text = site.report_text();
+            // Files whose names begin with a dot are not read at all, but for one folder.
+            let is_read = !file.contains("/.") || file.contains(".well-known/");
+            assert_eq!(
+                text.contains(&format!("`{path}` is the engine's own")),
+                is_read,
+                "{file} with {path}:\n{text}"
+            );
+            assert!(site.mount("studio.example", path).is_none(), "{path}");
+            assert_eq!(is_read, site.mount("studio.example", "/aaa").is_none());
+        }
+    }
+    // Below another tenant's prefix, too.
+    for path in ["/app/assets", "/app/site.webmanifest", "/x/robots.txt"] {
+        let mut site = TestSite::fixture("street");
+        add(&mut site, "aaa", &format!("name: A\naliases: [{path}]\n"));
+        site.reload();
+        assert!(site.mount("studio.example", path).is_none(), "{path}");
+    }
+}
+
+#[test]
+fn whatever_the_engine_makes_has_a_path_of_its_own() {
+    let site = TestSite::copy_of(&rowhouse_tests::workspace());
+    let mut seen = BTreeSet::new();
+    for (id, entry) in &site.snapshot.hosts {
+        let HostEntry::Site(host) = entry else {
+            continue;
+        };
+        // Pictures answer below the mount that names them.
+        assert!(host.pictures.keys().all(|path| takes_reserved(path)));
+        seen.extend(
+            host.files
+                .keys()
+                .chain(site.snapshot.shared.keys())
+                .cloned(),
+        );
+        let pages: BTreeSet<&str> = site
+            .estate()
+            .sites()
+            .flat_map(|(site, _)| site.pages.values())
+            .flat_map(rowhouse::tenant::Page::paths)
+            .collect();
+        for mount in host.root.iter().chain(host.prefixes.values()) {
+            let paths = mount
+                .resources
+                .keys()
+                .filter(|path| !pages.contains(path.as_ref()));
+            seen.extend(paths.cloned());
+        }
+        assert!(host.files.len() >= 2, "{id}");
+    }
+    assert!(
+        seen.len() > 50 && seen.contains("/blog/feed.xml"),
+        "{seen:?}"
+    );
+    let free: Vec<_> = seen.iter().filter(|path| !is_reserved(path)).collect();
+    assert!(free.is_empty(), "a tenant could claim {free:?}");
+}
