@@ -11,10 +11,10 @@ use serde_json::Value as Json;
 
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Place, Report, hint_for};
-use crate::schema;
+use crate::schema::Schema;
+use crate::tenant::checked_by;
 use crate::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
-use crate::tenant::schema_of;
-use crate::tenant::values::{HostName, Prefix, check_format};
+use crate::tenant::values::{HostName, Prefix};
 use crate::yaml::{self, Node, Value};
 
 /// The file's name within the folder of tenants.
@@ -56,7 +56,7 @@ pub struct Deployment {
     node: Node,
 }
 
-static SCHEMA: LazyLock<Json> = LazyLock::new(schema_of::<Claims>);
+static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<Claims>);
 
 impl Deployment {
     /// One that lists nothing: what holds while the file cannot be read and never could.
@@ -87,7 +87,7 @@ impl Deployment {
                 return (None, report);
             }
         };
-        let (problems, _) = schema::check(&node, &SCHEMA, check_format);
+        let (problems, _) = SCHEMA.check(&node);
         report.extend(problems.into_iter().map(|problem| Diagnostic {
             hint: problem.hint,
             ..mistake(problem.code, problem.message, Some(problem.place))
