@@ -30,7 +30,7 @@
 //! - What is for authors (`--dev`) is among the inputs of [`compile`] and the settings of [`serve`]; without it not one byte is different.
 //! - [`export`] sees only a snapshot: what it writes is what would be served.
 //! - [`compile`], [`export`] and [`serve`] do not know each other.
-//! - [`reload`] is the only owner. A tenant's failure removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
+//! - [`reload`] is the only owner. A tenant's failure, a panic or work without end included, removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
 //! - What [`state`] holds may be lost at any moment: with or without it the bytes are the same.
 //! - Only [`commands`] prints; only `main` ends the process.
 //!
@@ -48,7 +48,8 @@
 //! 2. [`tenant`] turns it into a site, or into mistakes with file, line and column. With mistakes, the last good site stays and the report says why.
 //! 3. [`compile`] renders the site for each of its addresses: Tera layouts, Markdown, islands, head, codings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
-//! 5. A tenant that takes long is compiled aside and swapped in when it is done; pictures are drawn aside into the slots that the snapshot has for them. No other change waits for either.
+//! 5. Reading, checking and compiling happen on threads beside the owner. What takes longer than a moment is swapped in when it is done; pictures are drawn aside into the slots that the snapshot has for them. No other change waits for either.
+//! 6. What fails is one tenant's: a panic at any step becomes its error, and what could not be read is tried again until it is.
 //!
 //! # Walkthrough: a new folder
 //!

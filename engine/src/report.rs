@@ -5,10 +5,16 @@
 //!
 //! **Invariant:** knows no tenant, page or theme; it only knows places in files.
 
+pub mod guard;
+mod lines;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
+
+pub use self::lines::Lines;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -87,7 +93,7 @@ codes! {
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
-    ProgramFailed => "program-failed", "The program itself failed while it compiled a tenant. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
+    ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
     RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
     RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";
     StoreReadiness => "store-readiness", "Something that the reviewers of the app stores look for on an app's site is not there.";
@@ -158,7 +164,7 @@ impl Diagnostic {
             place: None,
             severity: Severity::Mistake,
             code,
-            message: message.into(),
+            message: clipped(message.into()),
             hint: None,
             text: None,
         }
@@ -173,12 +179,13 @@ impl Diagnostic {
         }
     }
 
-    /// With the place, and the line that stands there in `text` (the whole file).
+    /// With the place, and the line that stands there in `text` (the whole file). A line that nobody would read is left out.
     #[must_use]
     pub fn at(mut self, place: Place, text: &str) -> Self {
         self.text = text
             .lines()
             .nth(place.line.saturating_sub(1))
+            .filter(|line| line.len() <= LONG)
             .map(ToOwned::to_owned);
         self.place = Some(place);
         self
@@ -187,7 +194,7 @@ impl Diagnostic {
     /// With what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(clipped(hint.into()));
         self
     }
 
@@ -220,12 +227,28 @@ impl Diagnostic {
                     group.element(snippet.path(self.file.as_str()))
                 }
             }
+            (Some(place), None) => {
+                let origin = Origin::path(self.file.as_str()).line(place.line);
+                Group::with_title(title).element(origin.char_column(place.column))
+            }
             _ => Group::with_title(title).element(Origin::path(self.file.as_str())),
         };
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
         }
         renderer.render(&[group]).to_string()
+    }
+}
+
+/// The longest line, in bytes, of which anything is shown. Longer ones are written by programs.
+const LONG: usize = 16 << 10;
+
+/// A text that quotes a whole file would be no help.
+fn clipped(text: String) -> String {
+    const WIDTH: usize = 1_000;
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
     }
 }
 
@@ -252,19 +275,56 @@ fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
     (shown, span)
 }
 
+/// So many diagnostics of one kind are listed of one file: who has corrected these knows the rest.
+const MOST_OF_A_KIND: usize = 50;
+/// So many of one severity are listed of one tenant or theme.
+const MOST: usize = 1_000;
+
 /// Everything that is to say about one or more folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report(Vec<Diagnostic>);
+pub struct Report {
+    list: Vec<Diagnostic>,
+    /// What [`Report::add`] was given, by file and kind.
+    tally: BTreeMap<(String, Severity, Code), Tally>,
+    /// How many of each severity [`Report::add`] has listed.
+    added: BTreeMap<Severity, usize>,
+}
+
+/// How many of a kind there are in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tally {
+    listed: usize,
+    more: usize,
+}
 
 impl Report {
-    /// Adds one.
+    /// Adds one, whatever there is already.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.0.push(diagnostic);
+        self.list.push(diagnostic);
+    }
+
+    /// Adds one of its kind in `file`. Beyond the first fifty in a file, or a thousand in all, it is only counted, and `make`, which may be costly, is not called.
+    pub fn add(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        file: &str,
+        make: impl FnOnce() -> Diagnostic,
+    ) {
+        let tally = self.tally.entry((file.to_owned(), severity, code));
+        let (tally, added) = (tally.or_default(), self.added.entry(severity).or_default());
+        if *added >= MOST || tally.listed >= MOST_OF_A_KIND {
+            tally.more += 1;
+            return;
+        }
+        tally.listed += 1;
+        *added += 1;
+        self.list.push(make());
     }
 
     /// Adds all of another.
     pub fn extend(&mut self, other: impl IntoIterator<Item = Diagnostic>) {
-        self.0.extend(other);
+        self.list.extend(other);
     }
 
     /// Whether nothing forbids serving.
@@ -276,23 +336,45 @@ impl Report {
     /// How many of one severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
-        self.0
-            .iter()
-            .filter(|diagnostic| diagnostic.severity == severity)
-            .count()
+        let tallies = self.tally.iter();
+        let more = tallies
+            .filter(|((_, of, _), _)| *of == severity)
+            .map(|(_, tally)| tally.more);
+        let list = self.list.iter();
+        let list = list.filter(|diagnostic| diagnostic.severity == severity);
+        list.count() + more.sum::<usize>()
     }
 
-    /// By file, line and column, each thing once.
+    /// By file, line and column, each thing once; what is not listed is told as a number.
     #[must_use]
     pub fn sorted(mut self) -> Self {
-        self.0.sort();
-        self.0.dedup();
+        let mut left_out: BTreeMap<Severity, (Diagnostic, usize)> = BTreeMap::new();
+        for ((file, severity, code), Tally { listed, more }) in std::mem::take(&mut self.tally) {
+            let all = listed + more;
+            let message = format!("{all} of this kind are in this file, and not all are listed");
+            let told = Diagnostic {
+                severity,
+                ..Diagnostic::mistake(code, file, message)
+            };
+            match (listed, more) {
+                (_, 0) => {}
+                // One line for all files that nothing is listed of.
+                (0, more) => left_out.entry(severity).or_insert((told, 0)).1 += more,
+                _ => self.list.push(told),
+            }
+        }
+        for (first, more) in left_out.into_values() {
+            let message = format!("{more} more, here and in what follows, are not listed");
+            self.list.push(Diagnostic { message, ..first });
+        }
+        self.list.sort();
+        self.list.dedup();
         self
     }
 
     /// One after the other.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
-        self.0.iter()
+        self.list.iter()
     }
 }
 
@@ -301,17 +383,25 @@ impl IntoIterator for Report {
     type IntoIter = std::vec::IntoIter<Diagnostic>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.sorted().list.into_iter()
     }
 }
 
 /// The name among `candidates` that `typed` was most likely meant to be.
 #[must_use]
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 200;
+    let length = typed.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let allowed = |candidate: &str| candidate.chars().count().max(3) / 3 + 1;
     candidates
         .into_iter()
+        // A text is at least as far from another as their lengths are.
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= allowed(candidate))
         .map(|candidate| (strsim::damerau_levenshtein(typed, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3 + 1)
+        .filter(|(distance, candidate)| *distance <= allowed(candidate))
         .min()
         .map(|(_, candidate)| candidate)
 }

@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** knows no file format and no meaning of any key; formats are checked by whoever calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
@@ -42,6 +42,11 @@ pub struct Formatted {
 
 /// Says why a text is not of a format: the message and a hint.
 pub type FormatCheck = fn(format: &str, text: &str) -> Result<(), (String, Option<String>)>;
+
+/// So many problems of one kind are listed; the rest are counted.
+const MOST: usize = 50;
+/// So many errors are looked at: a file with more is not read by anybody to its end.
+const ERRORS: usize = 5_000;
 
 /// Why a schema is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -84,12 +89,14 @@ impl Schema {
             schema: self,
             node,
             problems: Vec::new(),
+            counts: BTreeMap::new(),
         };
         finder.duplicate_keys(node);
         let value = node.to_json();
-        for error in self.validator.iter_errors(&value) {
+        for error in self.validator.iter_errors(&value).take(ERRORS) {
             finder.error(&error, None);
         }
+        finder.tell_of_more();
         let mut problems = finder.problems;
         // In the order of the file. A key that is unknown is often the one that is missing, with a typing error.
         problems.sort_by_key(|problem| (problem.place, problem.code != Code::UnknownKey));
@@ -177,16 +184,40 @@ struct Finder<'a> {
     schema: &'a Schema,
     node: &'a Node,
     problems: Vec<Problem>,
+    counts: BTreeMap<Code, usize>,
 }
 
 impl<'a> Finder<'a> {
+    /// Counts one more of a kind, and says whether it is listed.
+    fn is_listed(&mut self, code: Code) -> bool {
+        let count = self.counts.entry(code).or_default();
+        *count += 1;
+        *count <= MOST
+    }
+
+    fn push(&mut self, problem: Problem) {
+        if self.is_listed(problem.code) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn tell_of_more(&mut self) {
+        let counts = self.counts.iter().filter(|(_, count)| **count > MOST);
+        self.problems.extend(counts.map(|(code, count)| Problem {
+            code: *code,
+            place: self.node.place,
+            message: format!("{count} or more of this kind are in this file; {MOST} are listed"),
+            hint: None,
+        }));
+    }
+
     fn duplicate_keys(&mut self, node: &Node) {
         match &node.value {
             Value::Map(pairs) => {
-                let mut known = std::collections::HashMap::new();
+                let mut known = HashMap::new();
                 for (key, value) in pairs {
                     if let Some(first) = known.insert(key.name.as_str(), key.place) {
-                        self.problems.push(Problem {
+                        self.push(Problem {
                             code: Code::DuplicateKey,
                             place: key.place,
                             message: format!("the key `{}` is here twice", key.name),
@@ -222,7 +253,7 @@ impl<'a> Finder<'a> {
                 let name = property.as_str().unwrap_or_default();
                 let about = self.beside(error, "properties");
                 let about = about.and_then(|properties| description(properties.get(name)));
-                self.problems.push(Problem {
+                self.push(Problem {
                     code: Code::MissingKey,
                     place: node.place,
                     message: format!("{what} needs the key `{name}`"),
@@ -256,7 +287,7 @@ impl<'a> Finder<'a> {
                 };
                 let formats = self.schema.formats;
                 if let Err((message, hint)) = formats(format, text) {
-                    self.problems.push(Problem {
+                    self.push(Problem {
                         code: Code::BadValue,
                         place: node.place,
                         message: format!("{what}: {message}"),
@@ -264,7 +295,7 @@ impl<'a> Finder<'a> {
                     });
                 }
             }
-            ValidationErrorKind::MinLength { limit: 1 } => self.problems.push(Problem {
+            ValidationErrorKind::MinLength { limit: 1 } => self.push(Problem {
                 code: Code::BadValue,
                 place: node.place,
                 message: format!("{what} is an empty text"),
@@ -278,7 +309,7 @@ impl<'a> Finder<'a> {
                 let first = usize::try_from(*limit)
                     .ok()
                     .and_then(|most| items.get(most));
-                self.problems.push(Problem {
+                self.push(Problem {
                     code: Code::TooLarge,
                     place: first.map_or(node.place, |first| first.place),
                     message: format!(
@@ -288,7 +319,7 @@ impl<'a> Finder<'a> {
                     hint: Some("take out this one and those after it".to_owned()),
                 });
             }
-            _ => self.problems.push(Problem {
+            _ => self.push(Problem {
                 code: Code::BadValue,
                 place: node.place,
                 message: format!("{what}: {}", error.masked_with("the value")),
@@ -304,6 +335,10 @@ impl<'a> Finder<'a> {
     }
 
     fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
+        // The nearest of many names takes a while to find.
+        if !self.is_listed(Code::UnknownKey) {
+            return;
+        }
         let Value::Map(pairs) = &node.value else {
             return;
         };
@@ -352,7 +387,7 @@ impl<'a> Finder<'a> {
             };
             let value = pairs.iter().find(|(key, _)| key.name == tag);
             return match value.map(|(_, value)| (value, &value.value)) {
-                None => self.problems.push(Problem {
+                None => self.push(Problem {
                     code: Code::MissingKey,
                     place: node.place,
                     message: format!("{what} needs the key `{tag}`"),
@@ -413,7 +448,7 @@ impl<'a> Finder<'a> {
         names: impl Iterator<Item = &'n str> + Clone,
         what: &str,
     ) {
-        self.problems.push(Problem {
+        self.push(Problem {
             code: Code::BadValue,
             place: node.place,
             message: format!("{what} cannot be `{text}`"),
@@ -443,7 +478,7 @@ impl<'a> Finder<'a> {
             }
             _ => None,
         };
-        self.problems.push(Problem {
+        self.push(Problem {
             code: Code::WrongType,
             place: node.place,
             message: format!(

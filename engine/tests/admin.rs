@@ -67,6 +67,7 @@ fn tenant(state: State) -> TenantStatus {
         pages: 2,
         hosts: vec!["bluedoor.example".to_owned()],
         compiled_in: Duration::from_millis(250),
+        is_under_way: false,
         mistakes: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
     }
 }

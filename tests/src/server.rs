@@ -62,7 +62,16 @@ impl TestServer {
     pub fn start(folder: &Path, more: &[&str]) -> Self {
         let log = NamedTempFile::new().expect("a file");
         let stderr = log.reopen().expect("a file").into();
-        Self::start_with(folder, more, log, stderr)
+        Self::start_with(folder, more, &[], log, stderr)
+    }
+
+    /// The same, failing where the lines of the file `faults` say so (`rowhouse::report::guard::inject`); the file may change while the server runs.
+    #[must_use]
+    pub fn start_failing(folder: &Path, more: &[&str], faults: &Path) -> Self {
+        let log = NamedTempFile::new().expect("a file");
+        let stderr = log.reopen().expect("a file").into();
+        let environment = [("ROWHOUSE_FAULTS", faults)];
+        Self::start_with(folder, more, &environment, log, stderr)
     }
 
     /// The same, with a log that goes into a pipe whose other end nobody reads.
@@ -71,12 +80,19 @@ impl TestServer {
         Self::start_with(
             folder,
             more,
+            &[],
             NamedTempFile::new().expect("a file"),
             Stdio::piped(),
         )
     }
 
-    fn start_with(folder: &Path, more: &[&str], log: NamedTempFile, stderr: Stdio) -> Self {
+    fn start_with(
+        folder: &Path,
+        more: &[&str],
+        environment: &[(&str, &Path)],
+        log: NamedTempFile,
+        stderr: Stdio,
+    ) -> Self {
         let (visitors, operators) = (free_address(), free_address());
         let mut command = Command::new(binary());
         command
@@ -86,6 +102,7 @@ impl TestServer {
             .args(["--admin", &operators.to_string()])
             .args(["--origin", &format!("http://localhost:{}", visitors.port())])
             .args(more)
+            .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .stderr(stderr);
         let child = command.spawn().expect("a started server");

@@ -19,6 +19,7 @@ use super::otlp::Spans;
 use super::{FAILED, estate, log, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Keeper, tell};
+use crate::report::guard::guard;
 use crate::serve::admin::{self, Admin};
 use crate::serve::descriptors::connections_that_fit;
 use crate::serve::events::Events;
@@ -26,6 +27,7 @@ use crate::serve::listen::{bind, inherited};
 use crate::serve::settings::ServeSettings;
 use crate::serve::shelf::Shelf;
 use crate::serve::status::StatusBoard;
+use crate::snapshot::Snapshot;
 use crate::watch::{Method, Notice};
 
 /// Serves until a signal ends it.
@@ -44,8 +46,12 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.caching,
         arguments.state.as_deref(),
         arguments.dev,
-    )?;
-    let snapshot = estate.reload(Timestamp::now())?;
+    )?
+    .impatient();
+    // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
+    let reload = || estate.reload(Timestamp::now());
+    let reloaded = guard("start", "all", "tenants", reload);
+    let snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
     let shelf = Arc::new(Shelf::new(snapshot));
     let board = Arc::new(StatusBoard::default());
     tell(&estate, &board);

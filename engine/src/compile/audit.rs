@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Inputs;
 use super::link::below;
 use super::markdown;
-use crate::report::{Code, Diagnostic, Place};
+use crate::report::{Code, Diagnostic, Place, Report, Severity};
 use crate::snapshot::{Body, Resource};
 use crate::tenant::{Page, Site};
 
@@ -93,10 +93,10 @@ pub(super) fn check(
     seen: &BTreeMap<String, Seen>,
     bodies: impl Fn(&str) -> Option<usize>,
     inputs: &Inputs,
-) -> (Vec<Diagnostic>, Vec<Orphan>) {
+) -> (Report, Vec<Orphan>) {
     let mut auditor = Auditor {
         site,
-        found: Vec::new(),
+        report: Report::default(),
         orphans: Vec::new(),
     };
     let mut linked: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -129,7 +129,7 @@ pub(super) fn check(
     }
     auditor.twice();
     auditor.unfinished();
-    (auditor.found, auditor.orphans)
+    (auditor.report, auditor.orphans)
 }
 
 /// The smallest form of a body, in bytes.
@@ -159,31 +159,30 @@ fn scripts(used: &BTreeSet<String>, inputs: &Inputs) -> usize {
 
 struct Auditor<'a> {
     site: &'a Site,
-    found: Vec<Diagnostic>,
+    report: Report,
     orphans: Vec<Orphan>,
 }
 
 impl Auditor<'_> {
     /// A warning at a key of a page's front matter, or at its beginning.
     fn warn(&mut self, code: Code, page: &Page, key: &str, message: String, hint: &str) {
-        let text = self.site.texts.get(&page.file).map_or("", String::as_str);
-        let starts = |line: &str| {
-            line.strip_prefix(key)
-                .is_some_and(|rest| rest.starts_with(':'))
-        };
-        let index = text.lines().position(starts);
-        let place = Place {
-            line: index.map_or(1, |index| index + 1),
-            column: 1,
-            length: index.map_or(3, |_| key.chars().count()),
-        };
-        self.warn_at(code, page, place, message, hint);
+        let site = self.site;
+        self.add(code, &page.file, || {
+            keyed(site, page, key, code, message).hint(hint)
+        });
     }
 
     fn warn_at(&mut self, code: Code, page: &Page, place: Place, message: String, hint: &str) {
-        let diagnostic = Diagnostic::warning(code, self.site.name_of(&page.file), message);
-        let located = self.site.locate(diagnostic, &page.file, place);
-        self.found.push(located.hint(hint));
+        let site = self.site;
+        self.add(code, &page.file, || {
+            let diagnostic = Diagnostic::warning(code, site.name_of(&page.file), message);
+            site.locate(diagnostic, &page.file, place).hint(hint)
+        });
+    }
+
+    fn add(&mut self, code: Code, file: &str, make: impl FnOnce() -> Diagnostic) {
+        let name = self.site.name_of(file);
+        self.report.add(Severity::Warning, code, &name, make);
     }
 
     fn title(&mut self, page: &Page) {
@@ -230,19 +229,11 @@ impl Auditor<'_> {
 
     fn orphan(&mut self, page: &Page) {
         let message = format!("no page leads to `{}`", page.path);
-        self.warn(
-            Code::OrphanPage,
-            page,
-            "title",
-            message,
-            "link it where people look for it, or give it `noindex: true`",
-        );
-        let paths = page.paths().map(ToOwned::to_owned).collect();
-        self.orphans.extend(
-            self.found
-                .pop()
-                .map(|diagnostic| Orphan { paths, diagnostic }),
-        );
+        let hint = "link it where people look for it, or give it `noindex: true`";
+        self.orphans.push(Orphan {
+            paths: page.paths().map(ToOwned::to_owned).collect(),
+            diagnostic: keyed(self.site, page, "title", Code::OrphanPage, message).hint(hint),
+        });
     }
 
     fn headings(&mut self, page: &Page, levels: &[u8]) {
@@ -328,12 +319,12 @@ impl Auditor<'_> {
     /// Lines that are still as `rowhouse new` wrote them.
     fn unfinished(&mut self) {
         let site = self.site;
-        let body_line = |file: &String| {
-            let page = site.pages.values().find(|page| page.file == *file);
-            page.map_or(usize::MAX, |page| page.body_line)
-        };
+        let pages = site.pages.values();
+        let bodies: BTreeMap<&str, usize> = pages
+            .map(|page| (page.file.as_str(), page.body_line))
+            .collect();
         for (file, text) in &site.texts {
-            let body = body_line(file);
+            let body = bodies.get(file.as_str()).copied().unwrap_or(usize::MAX);
             for (index, line) in text.lines().enumerate() {
                 let mark = if index + 1 < body {
                     FILL_IN_YAML
@@ -344,21 +335,19 @@ impl Auditor<'_> {
                     continue;
                 };
                 let words = line[..at].trim_end();
-                let start = words
-                    .chars()
-                    .take_while(|letter| letter.is_whitespace())
-                    .count();
-                let place = Place {
-                    line: index + 1,
-                    column: start + 1,
-                    length: words.chars().count() - start,
-                };
-                let name = site.name_of(file);
-                let message = "this line is as `rowhouse new` wrote it";
-                let warning = Diagnostic::warning(Code::FillIn, name, message);
-                let located = site.locate(warning, file, place);
-                let hint = "write your own words, and take the comment away";
-                self.found.push(located.hint(hint));
+                self.add(Code::FillIn, file, || {
+                    let start = words.chars().take_while(|letter| letter.is_whitespace());
+                    let start = start.count();
+                    let place = Place {
+                        line: index + 1,
+                        column: start + 1,
+                        length: words.chars().count() - start,
+                    };
+                    let message = "this line is as `rowhouse new` wrote it";
+                    let warning = Diagnostic::warning(Code::FillIn, site.name_of(file), message);
+                    let located = site.locate(warning, file, place);
+                    located.hint("write your own words, and take the comment away")
+                });
             }
         }
     }
@@ -388,6 +377,23 @@ impl Auditor<'_> {
             }
         }
     }
+}
+
+/// A warning at a key of a page's front matter, or at its beginning.
+fn keyed(site: &Site, page: &Page, key: &str, code: Code, message: String) -> Diagnostic {
+    let text = site.texts.get(&page.file).map_or("", String::as_str);
+    let starts = |line: &str| {
+        line.strip_prefix(key)
+            .is_some_and(|rest| rest.starts_with(':'))
+    };
+    let index = text.lines().position(starts);
+    let place = Place {
+        line: index.map_or(1, |index| index + 1),
+        column: 1,
+        length: index.map_or(3, |_| key.chars().count()),
+    };
+    let diagnostic = Diagnostic::warning(code, site.name_of(&page.file), message);
+    site.locate(diagnostic, &page.file, place)
 }
 
 /// The first heading that the author wrote, which is where an order goes wrong most often; else the beginning of the file.

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::asset::Asset;
 use super::link::Resolver;
+use crate::report::Lines;
 
 /// What a text became.
 #[derive(Debug, Default, Clone)]
@@ -70,6 +71,7 @@ fn options() -> Options {
 /// Every link and picture of a text.
 #[must_use]
 pub(super) fn references(text: &str) -> Vec<Reference> {
+    let lines = Lines::of(text);
     Parser::new_ext(text, options())
         .into_offset_iter()
         .filter_map(|(event, range)| {
@@ -85,7 +87,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
             };
             Some(Reference {
                 destination,
-                line: line_at(text, range.start),
+                line: lines.number(range.start),
                 silent: picture && text[range].starts_with("![]"),
                 picture,
             })
@@ -96,6 +98,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
 /// The pieces of HTML in a text that are more than comments, with the lines that they begin at, from 1.
 #[must_use]
 pub(super) fn html(text: &str) -> Vec<(String, usize)> {
+    let lines = Lines::of(text);
     let mut pieces: Vec<(String, usize)> = Vec::new();
     let mut block = None;
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
@@ -106,12 +109,10 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
                     whole.push_str(&part);
                 }
             }
-            Event::InlineHtml(part) => {
-                pieces.push((part.into_string(), line_at(text, range.start)))
-            }
+            Event::InlineHtml(part) => pieces.push((part.into_string(), lines.number(range.start))),
             Event::End(TagEnd::HtmlBlock) => {
                 let piece = block.take();
-                pieces.extend(piece.map(|(whole, start)| (whole, line_at(text, start))));
+                pieces.extend(piece.map(|(whole, start)| (whole, lines.number(start))));
             }
             _ => {}
         }
@@ -135,11 +136,6 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
         (!told).then(|| (first.to_owned(), line))
     });
     pieces.collect()
-}
-
-/// The line of a text that a byte of it stands in, from 1.
-fn line_at(text: &str, byte: usize) -> usize {
-    text[..byte].matches('\n').count() + 1
 }
 
 /// Renders a text with its blocks.

@@ -34,8 +34,7 @@ mod view;
 mod xml;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +46,7 @@ use crate::address::{Address, Origin};
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report};
 use crate::snapshot::{Body, Mount, Moved, Resource, ResourceTable};
-use crate::tenant::{MANIFEST, Site};
+use crate::tenant::Site;
 
 use around::{Around, Listing};
 use asset::{ASSETS, Asset, is_compressible, media_type, tenant_asset, tenant_assets};
@@ -110,29 +109,9 @@ pub struct PlacedMount {
 
 /// Compiles a tenant. The result is there when the report holds no mistake.
 ///
-/// Where the program itself fails on a tenant, that is the tenant's mistake alone, as far as its neighbours can tell.
+/// Its pages are rendered side by side where the caller runs on the threads of a pool.
 #[must_use]
 pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
-    let work = || compile_within(site, addresses, inputs);
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let mut report = Report::default();
-        report.push(
-            Diagnostic::mistake(
-                Code::ProgramFailed,
-                site.name_of(MANIFEST),
-                "the program itself failed on this tenant; the log above says where",
-            )
-            .hint("take back the last change, and report it with the folder that shows it"),
-        );
-        (None, report)
-    })
-}
-
-fn compile_within(
-    site: &Site,
-    addresses: &[Address],
-    inputs: &Inputs,
-) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
     let assets = Arc::new(tenant_assets(site, &mut report));
     let Some(canonical) = addresses.first() else {
@@ -181,6 +160,9 @@ fn compile_within(
         assets: &assets,
         templates: &inputs.templates,
         fragments: &fragments,
+        known_missing: (site.manifest.known_missing.iter().rev())
+            .map(|known| (known.link.as_str(), known.reason.as_str()))
+            .collect(),
         report,
         neighbours: Vec::new(),
     };
@@ -230,22 +212,20 @@ fn mount(
     around.put(renderer.site, &renderer.scope(), &mut resources);
     let mut seen = BTreeMap::new();
     let is_canonical = renderer.resolver.address.canonical;
-    let exhausted = AtomicBool::new(false);
-    let pages: Vec<_> = renderer
-        .site
-        .pages
-        .values()
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .filter(|_| !exhausted.load(Relaxed))
-        .map(|page| {
-            let rendered = renderer.page(page);
-            if rendered.as_ref().is_err_and(is_endless) {
-                exhausted.store(true, Relaxed);
-            }
-            (page, rendered)
-        })
-        .collect();
+    // The first page that used up all that it was allowed, in the order of pages: what is said must not hang on which thread was quicker.
+    let exhausted = AtomicUsize::new(usize::MAX);
+    let pages = side_by_side(renderer.site.pages.values().enumerate(), |(index, page)| {
+        if index > exhausted.load(Relaxed) {
+            return None;
+        }
+        let rendered = renderer.page(page);
+        if rendered.as_ref().is_err_and(is_endless) {
+            exhausted.fetch_min(index, Relaxed);
+        }
+        Some((page, rendered))
+    });
+    let until = exhausted.into_inner().saturating_add(1);
+    let pages = pages.into_iter().take(until).flatten();
     for (page, rendered) in pages {
         match rendered {
             Ok(html) => {
@@ -306,6 +286,18 @@ fn mount(
         traffic: OnceLock::new(),
     };
     (mount, seen, failures.report())
+}
+
+/// What `work` makes of each, in order: on all threads of the pool that the caller runs on, or on the caller's own.
+fn side_by_side<T: Send, R: Send>(
+    items: impl Iterator<Item = T>,
+    work: impl Fn(T) -> R + Send + Sync,
+) -> Vec<R> {
+    if rayon::current_thread_index().is_none() {
+        return items.map(work).collect();
+    }
+    let items: Vec<T> = items.collect();
+    items.into_par_iter().map(work).collect()
 }
 
 /// Whether something used up all that it was allowed. It would do so on every page, which takes long and tells nothing more.

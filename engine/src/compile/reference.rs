@@ -3,7 +3,7 @@
 //! What can be decided within the tenant is decided here, with the place where it is written.
 //! Links to neighbours are handed out, because only the owner of all tenants knows them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::asset::Asset;
 use super::contrast;
@@ -11,7 +11,7 @@ use super::link::{Target, target};
 use super::markdown;
 use super::template::Templates;
 use super::view;
-use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, nearest};
+use crate::report::{Code, Diagnostic, Lines, Place, Report, Severity, hint_for, nearest};
 use crate::tenant::{Hidden, MANIFEST, Page, Site};
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
@@ -28,6 +28,9 @@ pub struct NeighbourLink {
 /// The paths of a site, and the fragments of each page.
 pub(super) type Fragments = BTreeMap<String, BTreeSet<String>>;
 
+/// So many links to neighbours have their place with them.
+const QUOTED: usize = 200;
+
 /// Checks the references of a site.
 pub(super) struct Checker<'a> {
     /// The site.
@@ -38,6 +41,8 @@ pub(super) struct Checker<'a> {
     pub templates: &'a Templates,
     /// What the pages hold once they are rendered.
     pub fragments: &'a Fragments,
+    /// The links that are known to lead nowhere, and why.
+    pub known_missing: HashMap<&'a str, &'a str>,
     /// What was found.
     pub report: Report,
     /// What only the owner can decide.
@@ -48,12 +53,37 @@ pub(super) struct Checker<'a> {
 #[derive(Clone, Copy)]
 struct Spot<'a> {
     file: &'a str,
-    place: Place,
+    at: At<'a>,
     /// The page that a bare fragment belongs to.
     page: Option<&'a str>,
 }
 
-impl Checker<'_> {
+/// The place of a reference, looked for only once there is something to say of it.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Place(Place),
+    /// Some words in the line that is `line` of its file.
+    Words {
+        words: &'a str,
+        written: &'a str,
+        line: usize,
+    },
+}
+
+impl Spot<'_> {
+    fn place(&self) -> Place {
+        match self.at {
+            At::Place(place) => place,
+            At::Words {
+                words,
+                written,
+                line,
+            } => place_of(words, written, line),
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
     /// Checks the manifest and every page.
     pub(super) fn check(&mut self) {
         let site = self.site;
@@ -63,25 +93,32 @@ impl Checker<'_> {
             self.layouts(page);
             self.day(page);
             self.formatted(&page.formatted, &page.file, Some(&page.path));
+            let lines = Lines::of(&page.body);
             for (html, line) in markdown::html(&page.body) {
-                let written = page.body.lines().nth(line - 1).unwrap_or_default();
-                let place = place_of(&html, written, page.body_line + line - 1);
+                let at = At::Words {
+                    words: &html,
+                    written: lines.get(line),
+                    line: page.body_line + line - 1,
+                };
                 self.html(
                     &html,
                     Spot {
                         file: &page.file,
-                        place,
+                        at,
                         page: None,
                     },
                 );
             }
             for reference in markdown::references(&page.body) {
                 let line = reference.line;
-                let written = page.body.lines().nth(line - 1).unwrap_or_default();
-                let place = place_of(&reference.destination, written, page.body_line + line - 1);
+                let at = At::Words {
+                    words: &reference.destination,
+                    written: lines.get(line),
+                    line: page.body_line + line - 1,
+                };
                 let spot = Spot {
                     file: &page.file,
-                    place,
+                    at,
                     page: Some(&page.path),
                 };
                 self.in_markdown(&reference, spot);
@@ -93,7 +130,7 @@ impl Checker<'_> {
         for text in texts {
             let spot = Spot {
                 file,
-                place: text.place,
+                at: At::Place(text.place),
                 page,
             };
             match text.format.as_str() {
@@ -123,21 +160,19 @@ impl Checker<'_> {
     }
 
     fn html(&mut self, html: &str, spot: Spot<'_>) {
-        let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
-        let mistake = self.mistake(Code::RawHtml, message, spot);
-        self.report.push(
-            mistake.hint("write it in Markdown or as a section, or `&lt;` for the character `<`"),
-        );
+        self.tell(Severity::Mistake, Code::RawHtml, spot, || {
+            let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
+            let hint = "write it in Markdown or as a section, or `&lt;` for the character `<`";
+            (message, Some(hint.to_owned()))
+        });
     }
 
     fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
         if !reference.picture {
-            if let Err((message, hint)) =
+            if let Err(problem) =
                 crate::tenant::values::check_format("link", &reference.destination)
             {
-                let diagnostic = self.mistake(Code::BadValue, message, spot);
-                self.report.push(Diagnostic { hint, ..diagnostic });
-                return;
+                return self.tell(Severity::Mistake, Code::BadValue, spot, || problem);
             }
             return self.link(&reference.destination, spot);
         }
@@ -155,7 +190,13 @@ impl Checker<'_> {
                 self.own_link(link, &path, fragment.as_deref(), spot);
             }
             Ok(Target::Neighbour(tenant, path, _)) => {
-                let diagnostic = self.mistake(Code::BrokenNeighbourLink, String::new(), spot);
+                let name = self.site.name_of(spot.file);
+                let diagnostic = Diagnostic::mistake(Code::BrokenNeighbourLink, name, "");
+                // To find the place of each of thousands would take long.
+                let diagnostic = match self.neighbours.len() < QUOTED {
+                    true => self.site.locate(diagnostic, spot.file, spot.place()),
+                    false => diagnostic,
+                };
                 self.neighbours.push(NeighbourLink {
                     tenant,
                     path,
@@ -174,55 +215,52 @@ impl Checker<'_> {
         } else {
             path
         };
-        let known = self
-            .site
-            .manifest
-            .known_missing
-            .iter()
-            .find(|known| known.link.as_str() == link);
-        match (self.fragments.get(page), fragment) {
-            (None, _) if known.is_some() && spot.file == MANIFEST => {}
-            (None, _) if known.is_some() => {
-                let reason = known.map_or("", |known| known.reason.as_str());
-                let diagnostic = self.mistake(
-                    Code::KnownMissing,
-                    format!("`{link}` leads to no page, which is known: {reason}"),
-                    spot,
-                );
-                self.report.push(Diagnostic {
-                    severity: Severity::Note,
-                    ..diagnostic
-                });
-            }
-            (None, _) if self.site.hidden.contains_key(page) => {
-                let why = match self.site.hidden.get(page) {
-                    Some(Hidden::Draft) => "a draft, which visitors do not see",
-                    _ => "a page that is not served at this time",
-                };
-                let message = format!("`{link}` leads to {why}");
-                let diagnostic = self.mistake(Code::HiddenLink, message, spot);
-                self.report.push(Diagnostic {
-                    severity: Severity::Warning,
-                    ..diagnostic.hint("visitors who follow it find nothing until the page is there")
-                });
-            }
-            (None, _) => {
-                let mistake =
-                    self.mistake(Code::BrokenLink, format!("`{link}` leads to no page"), spot);
-                let hint = match nearest(page, self.fragments.keys().map(String::as_str)) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("add `pages{page}.md`, or correct the link"),
-                };
-                self.report.push(mistake.hint(hint));
-            }
-            (Some(ids), Some(fragment)) if !fragment.is_empty() && !ids.contains(fragment) => {
+        let Some(ids) = self.fragments.get(page) else {
+            return self.lost(link, page, spot);
+        };
+        if let Some(fragment) = fragment
+            && !fragment.is_empty()
+            && !ids.contains(fragment)
+        {
+            self.tell(Severity::Mistake, Code::BrokenFragment, spot, || {
                 let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
-                let mistake = self.mistake(Code::BrokenFragment, message, spot);
-                let hint = hint_for(fragment, ids.iter().map(String::as_str));
-                self.report.push(mistake.hint(hint));
-            }
-            (Some(_), _) => {}
+                (
+                    message,
+                    Some(hint_for(fragment, ids.iter().map(String::as_str))),
+                )
+            });
         }
+    }
+
+    /// A link that leads to no page that is served.
+    fn lost(&mut self, link: &str, page: &str, spot: Spot<'_>) {
+        let (site, fragments) = (self.site, self.fragments);
+        if let Some(reason) = self.known_missing.get(link).copied() {
+            if spot.file != MANIFEST {
+                let message = || format!("`{link}` leads to no page, which is known: {reason}");
+                self.tell(Severity::Note, Code::KnownMissing, spot, || {
+                    (message(), None)
+                });
+            }
+            return;
+        }
+        if let Some(hidden) = site.hidden.get(page) {
+            let why = match hidden {
+                Hidden::Draft => "a draft, which visitors do not see",
+                Hidden::Scheduled => "a page that is not served at this time",
+            };
+            let hint = "visitors who follow it find nothing until the page is there";
+            return self.tell(Severity::Warning, Code::HiddenLink, spot, || {
+                (format!("`{link}` leads to {why}"), Some(hint.to_owned()))
+            });
+        }
+        self.tell(Severity::Mistake, Code::BrokenLink, spot, || {
+            let hint = match nearest(page, fragments.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `pages{page}.md`, or correct the link"),
+            };
+            (format!("`{link}` leads to no page"), Some(hint))
+        });
     }
 
     fn asset(&mut self, path: &str, spot: Spot<'_>) {
@@ -243,18 +281,15 @@ impl Checker<'_> {
     }
 
     fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: Spot<'_>) {
-        let known: Vec<&str> = self
-            .assets
-            .keys()
-            .chain(self.templates.assets.files.keys())
-            .map(String::as_str)
-            .collect();
-        let mistake = self.mistake(Code::MissingAsset, format!("{words} `{shown}`"), spot);
-        let hint = match nearest(themed, known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("add `assets/{shown}`"),
-        };
-        self.report.push(mistake.hint(hint));
+        let (assets, themed_assets) = (self.assets, &self.templates.assets.files);
+        self.tell(Severity::Mistake, Code::MissingAsset, spot, || {
+            let known = assets.keys().chain(themed_assets.keys());
+            let hint = match nearest(themed, known.map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `assets/{shown}`"),
+            };
+            (format!("{words} `{shown}`"), Some(hint))
+        });
     }
 
     fn layouts(&mut self, page: &Page) {
@@ -320,9 +355,26 @@ impl Checker<'_> {
             .extend(contrast::check(site, &self.templates.theme));
     }
 
-    fn mistake(&self, code: Code, message: String, spot: Spot<'_>) -> Diagnostic {
-        let diagnostic = Diagnostic::mistake(code, self.site.name_of(spot.file), message);
-        self.site.locate(diagnostic, spot.file, spot.place)
+    /// Says something of a place: words and a hint, which are made only where they are listed.
+    fn tell(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        spot: Spot<'_>,
+        words: impl FnOnce() -> (String, Option<String>),
+    ) {
+        let site = self.site;
+        let name = site.name_of(spot.file);
+        self.report.add(severity, code, &name, || {
+            let (message, hint) = words();
+            let diagnostic = Diagnostic::mistake(code, &name, message);
+            let located = site.locate(diagnostic, spot.file, spot.place());
+            let told = match hint {
+                Some(hint) => located.hint(hint),
+                None => located,
+            };
+            Diagnostic { severity, ..told }
+        });
     }
 }
 

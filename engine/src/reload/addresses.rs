@@ -27,6 +27,8 @@ pub(super) struct Addresses {
     deployment: Option<Deployment>,
     /// What is wrong with the file.
     report: Report,
+    /// What operators have to be told of it.
+    alarm: Option<String>,
 }
 
 impl Addresses {
@@ -38,8 +40,23 @@ impl Addresses {
         }
     }
 
-    /// Reads the file again. The answer is what operators have to be told.
-    pub(super) fn read(&mut self, places: &Places, kept: Option<&Kept>) -> Option<String> {
+    /// Reads the file again.
+    pub(super) fn read(&mut self, places: &Places, kept: Option<&Kept>) {
+        self.alarm = self.read_file(places, kept);
+    }
+
+    /// What operators have to be told of the file.
+    pub(super) fn alarm(&self) -> Option<&str> {
+        self.alarm.as_deref()
+    }
+
+    /// Whether the system would not give the file the last time. It may do so the next time.
+    pub(super) fn is_unread(&self) -> bool {
+        let mut report = self.report.iter();
+        report.any(|diagnostic| diagnostic.code == Code::Unreadable)
+    }
+
+    fn read_file(&mut self, places: &Places, kept: Option<&Kept>) -> Option<String> {
         let path = match &places.deployment {
             Some(path) => path.clone(),
             None => places.tenants.join(FILE),

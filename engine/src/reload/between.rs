@@ -3,12 +3,27 @@
 use std::collections::BTreeSet;
 
 use super::Estate;
+use super::tenant::failure;
 use crate::name::TenantId;
-use crate::report::{Code, Diagnostic, hint_for};
+use crate::report::guard::guard;
+use crate::report::{Code, Diagnostic, Report, hint_for};
 
 impl Estate {
+    /// Everything that can only be said of all together.
+    pub(super) fn between(&self) -> Report {
+        let mut report = Report::default();
+        let label = self.places.tenants.display().to_string();
+        let links = || self.neighbour_links();
+        report.extend(guard("neighbour links", "all", &label, links).unwrap_or_else(failure));
+        let orphans = || self.orphans();
+        report.extend(
+            guard("orphans", "all", &label, orphans).unwrap_or_else(|diagnostic| vec![diagnostic]),
+        );
+        report
+    }
+
     /// Pages that nothing leads to, neither their own tenant nor another.
-    pub(super) fn orphans(&self) -> Vec<Diagnostic> {
+    fn orphans(&self) -> Vec<Diagnostic> {
         let compiled = || {
             self.tenants
                 .iter()
@@ -29,38 +44,47 @@ impl Estate {
     }
 
     /// Links between tenants, held against what each of them has now.
-    pub(super) fn neighbour_links(&self) -> Vec<Diagnostic> {
-        let mut found = Vec::new();
+    fn neighbour_links(&self) -> Report {
+        let mut all = Report::default();
         for compiled in self
             .tenants
             .values()
             .filter_map(|tenant| tenant.compiled.as_ref())
         {
+            let mut found = Report::default();
             for link in &compiled.neighbour_links {
                 let tenant = self.tenants.get(link.tenant.as_str());
                 let neighbour = tenant.map(|tenant| tenant.compiled.as_ref());
-                let (code, message, hint) = match neighbour {
-                    None => (
-                        Code::UnknownTenant,
-                        format!("there is no tenant `{}`", link.tenant),
-                        hint_for(&link.tenant, self.tenants.keys().map(TenantId::as_str)),
-                    ),
-                    Some(Some(neighbour)) if !neighbour.fragments.contains_key(&link.path) => (
-                        Code::BrokenNeighbourLink,
-                        format!("the tenant `{}` has no page `{}`", link.tenant, link.path),
-                        hint_for(&link.path, neighbour.fragments.keys().map(String::as_str)),
-                    ),
+                let code = match neighbour {
+                    None => Code::UnknownTenant,
+                    Some(Some(neighbour)) if !neighbour.fragments.contains_key(&link.path) => {
+                        Code::BrokenNeighbourLink
+                    }
                     // A neighbour that is not served now has its own mistakes in the report.
                     Some(_) => continue,
                 };
-                found.push(Diagnostic {
-                    code,
-                    message,
-                    hint: Some(hint),
-                    ..link.diagnostic.clone()
+                let diagnostic = &link.diagnostic;
+                found.add(diagnostic.severity, code, &diagnostic.file, || {
+                    let (message, hint) = match neighbour.flatten() {
+                        None => (
+                            format!("there is no tenant `{}`", link.tenant),
+                            hint_for(&link.tenant, self.tenants.keys().map(TenantId::as_str)),
+                        ),
+                        Some(neighbour) => (
+                            format!("the tenant `{}` has no page `{}`", link.tenant, link.path),
+                            hint_for(&link.path, neighbour.fragments.keys().map(String::as_str)),
+                        ),
+                    };
+                    Diagnostic {
+                        code,
+                        message,
+                        hint: Some(hint),
+                        ..diagnostic.clone()
+                    }
                 });
             }
+            all.extend(found);
         }
-        found
+        all
     }
 }

@@ -11,15 +11,22 @@ use crate::compile::around::{HostFacts, host_files};
 use crate::compile::link::Street;
 use crate::compile::picture::{Gallery, Undrawn};
 use crate::compile::{Compiled, PlacedMount};
+use crate::report::Report;
+use crate::report::guard::guard;
 use crate::snapshot::{HostRoutes, ResourceTable};
 
 /// The files of every host, with what they were made from.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     street: Option<Arc<Street>>,
-    files: BTreeMap<String, (HostFacts, ResourceTable)>,
+    files: BTreeMap<String, MadeFiles>,
     gallery: Gallery,
+    /// Where the program failed.
+    pub(super) report: Report,
 }
+
+/// A host's files and what they were made from, which is not noted where the program failed: they are made anew with the next change.
+type MadeFiles = (Option<HostFacts>, ResourceTable);
 
 impl Hosts {
     /// Every host that serves tenants, and the domain.
@@ -103,12 +110,21 @@ impl Hosts {
             .as_ref()
             .is_some_and(|before| Arc::ptr_eq(before, street));
         let mut before = std::mem::take(&mut self.files);
+        self.report = Report::default();
         for (host, facts) in facts {
-            let files = match before.remove(&host) {
-                Some((made_from, files)) if same_street && made_from == facts => files,
-                _ => host_files(&facts, street),
+            let old = before.remove(&host).unwrap_or_default();
+            if same_street && old.0.as_ref() == Some(&facts) {
+                self.files.insert(host, old);
+                continue;
+            }
+            let new = match guard("host", &host, &host, || host_files(&facts, street)) {
+                Ok(files) => (Some(facts), files),
+                Err(diagnostic) => {
+                    self.report.push(diagnostic);
+                    (None, old.1)
+                }
             };
-            self.files.insert(host, (facts, files));
+            self.files.insert(host, new);
         }
         self.street = Some(Arc::clone(street));
     }

@@ -42,7 +42,7 @@ const FINGERPRINT: &[u8] = b"folder";
 /// The state of one deployment, as its owner uses it.
 #[derive(Debug)]
 pub struct Kept {
-    state: State,
+    state: Arc<State>,
     /// The tenants with a good copy.
     tenants: BTreeSet<String>,
     /// The themes whose copy this process wrote, by what was written.
@@ -72,6 +72,11 @@ impl KeptMemo {
             good: good.map(|(_, fingerprint)| fingerprint.clone()),
             memo: Arc::new(Memo::of(entries)),
         }
+    }
+
+    /// What was worked out for a tenant.
+    pub(super) fn of_tenant(state: &State, id: &TenantId) -> Self {
+        Self::of(state, &format!("{MADE_TENANT}{id}"))
     }
 
     /// Writes what was used, if that is something else than what is there.
@@ -123,7 +128,7 @@ impl Kept {
                 .collect(),
             themes: BTreeMap::new(),
             addresses: None,
-            state,
+            state: Arc::new(state),
         }
     }
 
@@ -149,9 +154,9 @@ impl Kept {
         });
     }
 
-    /// What was worked out for a tenant.
-    pub(super) fn tenant_memo(&self, id: &TenantId) -> KeptMemo {
-        KeptMemo::of(&self.state, &format!("{MADE_TENANT}{id}"))
+    /// Where it all lies.
+    pub(super) const fn state(&self) -> &Arc<State> {
+        &self.state
     }
 
     /// The last good content of a tenant.
@@ -159,21 +164,7 @@ impl Kept {
         if !self.tenants.contains(id.as_str()) {
             return None;
         }
-        let folder = self.folder(&format!("{GOOD_TENANT}{id}"), label)?;
-        tenant::read(id, &folder).0
-    }
-
-    /// The last good copies of themes, by their names.
-    pub(super) fn theme_folders(&self, directory: &Path) -> BTreeMap<String, Folder> {
-        let names = self.state.names(GOOD_THEME).into_iter();
-        names
-            .filter(|name| is_whole(name))
-            .filter_map(|name| {
-                let label = directory.join(&name).display().to_string();
-                let folder = self.folder(&format!("{GOOD_THEME}{name}"), &label)?;
-                Some((name, folder))
-            })
-            .collect()
+        kept_site(&self.state, id, label)
     }
 
     /// The tenants that have a good copy.
@@ -236,24 +227,43 @@ impl Kept {
         }
     }
 
-    fn folder(&self, name: &str, label: &str) -> Option<Folder> {
-        let files = unpack(&self.state.read(name)?)?;
-        let files = files.into_iter().map(|(path, bytes)| {
-            let path = String::from_utf8(path.to_vec()).ok()?;
-            Some((path, bytes))
-        });
-        Some(Folder {
-            label: label.to_owned(),
-            files: files.collect::<Option<_>>()?,
-        })
-    }
-
     fn keep_folder(&self, name: String, folder: Folder) {
         self.state.write(name, move || {
             let files = folder.files.iter();
             pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())))
         });
     }
+}
+
+/// The last good content of a tenant, if one was kept.
+pub(super) fn kept_site(state: &State, id: &TenantId, label: &str) -> Option<Site> {
+    let folder = kept_folder(state, &format!("{GOOD_TENANT}{id}"), label)?;
+    tenant::read(id, &folder).0
+}
+
+/// The last good copies of themes, by their names.
+pub(super) fn kept_themes(state: &State, directory: &Path) -> BTreeMap<String, Folder> {
+    let names = state.names(GOOD_THEME).into_iter();
+    names
+        .filter(|name| is_whole(name))
+        .filter_map(|name| {
+            let label = directory.join(&name).display().to_string();
+            let folder = kept_folder(state, &format!("{GOOD_THEME}{name}"), &label)?;
+            Some((name, folder))
+        })
+        .collect()
+}
+
+fn kept_folder(state: &State, name: &str, label: &str) -> Option<Folder> {
+    let files = unpack(&state.read(name)?)?;
+    let files = files.into_iter().map(|(path, bytes)| {
+        let path = String::from_utf8(path.to_vec()).ok()?;
+        Some((path, bytes))
+    });
+    Some(Folder {
+        label: label.to_owned(),
+        files: files.collect::<Option<_>>()?,
+    })
 }
 
 /// Whether an entry's name is one, and not that of a file that is being written.

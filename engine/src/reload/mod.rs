@@ -5,7 +5,9 @@
 //! 3. Tenants whose content, addresses, theme or company profile changed are compiled; the others keep their mounts.
 //! 4. The mounts become a snapshot.
 //!
-//! What takes long happens aside, once somebody waits for changes: `slow` compiles large tenants, `paint` draws pictures.
+//! Steps 1 and 3 happen on the threads of `workers`. A tenant that takes long there is waited for by nobody but `check` and its like: the others are served, and it is taken once it is done. `paint` draws pictures aside in the same way.
+//!
+//! A panic in the work for a tenant, a theme or a host becomes an error of that one, whose last good state stays ([`crate::report::guard`]); one in the owner itself is survived by `keep`, which tries again.
 //!
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
@@ -19,13 +21,14 @@ mod paint;
 mod read;
 mod render;
 mod retired;
-mod slow;
 mod tenant;
 mod themes;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -40,6 +43,7 @@ use crate::compile::template::Templates;
 use crate::compile::{self, Compiled, Islands};
 use crate::name::TenantId;
 use crate::report::Report;
+use crate::report::guard::{guard, inject};
 use crate::serve::status::Status;
 use crate::snapshot::{HostEntry, ResourceTable, Snapshot};
 use crate::source::SourceError;
@@ -53,10 +57,11 @@ pub use self::kept::Kept;
 use self::addresses::Addresses;
 use self::hosts::Hosts;
 use self::kept::KeptMemo;
+use self::render::Done;
 use self::retired::Retired;
-use self::slow::SlowLane;
 use self::tenant::Tenant;
 use self::themes::Themes;
+use self::workers::{SOON, Wait, Workers};
 
 /// Where everything is.
 #[derive(Debug, Clone)]
@@ -84,6 +89,9 @@ pub enum ReloadError {
     Emptied(PathBuf),
 }
 
+/// How long a tenant may take at the start to be waited for: who is sent here once the process is ready should find it, and the others should not wait for long.
+const AT_THE_START: Duration = Duration::from_secs(10);
+
 /// The owner of all tenants.
 #[derive(Debug)]
 pub struct Estate {
@@ -100,8 +108,14 @@ pub struct Estate {
     hosts: Hosts,
     notes: Report,
     kept: Option<Kept>,
-    /// Where tenants that take long are compiled, once somebody waits for changes.
-    slow: Option<SlowLane>,
+    /// Where tenants are read, checked and compiled.
+    workers: Workers<Done>,
+    /// How often a folder was handed over to be read.
+    readings: u64,
+    /// Whether those that take long are waited for, too.
+    is_patient: bool,
+    /// Whether a reload has ended.
+    is_started: bool,
     alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were wanted.
     is_polled: bool,
@@ -125,7 +139,10 @@ impl Estate {
             hosts: Hosts::default(),
             notes: Report::default(),
             kept: None,
-            slow: None,
+            workers: Workers::new(),
+            readings: 0,
+            is_patient: true,
+            is_started: false,
             alarm: None,
             is_polled: false,
         }
@@ -163,17 +180,53 @@ impl Estate {
         }
         if let Some(folders) = folders {
             self.alarm = None;
-            self.read_tenants(&folders, tenants, now);
+            self.read_tenants(folders, tenants);
         }
-        let alarm = self.addresses.read(&self.places, self.kept.as_ref());
-        self.alarm = self.alarm.take().or(alarm);
-        for tenant in self.tenants.values_mut() {
-            tenant.turn_pages(now, self.islands.dev.is_some());
+        self.addresses.read(&self.places, self.kept.as_ref());
+        let wait = match (self.is_patient, self.is_started) {
+            (true, _) => Wait::All,
+            (false, false) => Wait::Each(AT_THE_START),
+            (false, true) => Wait::Until(Instant::now() + SOON),
+        };
+        self.take_done(wait, now);
+        let snapshot = self.settle(wait, now);
+        self.is_started = true;
+        Ok(snapshot)
+    }
+
+    /// What was done in the meantime; `None` when nothing was.
+    pub(crate) fn reload_done(&mut self, now: Timestamp) -> Option<Snapshot> {
+        let wait = Wait::Until(Instant::now() + SOON);
+        let street = self.street.clone()?;
+        match self.take_done(wait, now) {
+            (false, _) => None,
+            (true, false) => Some(self.renew(&street)),
+            (true, true) => Some(self.settle(wait, now)),
         }
-        let assignment = self.assign();
-        let street = self.street(assignment.root.clone(), year_in_chicago(now));
-        self.compile(&assignment, &street, now);
-        Ok(self.renew(&street))
+    }
+
+    /// Gives out addresses and compiles what changed, until no folder comes in any more that changes what others are.
+    fn settle(&mut self, wait: Wait, now: Timestamp) -> Snapshot {
+        loop {
+            for tenant in self.tenants.values_mut() {
+                tenant.turn_pages(now, self.islands.dev.is_some());
+            }
+            inject("addresses", "all");
+            let assignment = self.assign();
+            let street = self.street(assignment.root.clone(), year_in_chicago(now));
+            self.compile(&assignment, &street, now);
+            let (_, is_read) = self.take_done(wait, now);
+            if !is_read {
+                return self.renew(&street);
+            }
+        }
+    }
+
+    /// Lets nobody wait for tenants that take long: what is not done soon is taken by [`Estate::reload_done`].
+    #[must_use]
+    pub fn impatient(mut self) -> Self {
+        self.is_patient = false;
+        self
     }
 
     /// A snapshot of what is compiled now.
@@ -214,15 +267,15 @@ impl Estate {
             report.extend(tenant.result.clone());
             report.extend(tenant.conflicts.clone());
         }
-        report.extend(self.neighbour_links());
-        report.extend(self.orphans());
+        report.extend(self.hosts.report.clone());
+        report.extend(self.between());
         report.sorted()
     }
 
     /// Why the folders or `deployment.yaml` are of no use, while what they held is served.
     #[must_use]
     pub fn alarm(&self) -> Option<&str> {
-        self.alarm.as_deref()
+        self.alarm.as_deref().or(self.addresses.alarm())
     }
 
     /// How every tenant is doing, for the admin listener.
@@ -234,8 +287,8 @@ impl Estate {
             .map(|(id, tenant)| tenant.status(id))
             .collect();
         Status {
-            complete: true,
-            alarm: self.alarm.clone(),
+            complete: self.is_started,
+            alarm: self.alarm().map(ToOwned::to_owned),
             polling: self.is_polled,
             tenants,
         }
@@ -298,10 +351,16 @@ impl Estate {
             let secure = self.places.origin.is_secure();
             let memo = &self.shared_memo.memo;
             memo.begin();
-            let mut shared = compile::shared(&themes, &self.islands, secure, memo);
-            self.retired.turn(&self.shared, &mut shared);
-            self.shared = Arc::new(shared);
-            self.shared_by = themes;
+            let make = || compile::shared(&themes, &self.islands, secure, memo);
+            match guard("shared files", "all", "themes", make) {
+                Ok(mut shared) => {
+                    self.retired.turn(&self.shared, &mut shared);
+                    self.shared = Arc::new(shared);
+                    self.shared_by = themes;
+                }
+                // Tried again with the next change.
+                Err(diagnostic) => self.notes.push(diagnostic),
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use tracing::{debug, warn};
 
 use crate::compile::picture::Undrawn;
+use crate::report::guard::guard;
 
 /// The thread that draws, for as long as this lives.
 #[derive(Debug)]
@@ -43,8 +44,10 @@ fn paint(orders: &Receiver<Vec<Undrawn>>, finish: &Sender<()>) {
         let begin = Instant::now();
         let mut pictures = first.into_iter();
         while let Some(picture) = pictures.next() {
-            if let Err(problem) = picture.draw() {
-                warn!(problem, "a picture cannot be drawn");
+            match guard("draw", "a picture", "pictures", || picture.draw()) {
+                Ok(Ok(())) => {}
+                Ok(Err(problem)) => warn!(problem, "a picture cannot be drawn"),
+                Err(diagnostic) => warn!(problem = diagnostic.message, "a picture cannot be drawn"),
             }
             if let Some(newer) = orders.try_iter().last() {
                 pictures = newer.into_iter();

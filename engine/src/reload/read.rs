@@ -1,19 +1,23 @@
 //! Reads the tenants' folders, and checks those that changed.
 //!
-//! Each folder is read and checked by itself, so that all processors work on a first start.
+//! Each folder is read and checked by itself on the [`super::workers`], so that a huge one holds up nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 
-use super::kept::{Kept, KeptMemo};
-use super::tenant::Tenant;
+use super::kept::{KeptMemo, kept_site};
+use super::render::Done;
+use super::tenant::{Tenant, failure, is_unread};
+use super::workers::{Job, Kind};
 use super::{Estate, ReloadError};
 use crate::name::{TenantId, TenantIdError};
+use crate::report::guard::guard;
 use crate::report::{Code, Diagnostic, Report, Severity};
 use crate::source::{self, Folder, Limits};
+use crate::state::State;
 use crate::tenant::Site;
 
 impl Estate {
@@ -37,8 +41,9 @@ impl Estate {
             let Ok(id) = TenantId::new(name) else {
                 continue;
             };
-            if let Some(site) = kept.site(&id, &label) {
-                let mut tenant = Tenant::new(kept.tenant_memo(&id));
+            let find = || kept.site(&id, &label);
+            if let Ok(Some(site)) = guard("kept", name, &label, find) {
+                let mut tenant = Tenant::new(KeptMemo::of_tenant(kept.state(), &id));
                 tenant.take(site, now, self.islands.dev.is_some());
                 let message = "the folder is gone; its last good copy is served";
                 let mistake = Diagnostic::mistake(Code::Unreadable, label, message);
@@ -49,24 +54,23 @@ impl Estate {
         !self.tenants.is_empty()
     }
 
-    /// Reads the folders of `only` (all without them) and of tenants that are new, and checks what changed.
+    /// Hands over the folders of `only` (all without them) and of tenants that are new, to be read and checked.
     pub(super) fn read_tenants(
         &mut self,
-        folders: &BTreeMap<String, PathBuf>,
+        folders: BTreeMap<String, PathBuf>,
         only: Option<&BTreeSet<String>>,
-        now: Timestamp,
     ) {
         self.notes = Report::default();
         let mut present = BTreeSet::new();
-        let mut wanted = Vec::new();
+        let mut jobs = Vec::new();
         for (name, path) in folders {
             let label = path.display().to_string();
-            match TenantId::new(name) {
+            match TenantId::new(&name) {
                 Ok(id) => {
                     present.insert(id.clone());
                     let known = self.tenants.contains_key(&id);
-                    if !known || only.is_none_or(|only| only.contains(name)) {
-                        wanted.push((id, path, label));
+                    if !known || only.is_none_or(|only| only.contains(&name)) {
+                        jobs.push(self.reading(id, path, label));
                     }
                 }
                 Err(error) => {
@@ -88,74 +92,156 @@ impl Estate {
         if let Some(kept) = &mut self.kept {
             kept.keep_only(&present);
         }
-        let (known, kept) = (&self.tenants, self.kept.as_ref());
-        let read: Vec<(TenantId, Read)> = wanted
-            .into_par_iter()
-            .filter_map(|(id, path, label)| {
-                let read = Read::of(&id, path, &label, known.get(&id), kept)?;
-                Some((id, read))
-            })
-            .collect();
-        for (id, read) in read {
-            let entry = self.tenants.entry(id.clone());
-            let tenant = entry.or_insert_with(|| Tenant::new(read.memo.unwrap_or_default()));
-            if let (Some(site), true) = (read.site, read.report.is_servable()) {
-                tenant.take(site, now, self.islands.dev.is_some());
-                tenant.pending = self.kept.is_some().then_some(read.folder);
-            } else if tenant.site.is_none()
-                && let Some(kept) = &self.kept
-                && let Some(site) = kept.site(&id, &read.folder.label)
-            {
-                tenant.take(site, now, self.islands.dev.is_some());
-            }
-            tenant.content = read.report;
-            tenant.fingerprint = read.fingerprint;
+        self.workers.hand_over(jobs);
+    }
+
+    /// A job that reads a folder and checks what is in it.
+    fn reading(&mut self, id: TenantId, path: PathBuf, label: String) -> Job<Done> {
+        let state = self.kept.as_ref().map(|kept| Arc::clone(kept.state()));
+        let is_new = !self.tenants.contains_key(&id);
+        let entry = self.tenants.entry(id.clone());
+        let tenant = entry.or_insert_with(|| Tenant::new(KeptMemo::default()));
+        self.readings += 1;
+        tenant.asked = self.readings;
+        let (number, state) = (self.readings, state.filter(|_| is_new));
+        let known = tenant
+            .fingerprint
+            .map(|known| (known, tenant.reading.clone()));
+        Job {
+            id: id.clone(),
+            kind: Kind::Read,
+            work: Box::new(move || {
+                let work = || Read::of(&id, &path, &label, known, state.as_deref());
+                let read = guard("read", id.as_str(), &label, work);
+                let mut read =
+                    read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
+                if let (Some(read), Some(state)) = (&mut read, &state)
+                    && read.good_site().is_none()
+                {
+                    let kept = || kept_site(state, &id, &label);
+                    read.last_good = guard("kept", id.as_str(), &label, kept).ok().flatten();
+                }
+                Done::Read(number, read.map(Box::new))
+            }),
         }
+    }
+
+    /// Takes what a folder holds, unless something newer was taken before.
+    pub(super) fn take_reading(
+        &mut self,
+        id: &TenantId,
+        number: u64,
+        read: Option<Box<Read>>,
+        now: Timestamp,
+    ) {
+        let drafts = self.is_dev();
+        let Some(tenant) = self
+            .tenants
+            .get_mut(id)
+            .filter(|tenant| tenant.taken < number)
+        else {
+            return;
+        };
+        tenant.taken = number;
+        let Some(mut read) = read else {
+            return;
+        };
+        if let Some(memo) = read.memo {
+            tenant.kept = memo;
+        }
+        if read.report.is_servable()
+            && let Some(site) = read.site
+        {
+            tenant.take(site, now, drafts);
+            tenant.pending = self.kept.is_some().then_some(read.folder);
+        } else if tenant.site.is_none()
+            && let Some(site) = read.last_good.take()
+        {
+            tenant.take(site, now, drafts);
+        }
+        tenant.content = read.report;
+        tenant.reading = read.reading;
+        tenant.fingerprint = read.fingerprint;
+    }
+
+    /// The tenants that the system would not give all files of. It may do so the next time.
+    pub(super) fn unread(&self) -> BTreeSet<String> {
+        let tenants = self.tenants.iter();
+        tenants
+            .filter(|(_, tenant)| is_unread(&tenant.reading))
+            .map(|(id, _)| id.to_string())
+            .collect()
     }
 }
 
 /// A folder that is not as it was.
-struct Read {
+#[derive(Debug)]
+pub(super) struct Read {
     folder: Folder,
-    /// Nothing when something in the folder could not be read: the same files without it are another folder.
+    /// Not known where reading failed, so that it is read whatever it holds the next time.
     fingerprint: Option<[u8; 32]>,
+    /// What reading said, apart from what the content is.
+    reading: Report,
     /// Its content, when that could be made out.
     site: Option<Site>,
     report: Report,
+    /// What was kept of a tenant that is new, where its folder is of no use.
+    last_good: Option<Site>,
     /// What was worked out for a tenant that is new.
     memo: Option<KeptMemo>,
 }
 
 impl Read {
-    /// Reads a folder and checks it; `None` when it is as it was.
+    /// Reads a folder and checks it; `None` when it is as it was. `state`: where a tenant that is new may have been kept.
     fn of(
         id: &TenantId,
         path: &Path,
         label: &str,
-        known: Option<&Tenant>,
-        kept: Option<&Kept>,
+        known: Option<([u8; 32], Report)>,
+        state: Option<&State>,
     ) -> Option<Self> {
-        let (folder, mut report) = source::read(path, label, Limits::default());
-        let fingerprint = (report == Report::default()).then(|| folder.fingerprint());
-        let before = known.and_then(|tenant| tenant.fingerprint);
-        if fingerprint.is_some() && fingerprint == before {
+        let (folder, reading) = source::read(path, label, Limits::default());
+        let fingerprint = folder.fingerprint();
+        if known.is_some_and(|known| known == (fingerprint, reading.clone())) {
             return None;
         }
         // Of a folder that could not be read at all, what it lacks is no news.
-        let is_read = !folder.files.is_empty() || report.is_servable();
-        let (site, problems) = match is_read {
+        let is_read = !folder.files.is_empty() || reading.is_servable();
+        let check = || match is_read {
             true => crate::tenant::read(id, &folder),
             false => (None, Report::default()),
         };
+        let (site, problems) = guard("check", id.as_str(), label, check)
+            .unwrap_or_else(|diagnostic| (None, failure(diagnostic)));
+        let mut report = reading.clone();
         report.extend(problems);
         Some(Self {
-            memo: kept
-                .filter(|_| known.is_none())
-                .map(|kept| kept.tenant_memo(id)),
+            memo: state.map(|state| KeptMemo::of_tenant(state, id)),
             folder,
-            fingerprint,
+            fingerprint: Some(fingerprint),
+            reading,
             site,
             report,
+            last_good: None,
         })
+    }
+
+    fn good_site(&self) -> Option<&Site> {
+        self.site.as_ref().filter(|_| self.report.is_servable())
+    }
+
+    fn failed(label: &str, diagnostic: Diagnostic) -> Self {
+        Self {
+            folder: Folder {
+                label: label.to_owned(),
+                ..Folder::default()
+            },
+            fingerprint: None,
+            reading: Report::default(),
+            site: None,
+            report: failure(diagnostic),
+            last_good: None,
+            memo: None,
+        }
     }
 }

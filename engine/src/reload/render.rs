@@ -1,160 +1,205 @@
 //! Compiles the tenants that changed, or stands in with what was good before the process began.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 
 use super::Estate;
-use super::kept::Kept;
-use super::slow::{self, Job, SlowLane};
+use super::kept::kept_site;
+use super::read::Read;
 use super::tenant::MadeFrom;
-use super::themes::Themes;
+use super::workers::{Job, Kind, Wait};
 use crate::address::Assignment;
 use crate::compile::link::Street;
 use crate::compile::template::Templates;
 use crate::compile::{Compiled, Inputs};
 use crate::name::TenantId;
+use crate::report::guard::guard;
 use crate::report::{Code, Diagnostic, Report, hint_for};
-use crate::snapshot::Snapshot;
 use crate::tenant::{MANIFEST, Site};
 
+/// What was done for a tenant.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// Its folder was read, by the number of the reading; nothing where it is as it was.
+    Read(u64, Option<Box<Read>>),
+    /// It was compiled.
+    Compiled(Box<Attempt>),
+    /// What was good before the process began was compiled; nothing where that was of no use either.
+    StandIn(Option<Box<(Compiled, MadeFrom)>>),
+}
+
+/// A tenant that was compiled.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    made_from: MadeFrom,
+    compiled: Option<Compiled>,
+    report: Report,
+    took: Duration,
+}
+
 impl Estate {
-    /// Compiles every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
+    /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
     pub(super) fn compile(
         &mut self,
         assignment: &Assignment,
         street: &Arc<Street>,
         now: Timestamp,
     ) {
-        let (themes, islands) = (&self.themes, &self.islands);
-        let last_good = LastGood {
-            kept: self.kept.as_ref(),
-            themes,
-            now,
-            drafts: islands.dev.is_some(),
-        };
-        let slow = self.slow.as_ref().map(SlowLane::jobs);
-        self.tenants.par_iter_mut().for_each(|(id, tenant)| {
+        let mut jobs = Vec::new();
+        let mut without_theme = Vec::new();
+        for (id, tenant) in &mut self.tenants {
             let Some(site) = tenant.site.clone() else {
-                return;
+                continue;
             };
-            let attempt = |site: Arc<Site>, templates| MadeFrom {
+            let Some(templates) = self.themes.get(&site.manifest.theme) else {
+                tenant.tried = None;
+                let report = unknown_theme(&site, self.themes.names());
+                tenant.conclude(report, Duration::ZERO);
+                if tenant.compiled.is_none() {
+                    without_theme.push((id.clone(), site));
+                }
+                continue;
+            };
+            let made_from = MadeFrom {
                 site,
                 addresses: assignment.addresses.get(id).cloned().unwrap_or_default(),
                 inputs: Inputs {
                     street: Arc::clone(street),
                     templates,
-                    islands: Arc::clone(islands),
+                    islands: Arc::clone(&self.islands),
                     memo: Arc::clone(&tenant.kept.memo),
                 },
             };
-            let templates = themes.get(&site.manifest.theme);
-            let first = templates.map(|templates| attempt(Arc::clone(&site), templates));
-            if let (Some(first), Some(tried)) = (&first, &tenant.tried)
-                && tried.is(first)
+            if let Some(tried) = &tenant.tried
+                && tried.is(&made_from)
             {
-                return;
+                continue;
             }
             tenant.kept.memo.begin();
-            tenant.tried.clone_from(&first);
-            if let (Some(slow), Some(made_from)) = (&slow, &first)
-                && slow::is_slow(tenant, made_from)
-            {
-                let job = Job {
-                    id: id.clone(),
-                    made_from: made_from.clone(),
-                };
-                tenant.is_under_way = slow.send(job).is_ok();
-                return;
-            }
-            let begin = Instant::now();
-            let (compiled, report) = match &first {
-                Some(first) => first.compile(),
-                None => (None, unknown_theme(&site, themes.names())),
-            };
-            let stand_in = match &compiled {
-                None if tenant.compiled.is_none() => last_good.find(id, &site, &attempt),
-                _ => None,
-            };
-            tenant.conclude(report, begin.elapsed());
-            match (compiled, first) {
-                (Some(compiled), Some(first)) => tenant.replace(compiled, first),
-                _ => stand_in.into_iter().for_each(|(compiled, made_from)| {
-                    tenant.replace(compiled, made_from);
+            tenant.tried = Some(made_from.clone());
+            tenant.is_under_way = true;
+            jobs.push(Job {
+                id: id.clone(),
+                kind: Kind::Compile,
+                work: Box::new(move || {
+                    let begin = Instant::now();
+                    let (compiled, report) = made_from.compile();
+                    Done::Compiled(Box::new(Attempt {
+                        made_from,
+                        compiled,
+                        report,
+                        took: begin.elapsed(),
+                    }))
                 }),
-            }
-        });
+            });
+        }
+        for (id, site) in without_theme {
+            let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
+            jobs.extend(self.stand_in(&id, &site, addresses, street, now));
+        }
+        self.workers.hand_over(jobs);
     }
 
-    /// Takes what was compiled aside, and gives the snapshot that has it; `None` when nothing was, or all of it is obsolete.
-    pub(super) fn take_slow(&mut self) -> Option<Snapshot> {
-        let street = self.street.clone()?;
-        let done = self.slow.as_ref()?.done();
-        let mut is_new = false;
-        for done in done {
-            let Job { id, made_from } = done.job;
-            let Some(tenant) = self.tenants.get_mut(&id) else {
-                continue;
-            };
-            if !tenant
-                .tried
-                .as_ref()
-                .is_some_and(|tried| tried.is(&made_from))
-            {
-                continue;
+    /// Takes what was done, and waits for more as far as `wait` says. Whether anything came, and whether a folder was among it, which may change what others are.
+    pub(super) fn take_done(&mut self, wait: Wait, now: Timestamp) -> (bool, bool) {
+        let (mut is_new, mut is_read) = (false, false);
+        while let Some((id, done)) = self.workers.next(wait) {
+            match done {
+                Done::Read(number, read) => {
+                    is_read |= read.is_some();
+                    self.take_reading(&id, number, read, now);
+                }
+                Done::Compiled(attempt) => self.take_attempt(&id, *attempt, now),
+                Done::StandIn(stand_in) => {
+                    let tenant = self.tenants.get_mut(&id);
+                    let absent = tenant.filter(|tenant| tenant.compiled.is_none());
+                    if let (Some(tenant), Some(stand_in)) = (absent, stand_in) {
+                        tenant.replace(stand_in.0, stand_in.1);
+                    }
+                }
             }
             is_new = true;
-            tenant.conclude(done.report, done.took);
-            if let Some(compiled) = done.compiled {
-                tenant.replace(compiled, made_from);
-            }
         }
-        is_new.then(|| self.renew(&street))
+        (is_new, is_read)
     }
-}
 
-/// What was good before the process began.
-struct LastGood<'a> {
-    kept: Option<&'a Kept>,
-    themes: &'a Themes,
-    now: Timestamp,
-    drafts: bool,
-}
+    /// Takes a tenant that was compiled, unless it is another one by now.
+    fn take_attempt(&mut self, id: &TenantId, attempt: Attempt, now: Timestamp) {
+        let made_from = attempt.made_from;
+        let tenant = self.tenants.get_mut(id);
+        let current = tenant.filter(|tenant| {
+            let tried = tenant.tried.as_ref();
+            tried.is_some_and(|tried| tried.is(&made_from))
+        });
+        let Some(tenant) = current else {
+            return;
+        };
+        tenant.conclude(attempt.report, attempt.took);
+        if let Some(compiled) = attempt.compiled {
+            tenant.replace(compiled, made_from);
+        } else if tenant.compiled.is_none() {
+            let MadeFrom {
+                site,
+                addresses,
+                inputs,
+            } = made_from;
+            let job = self.stand_in(id, &site, addresses, &inputs.street, now);
+            self.workers.hand_over(job.into_iter().collect());
+        }
+    }
 
-impl LastGood<'_> {
-    /// The newest content with the newest theme that can be compiled together.
-    fn find(
+    /// A job that compiles the newest content with the newest theme that can be, of what was good before the process began.
+    fn stand_in(
         &self,
         id: &TenantId,
         site: &Arc<Site>,
-        attempt: &impl Fn(Arc<Site>, Arc<Templates>) -> MadeFrom,
-    ) -> Option<(Compiled, MadeFrom)> {
-        let kept = self.kept?;
-        let good_site = || {
-            let good = Arc::new(kept.site(id, &site.label)?);
-            Some(good.at(self.now, self.drafts))
-        };
-        let candidates: [&dyn Fn() -> Option<MadeFrom>; 3] = [
-            &|| {
-                let templates = self.themes.good(&site.manifest.theme, kept)?;
-                Some(attempt(Arc::clone(site), templates))
-            },
-            &|| {
-                let site = good_site()?;
-                let templates = self.themes.get(&site.manifest.theme)?;
-                Some(attempt(site, templates))
-            },
-            &|| {
-                let site = good_site()?;
-                let templates = self.themes.good(&site.manifest.theme, kept)?;
-                Some(attempt(site, templates))
-            },
-        ];
-        candidates.iter().find_map(|candidate| {
-            let made_from = candidate()?;
+        addresses: Vec<crate::address::Address>,
+        street: &Arc<Street>,
+        now: Timestamp,
+    ) -> Option<Job<Done>> {
+        let kept = self.kept.as_ref()?;
+        let tenant = self.tenants.get(id)?;
+        let theme = &site.manifest.theme;
+        let (themes, drafts) = (Arc::clone(&self.themes.good), self.is_dev());
+        let (state, theme) = (Arc::clone(kept.state()), theme.clone());
+        let (id, site, street) = (id.clone(), Arc::clone(site), Arc::clone(street));
+        let (islands, memo) = (Arc::clone(&self.islands), Arc::clone(&tenant.kept.memo));
+        let templates = self.themes.get(&theme);
+        let attempt = move |site: Arc<Site>, templates: Arc<Templates>| {
+            let made_from = MadeFrom {
+                site,
+                addresses: addresses.clone(),
+                inputs: Inputs {
+                    street: Arc::clone(&street),
+                    templates,
+                    islands: Arc::clone(&islands),
+                    memo: Arc::clone(&memo),
+                },
+            };
             Some((made_from.compile().0?, made_from))
+        };
+        let name = id.clone();
+        let find = move || {
+            let good_theme = || themes.get(&theme);
+            let good_site = || {
+                let good = Arc::new(kept_site(&state, &id, &site.label)?);
+                Some(good.at(now, drafts))
+            };
+            good_theme()
+                .and_then(|good| attempt(Arc::clone(&site), good))
+                .or_else(|| attempt(good_site()?, templates?))
+                .or_else(|| attempt(good_site()?, good_theme()?))
+                .map(Box::new)
+        };
+        Some(Job {
+            id: name.clone(),
+            kind: Kind::Compile,
+            work: Box::new(move || {
+                let found = guard("kept", name.as_str(), MANIFEST, find);
+                Done::StandIn(found.ok().flatten())
+            }),
         })
     }
 }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use rayon::ThreadPoolBuilder;
 
 use crate::address::Address;
 use crate::compile::{self, Compiled, Inputs};
 use crate::name::TenantId;
-use crate::report::{Diagnostic, Report, Severity};
+use crate::report::guard::guard;
+use crate::report::{Code, Diagnostic, Report, Severity};
 use crate::serve::status::{State, TenantStatus};
 use crate::source::Folder;
-use crate::tenant::Site;
+use crate::tenant::{MANIFEST, Site};
 
 use super::kept::KeptMemo;
 use super::retired::Retired;
@@ -21,6 +23,11 @@ use super::retired::Retired;
 #[derive(Debug)]
 pub(super) struct Tenant {
     pub(super) fingerprint: Option<[u8; 32]>,
+    /// What reading the folder said, apart from what its content is.
+    pub(super) reading: Report,
+    /// The number of the reading that is under way, and of the newest one taken.
+    pub(super) asked: u64,
+    pub(super) taken: u64,
     /// The last content without a mistake, with the pages that are still to come.
     content_site: Option<Arc<Site>>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
@@ -56,6 +63,9 @@ impl Tenant {
     pub(super) fn new(kept: KeptMemo) -> Self {
         Self {
             fingerprint: None,
+            reading: Report::default(),
+            asked: 0,
+            taken: 0,
             content_site: None,
             site: None,
             content: Report::default(),
@@ -103,6 +113,7 @@ impl Tenant {
             pages: self.compiled.as_ref().map_or(0, |compiled| compiled.pages),
             hosts: self.hosts(),
             compiled_in: self.compiled_in,
+            is_under_way: self.is_under_way || self.asked > self.taken,
             mistakes: self.mistakes().map(one_line).collect(),
         }
     }
@@ -191,8 +202,34 @@ impl MadeFrom {
     }
 
     pub(super) fn compile(&self) -> (Option<Compiled>, Report) {
-        compile::compile(&self.site, &self.addresses, &self.inputs)
+        let site = &self.site;
+        let work = || compile::compile(site, &self.addresses, &self.inputs);
+        let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
+        // A small tenant is done sooner than other threads are awake.
+        let is_large = site.pages.len() * self.addresses.len() >= LARGE;
+        let pool = is_large.then(|| ThreadPoolBuilder::new().build().ok());
+        let compiled = match pool.flatten() {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
+        compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
     }
+}
+
+/// Renderings, pages times addresses, from which a tenant's pages are rendered side by side.
+const LARGE: usize = 16;
+
+/// A report of one failure.
+pub(super) fn failure(diagnostic: Diagnostic) -> Report {
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+/// Whether the system would not give a file. It may do so the next time.
+pub(super) fn is_unread(report: &Report) -> bool {
+    let mut diagnostics = report.iter();
+    diagnostics.any(|diagnostic| diagnostic.code == Code::Unreadable)
 }
 
 /// A mistake in one line, as logs and lists show it.

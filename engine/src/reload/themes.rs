@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
 use crate::compile::template::Templates;
+use crate::report::guard::{guard, inject};
 use crate::report::{Code, Diagnostic, Report};
 use crate::source::{self, Folder, Limits, SourceError};
+use crate::state::State;
 use crate::theme::{self, Theme};
 
-use super::kept::Kept;
+use super::kept::{Kept, kept_themes};
+use super::tenant::{failure, is_unread};
 
 /// All themes, by the names of their folders.
 #[derive(Debug, Default)]
@@ -20,17 +23,52 @@ pub(super) struct Themes {
     /// The folders as they were read; none for the themes within the program, which never break.
     folders: BTreeMap<String, Folder>,
     directory: PathBuf,
-    /// What was good before the process began, once somebody asked.
-    good: Mutex<BTreeMap<String, Option<Arc<Templates>>>>,
+    /// What was good before the process began.
+    pub(super) good: Arc<LastGood>,
     /// What could not be read.
     notes: Report,
 }
 
 #[derive(Debug)]
 struct Loaded {
-    fingerprint: [u8; 32],
+    /// Of what it was made from; not known where the program failed.
+    fingerprint: Option<[u8; 32]>,
     templates: Option<Arc<Templates>>,
     report: Report,
+}
+
+/// The themes as they were when they were last good, before the process began; each is made ready once somebody asks.
+#[derive(Debug, Default)]
+pub(super) struct LastGood {
+    state: Option<Arc<State>>,
+    directory: PathBuf,
+    /// The folders as they are: what is not kept is taken from them.
+    folders: BTreeMap<String, Folder>,
+    found: Mutex<BTreeMap<String, Option<Arc<Templates>>>>,
+}
+
+impl LastGood {
+    fn found(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Templates>>>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Arc<Templates>> {
+        let state = self.state.as_ref()?;
+        let mut found = self.found();
+        let templates = found.entry(name.to_owned()).or_insert_with(|| {
+            if self.folders.is_empty() {
+                return None;
+            }
+            let mut folders = self.folders.clone();
+            folders.extend(kept_themes(state, &self.directory));
+            let load = || {
+                let (theme, report) = theme::load(name, &folders);
+                ready(theme.as_ref(), report, None, None).templates
+            };
+            guard("kept theme", name, name, load).ok().flatten()
+        });
+        templates.clone()
+    }
 }
 
 impl Themes {
@@ -51,7 +89,7 @@ impl Themes {
                     Ok(folders) => folders,
                     Err(problem) => {
                         let kept = kept.filter(|_| self.loaded.is_empty());
-                        let folders = kept.map(|kept| kept.theme_folders(directory));
+                        let folders = kept.map(|kept| kept_themes(kept.state(), directory));
                         let folders = folders.filter(|folders| !folders.is_empty());
                         self.notes.push(gone(directory, &problem));
                         folders.ok_or(problem)?
@@ -65,48 +103,86 @@ impl Themes {
             .map(|(name, folder)| (name.as_str(), folder.fingerprint()))
             .collect();
         self.loaded.retain(|name, _| folders.contains_key(name));
+        if let Some(kept) = kept {
+            let found = self.good.found().clone();
+            self.good = Arc::new(LastGood {
+                state: Some(Arc::clone(kept.state())),
+                directory: self.directory.clone(),
+                folders: self.folders.clone(),
+                found: Mutex::new(found),
+            });
+        }
         for name in folders.keys() {
-            let (theme, report) = theme::load(name, &folders);
-            // A theme may show any of its parents' files. One that cannot be put together may miss any folder.
-            let line = theme.as_ref().map(|theme| theme.line.as_slice());
-            let fingerprint = fingerprint(&digests, line);
-            let same = |loaded: &Loaded| loaded.fingerprint == fingerprint;
-            if !self.loaded.get(name).is_some_and(same) {
-                let last_good = self.loaded.remove(name).and_then(|loaded| loaded.templates);
-                let mut loaded = ready(theme.as_ref(), report, fingerprint, last_good);
-                if let (None, Some(kept)) = (&loaded.templates, kept) {
-                    loaded.templates = self.good(name, kept);
+            let loaded = guard("theme", name, &folders[name].label, || {
+                self.renewed(name, &folders, &digests)
+            });
+            match loaded {
+                Ok(None) => {}
+                Ok(Some(loaded)) => drop(self.loaded.insert(name.clone(), loaded)),
+                // Tried again with every change of a theme, since the program may have been at fault and not the theme.
+                Err(diagnostic) => {
+                    let before = self.loaded.remove(name);
+                    let loaded = Loaded {
+                        fingerprint: None,
+                        templates: before.and_then(|loaded| loaded.templates),
+                        report: failure(diagnostic),
+                    };
+                    self.loaded.insert(name.clone(), loaded);
                 }
-                self.loaded.insert(name.clone(), loaded);
+            }
+            if let Some(loaded) = self.loaded.get_mut(name)
+                && loaded.templates.is_none()
+            {
+                loaded.templates = self.good.get(name);
             }
         }
         Ok(())
+    }
+
+    /// A theme as it is now, ready to render; `None` when it is as it was.
+    fn renewed(
+        &self,
+        name: &str,
+        folders: &BTreeMap<String, Folder>,
+        digests: &BTreeMap<&str, [u8; 32]>,
+    ) -> Option<Loaded> {
+        let (theme, report) = theme::load(name, folders);
+        // A theme may show any of its parents' files. One that cannot be put together may miss any folder.
+        let line = theme.as_ref().map(|theme| theme.line.as_slice());
+        let fingerprint = Some(fingerprint(digests, line));
+        let before = self.loaded.get(name);
+        if before.is_some_and(|before| before.fingerprint == fingerprint) {
+            return None;
+        }
+        let last_good = before.and_then(|before| before.templates.clone());
+        Some(ready(theme.as_ref(), report, fingerprint, last_good))
+    }
+
+    /// Whether the system would not give a file. It may do so the next time.
+    pub(super) fn are_unread(&self) -> bool {
+        is_unread(&self.notes)
     }
 
     fn read(&mut self, directory: &Path) -> Result<BTreeMap<String, Folder>, SourceError> {
         let mut folders = BTreeMap::new();
         for (name, path) in source::list(directory)? {
             let label = path.display().to_string();
-            let (folder, problems) = source::read(&path, &label, Limits::default());
-            self.notes.extend(problems);
-            folders.insert(name, folder);
+            let read = || source::read(&path, &label, Limits::default());
+            match guard("read theme", &name, &label, read) {
+                Ok((folder, problems)) => {
+                    self.notes.extend(problems);
+                    folders.insert(name, folder);
+                }
+                Err(diagnostic) => {
+                    self.notes.push(diagnostic);
+                    // As it was the last time.
+                    if let Some(before) = self.folders.remove(&name) {
+                        folders.insert(name, before);
+                    }
+                }
+            }
         }
         Ok(folders)
-    }
-
-    /// A theme as it was when it was last good, before the process began.
-    pub(super) fn good(&self, name: &str, kept: &Kept) -> Option<Arc<Templates>> {
-        let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
-        let templates = good.entry(name.to_owned()).or_insert_with(|| {
-            if self.folders.is_empty() {
-                return None;
-            }
-            let mut folders = self.folders.clone();
-            folders.extend(kept.theme_folders(&self.directory));
-            let (theme, report) = theme::load(name, &folders);
-            ready(theme.as_ref(), report, [0; 32], None).templates
-        });
-        templates.clone()
     }
 
     /// The folders of the themes that could be loaded as they are.
@@ -164,10 +240,11 @@ fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
 fn ready(
     theme: Option<&Theme>,
     mut report: Report,
-    fingerprint: [u8; 32],
+    fingerprint: Option<[u8; 32]>,
     last_good: Option<Arc<Templates>>,
 ) -> Loaded {
     let templates = theme.and_then(|theme| {
+        inject("templates", &theme.name);
         let (templates, problems) = Templates::load(theme);
         report.extend(problems);
         templates

@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/livez` | 200 while the process runs |
-//! | `/readyz` | 200 once every tenant has been tried, 503 before that and while draining; lists the tenants that are not live, and says where the folders could not be read |
+//! | `/readyz` | 200 once every tenant has been tried, or takes so long that it is rendered while all others are served, 503 before that and while draining; lists the tenants that are not live, and says where the folders could not be read |
 //! | `/metrics` | counters in the OpenMetrics text format |
 //! | `/tenants` | how every tenant is, as JSON |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
@@ -41,6 +41,9 @@ use super::listen;
 use super::metrics;
 use super::shelf::Shelf;
 use super::status::{State, StatusBoard};
+
+/// How long the owner of the tenants may be busy with one change before operators are told.
+const SILENT: Duration = Duration::from_secs(30);
 
 /// What the admin listener shows.
 #[derive(Debug, Clone)]
@@ -154,6 +157,11 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     if let Some(alarm) = &status.alarm {
         let _ = writeln!(text, "alarm: {alarm}");
     }
+    let silence = admin.board.silence();
+    if silence > SILENT {
+        let seconds = silence.as_secs();
+        let _ = writeln!(text, "alarm: no change has been taken for {seconds} s");
+    }
     if status.polling {
         let _ = writeln!(
             text,
@@ -165,7 +173,12 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         .iter()
         .filter(|tenant| tenant.state != State::Live)
     {
-        let _ = writeln!(text, "{}: {}", tenant.id, tenant.state.name());
+        let doing = if tenant.is_under_way {
+            ", being rendered"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "{}: {}{doing}", tenant.id, tenant.state.name());
     }
     (code, text)
 }
@@ -191,6 +204,9 @@ struct TenantLine {
     hosts: Vec<String>,
     /// How long its last compilation took.
     compiled_in_ms: u64,
+    /// What is being done for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doing: Option<&'static str>,
     mistakes: Vec<String>,
 }
 
@@ -206,6 +222,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         pages: tenant.pages,
         hosts: tenant.hosts.clone(),
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
+        doing: tenant.is_under_way.then_some("being rendered"),
         mistakes: tenant.mistakes.clone(),
     });
     Json(lines.collect())

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
 use prometheus_client::metrics::histogram::Histogram;
@@ -41,6 +41,8 @@ pub struct TenantStatus {
     pub hosts: Vec<String>,
     /// How long its last compilation took.
     pub compiled_in: Duration,
+    /// Whether it is being read or rendered, so that what visitors get is about to change.
+    pub is_under_way: bool,
     /// What its authors have to correct, one line each.
     pub mistakes: Vec<String>,
 }
@@ -83,6 +85,8 @@ pub struct StatusBoard {
     /// Seconds that reloads took.
     pub(super) reloads: Histogram,
     attempts: watch::Sender<u64>,
+    /// When the owner of the tenants last showed that it takes changes.
+    beat: ArcSwap<Instant>,
 }
 
 /// Upper bounds of the histogram of reloads, in seconds: around the 0.3 s that a saved page may take.
@@ -96,6 +100,7 @@ impl Default for StatusBoard {
             started: SystemTime::now(),
             reloads: Histogram::new(RELOAD_BOUNDS),
             attempts: watch::Sender::default(),
+            beat: ArcSwap::from_pointee(Instant::now()),
         }
     }
 }
@@ -135,6 +140,17 @@ impl StatusBoard {
             });
         }
         self.attempts.send_modify(|attempts| *attempts += 1);
+    }
+
+    /// Shows that changes are taken.
+    pub fn beat(&self) {
+        self.beat.store(Arc::new(Instant::now()));
+    }
+
+    /// For how long nobody has shown that changes are taken; the owner does so every second, unless it is busy or stuck.
+    #[must_use]
+    pub fn silence(&self) -> Duration {
+        self.beat.load().elapsed()
     }
 
     /// How often that has happened, to be waited on.

@@ -13,7 +13,7 @@ pub mod page;
 pub mod section;
 pub mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -37,6 +37,9 @@ pub const MANIFEST: &str = "tenant.yaml";
 
 /// The most pages that a tenant may have: every one is rendered anew with each change and lies in memory, and the neighbours want to go on.
 const MOST_PAGES: usize = 2_000;
+
+/// The most bytes that a page or the manifest may have: a book has less, and every one of them is rendered, compressed and kept in memory for each address.
+const LARGEST_TEXT: usize = 1 << 20;
 
 /// A tenant's content, checked.
 #[derive(Debug, Clone)]
@@ -236,7 +239,7 @@ impl SiteReader<'_> {
                 .push(diagnostic.hint("make several tenants of it, each a folder of its own"));
             return Vec::new();
         }
-        let mut pages: Vec<Page> = Vec::new();
+        let mut pages: Vec<Page> = Vec::with_capacity(files.len());
         let mut owners: BTreeMap<String, String> = BTreeMap::new();
         for (file, bytes) in files {
             let Some(page) = self.page(file, bytes) else {
@@ -296,71 +299,56 @@ impl SiteReader<'_> {
     }
 
     fn path_twice(&mut self, page: &Page, path: &str, owner: &str) {
-        let diagnostic = Diagnostic::mistake(
-            Code::PathTwice,
-            self.folder.name_of(&page.file),
-            format!("the path `{path}` is taken by `{owner}`"),
-        )
-        .hint("rename one of the files, or take the path out of `aliases`");
-        let alias = page
-            .formatted
-            .iter()
-            .find(|text| text.format == "route" && text.text == path);
-        let diagnostic = match (alias, self.texts.get(&page.file)) {
-            (Some(alias), Some(text)) => diagnostic.at(alias.place, text),
-            _ => diagnostic,
-        };
-        self.report.push(diagnostic);
+        let name = self.folder.name_of(&page.file);
+        let text = self.texts.get(&page.file);
+        self.report
+            .add(Severity::Mistake, Code::PathTwice, &name, || {
+                let message = format!("the path `{path}` is taken by `{owner}`");
+                let diagnostic = Diagnostic::mistake(Code::PathTwice, &name, message)
+                    .hint("rename one of the files, or take the path out of `aliases`");
+                let mut formatted = page.formatted.iter();
+                let alias = formatted.find(|text| text.format == "route" && text.text == path);
+                match (alias, text) {
+                    (Some(alias), Some(text)) => diagnostic.at(alias.place, text),
+                    _ => diagnostic,
+                }
+            });
     }
 
     /// A redirect may not take a page's path, nor lead to another redirect.
     fn redirects(&mut self, manifest: &Manifest, formatted: &[Formatted], pages: &[Page]) {
+        let mut origins: HashMap<&str, usize> = HashMap::new();
+        for redirect in &manifest.redirects {
+            *origins.entry(redirect.from.as_str()).or_default() += 1;
+        }
+        let paths = |page| Page::paths(page).map(move |path| (path, page));
+        // The first page of a path is its owner.
+        let owners: HashMap<&str, &Page> = pages.iter().rev().flat_map(paths).collect();
+        let name = self.folder.name_of(MANIFEST);
         for redirect in &manifest.redirects {
             let (from, to) = (redirect.from.as_str(), redirect.to.as_str());
             let target = to.split(['#', '?']).next().unwrap_or(to);
-            let twice = manifest
-                .redirects
-                .iter()
-                .filter(|other| other.from == redirect.from)
-                .count()
-                > 1;
-            let taken = pages
-                .iter()
-                .find(|page| page.paths().any(|path| path == from));
-            let (code, message, at) = if let Some(page) = taken {
-                (
-                    Code::PathTwice,
-                    format!("the path `{from}` is taken by `{}`", page.file),
-                    from,
-                )
-            } else if twice {
-                (
-                    Code::PathTwice,
-                    format!("the path `{from}` is redirected twice"),
-                    from,
-                )
-            } else if manifest
-                .redirects
-                .iter()
-                .any(|other| other.from.as_str() == target)
-            {
-                (
-                    Code::RedirectChain,
-                    format!("`{from}` leads to `{to}`, which is redirected itself"),
-                    to,
-                )
+            let (code, message, at) = if let Some(page) = owners.get(from) {
+                let message = format!("the path `{from}` is taken by `{}`", page.file);
+                (Code::PathTwice, message, from)
+            } else if origins.get(from).is_some_and(|count| *count > 1) {
+                let message = format!("the path `{from}` is redirected twice");
+                (Code::PathTwice, message, from)
+            } else if origins.contains_key(target) {
+                let message = format!("`{from}` leads to `{to}`, which is redirected itself");
+                (Code::RedirectChain, message, to)
             } else {
                 continue;
             };
-            let diagnostic = Diagnostic::mistake(code, self.folder.name_of(MANIFEST), message)
-                .hint("let every redirect lead to a page");
-            let place = formatted
-                .iter()
-                .find(|text| text.text == at)
-                .map(|text| text.place);
-            self.report.push(match (place, self.texts.get(MANIFEST)) {
-                (Some(place), Some(text)) => diagnostic.at(place, text),
-                _ => diagnostic,
+            let text = self.texts.get(MANIFEST);
+            self.report.add(Severity::Mistake, code, &name, || {
+                let diagnostic = Diagnostic::mistake(code, &name, message)
+                    .hint("let every redirect lead to a page");
+                let place = formatted.iter().find(|text| text.text == at);
+                match (place, text) {
+                    (Some(formatted), Some(text)) => diagnostic.at(formatted.place, text),
+                    _ => diagnostic,
+                }
             });
         }
     }
@@ -386,6 +374,19 @@ impl SiteReader<'_> {
     }
 
     fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {
+        if bytes.len() > LARGEST_TEXT {
+            let message = format!(
+                "the file has {} bytes, more than the {LARGEST_TEXT} that a page or a manifest may have",
+                bytes.len()
+            );
+            let name = self.folder.name_of(file);
+            self.report
+                .add(Severity::Mistake, Code::TooLarge, &name, || {
+                    Diagnostic::mistake(Code::TooLarge, &name, message)
+                        .hint("split it into several pages, or put what is no text under `assets`")
+                });
+            return None;
+        }
         match self.folder.text(file, bytes) {
             Ok(text) => {
                 self.texts.insert(file.to_owned(), text.to_owned());
@@ -422,12 +423,12 @@ impl SiteReader<'_> {
         let (problems, formatted) = schema.check(&node);
         let clean = problems.is_empty();
         for problem in problems {
-            self.report.push(Diagnostic {
-                hint: problem.hint,
-                severity: Severity::Mistake,
-                ..Diagnostic::mistake(problem.code, name.clone(), problem.message)
-                    .at(problem.place, text)
-            });
+            let code = problem.code;
+            self.report
+                .add(Severity::Mistake, code, &name, || Diagnostic {
+                    hint: problem.hint,
+                    ..Diagnostic::mistake(code, &name, problem.message).at(problem.place, text)
+                });
         }
         if !clean {
             return None;

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider as _};
 
+use crate::report::guard::inject;
 use crate::theme::Theme;
 
 /// A theme's fonts.
@@ -22,6 +23,7 @@ pub(in crate::compile) struct Fonts {
 impl Fonts {
     /// Unpacks the fonts of a theme. What is no font is left out: pages do without it too.
     pub(in crate::compile) fn of(theme: &Theme) -> Self {
+        inject("fonts", &theme.name);
         let mut database = Database::new();
         let mut hash = Sha256::new();
         let files = theme.files.iter();

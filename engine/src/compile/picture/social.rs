@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use resvg::usvg::roxmltree::Document;
 
 use super::super::link::Resolver;
+use super::super::side_by_side;
 use super::super::template::{SOCIAL, Scope, Templates};
 use super::super::view::{self, PageView, View};
 use super::{Drawing, Form};
@@ -35,12 +35,11 @@ pub(in crate::compile) fn prepare(site: &Site, scope: &Scope, ground: Option<&Co
     if site.manifest.image.is_some() || !templates.theme.files.contains_key(SOCIAL) {
         return social;
     }
-    let pages: Vec<&Page> = site.pages.values().collect();
-    let made: Vec<_> = pages
-        .into_par_iter()
-        .filter(|page| page.front.image.is_none())
-        .map(|page| (page, text(site, page, &scope.resolver, scope.clone())))
-        .collect();
+    let pages = site.pages.values();
+    let pages = pages.filter(|page| page.front.image.is_none());
+    let made = side_by_side(pages, |page| {
+        (page, text(site, page, &scope.resolver, scope.clone()))
+    });
     for (page, text) in made {
         match text {
             Ok(text) => {

@@ -1,0 +1,65 @@
+//! The lines of a text, found once and not for each thing that is said of it.
+
+/// Where the lines of a text begin.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    text: &'a str,
+    /// The byte that each line begins at.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    /// Looks through the text once.
+    #[must_use]
+    pub fn of(text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate();
+        let breaks = breaks.filter(|(_, byte)| *byte == b'\n');
+        Self {
+            text,
+            starts: std::iter::once(0)
+                .chain(breaks.map(|(at, _)| at + 1))
+                .collect(),
+        }
+    }
+
+    /// The line that a byte of the text stands in, from 1.
+    #[must_use]
+    pub fn number(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte)
+    }
+
+    /// A line by its number, from 1, without its end; empty where there is none.
+    #[must_use]
+    pub fn get(&self, number: usize) -> &'a str {
+        let Some(start) = number.checked_sub(1).and_then(|at| self.starts.get(at)) else {
+            return "";
+        };
+        let rest = match self.starts.get(number) {
+            Some(end) => &self.text[*start..*end],
+            None => &self.text[*start..],
+        };
+        rest.lines().next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_text() {
+        let text = "one\ntwo\r\n\nfour";
+        let lines = Lines::of(text);
+        for (index, line) in text.lines().enumerate() {
+            assert_eq!(lines.get(index + 1), line);
+        }
+        assert_eq!((lines.get(0), lines.get(5)), ("", ""));
+        for byte in 0..=text.len() {
+            assert_eq!(
+                lines.number(byte),
+                text[..byte].matches('\n').count() + 1,
+                "{byte}"
+            );
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! What fails is one tenant's or one theme's, at whatever step, and for no longer than its cause lasts.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{TestServer, binary, copy, fixture};
+use tempfile::TempDir;
+
+/// Far more than anything here takes, since the tests share their machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A street on which anything can be made to fail.
+struct Street(TempDir);
+
+impl Street {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        for part in ["tenants", "themes"] {
+            copy(&fixture("street").join(part), &folder.path().join(part));
+        }
+        let street = Self(folder);
+        street.fail(&[]);
+        street
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    /// From now on these steps fail, and no others.
+    fn fail(&self, points: &[&str]) {
+        fs::write(self.path("faults"), points.join("\n")).expect("a file");
+    }
+
+    fn serve(&self, more: &[&str]) -> TestServer {
+        TestServer::start_failing(self.0.path(), more, &self.path("faults"))
+    }
+
+    /// Writes a page of a tenant.
+    fn page(&self, tenant: &str, words: &str) {
+        let path = self.path(&format!("tenants/{tenant}/pages/extra.md"));
+        fs::write(path, format!("---\ntitle: Extra\n---\n{words}\n")).expect("a file");
+    }
+
+    fn check(&self) -> (Option<i32>, String) {
+        let output = Command::new(binary())
+            .arg("check")
+            .current_dir(self.0.path())
+            .env("ROWHOUSE_FAULTS", self.path("faults"))
+            .output()
+            .expect("rowhouse");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
+    }
+}
+
+fn wait(server: &TestServer, what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "{what} never came\n{}\n{}",
+            server.operator("/readyz").text(),
+            server.log()
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn says(server: &TestServer, path: &str, words: &str) -> bool {
+    let text = server.get(&server.domain(), path).text();
+    text.contains(words)
+}
+
+fn ready(server: &TestServer) -> String {
+    let answer = server.operator("/readyz");
+    assert_eq!(answer.status, 200);
+    answer.text()
+}
+
+#[test]
+fn a_panic_at_any_step_for_a_tenant_is_its_own_error_and_its_last_good_state_stays() {
+    let street = Street::new();
+    street.page("app", "Good words.");
+    let server = street.serve(&[]);
+    for step in ["read", "check", "compile"] {
+        street.fail(&[&format!("{step}:app")]);
+        street.page("app", &format!("Words after {step}."));
+        wait(&server, step, || {
+            let tenants = server.operator("/tenants").text();
+            tenants.contains("program-failed") && tenants.contains(&format!("the step `{step}`"))
+        });
+        assert!(says(&server, "/app/extra", "Good words."));
+        assert!(ready(&server).contains("app: degraded"));
+        street.page("home", &format!("A neighbour after {step}."));
+        wait(&server, "the neighbour", || {
+            says(&server, "/extra", &format!("A neighbour after {step}."))
+        });
+        street.fail(&[]);
+        street.page("app", "Good words.");
+        wait(&server, "the end of the error", || {
+            !ready(&server).contains("app")
+        });
+    }
+}
+
+#[test]
+fn a_panic_at_the_start_is_one_tenants() {
+    for step in ["read", "check", "compile"] {
+        let street = Street::new();
+        street.fail(&[&format!("{step}:app")]);
+        let server = street.serve(&[]);
+        wait(&server, "the neighbour", || {
+            server.get(&server.domain(), "/about").status == 200
+        });
+        assert!(ready(&server).contains("app: absent"));
+        street.fail(&[]);
+        street.page("app", "Good words.");
+        wait(&server, step, || says(&server, "/app/extra", "Good words."));
+    }
+}
+
+#[test]
+fn a_panic_at_any_step_for_a_theme_is_its_own_error_and_its_last_good_state_stays() {
+    let street = Street::new();
+    let server = street.serve(&[]);
+    let layout = street.path("themes/base/layouts/page.html");
+    let text = fs::read_to_string(&layout).expect("a layout");
+    for (number, step) in ["read theme", "theme", "templates", "fonts"]
+        .into_iter()
+        .enumerate()
+    {
+        street.fail(&[&format!("{step}:base")]);
+        let mark = format!("<!-- mark {number} -->");
+        fs::write(&layout, format!("{text}{mark}")).expect("a file");
+        wait(&server, step, || {
+            server.log().matches("program-failed").count() > number
+        });
+        assert!(!says(&server, "/app/terms", &mark));
+        street.page("home", &format!("After {number}."));
+        wait(&server, "a tenant's change", || {
+            says(&server, "/extra", &format!("After {number}."))
+        });
+        street.fail(&[]);
+        fs::write(&layout, format!("{text}{mark} ")).expect("a file");
+        wait(&server, "the theme", || says(&server, "/app/terms", &mark));
+    }
+}
+
+#[test]
+fn a_panic_in_what_concerns_all_is_an_error_of_its_own() {
+    let street = Street::new();
+    for step in [
+        "host:app.localhost",
+        "shared files:all",
+        "neighbour links:all",
+        "orphans:all",
+    ] {
+        street.fail(&[step]);
+        let (code, text) = street.check();
+        assert_eq!(code, Some(1), "{step}");
+        assert!(text.contains("program-failed"), "{step}: {text}");
+    }
+    street.fail(&[]);
+    let (_, text) = street.check();
+    assert!(!text.contains("program-failed"), "{text}");
+    // What is served goes on without the files of that host.
+    street.fail(&["host:app.localhost", "shared files:all"]);
+    let server = street.serve(&[]);
+    assert_eq!(server.get(&server.domain(), "/about").status, 200);
+}
+
+#[test]
+fn a_panic_of_the_owner_is_told_and_what_was_pending_is_taken_afterwards() {
+    let street = Street::new();
+    let server = street.serve(&[]);
+    for (number, step) in ["addresses:all", "owner:all"].into_iter().enumerate() {
+        street.fail(&[step]);
+        let words = format!("Words {number}.");
+        street.page("app", &words);
+        wait(&server, "the alarm", || {
+            ready(&server).contains("alarm: the program itself failed")
+        });
+        assert_eq!(server.get(&server.domain(), "/about").status, 200);
+        street.fail(&[]);
+        wait(&server, "the page", || says(&server, "/app/extra", &words));
+        wait(&server, "the end of the alarm", || {
+            !ready(&server).contains("alarm")
+        });
+    }
+}
+
+#[test]
+fn a_panic_of_the_owner_at_the_start_keeps_the_process_unready_until_it_is_over() {
+    let street = Street::new();
+    street.fail(&["addresses:all"]);
+    let server = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_secs(3));
+            street.fail(&[]);
+        });
+        street.serve(&[])
+    });
+    assert!(server.log().contains("it tries again"), "{}", server.log());
+    assert_eq!(server.get(&server.domain(), "/about").status, 200);
+    assert!(!ready(&server).contains("alarm"));
+}
+
+#[test]
+fn what_never_ends_for_one_tenant_holds_up_neither_the_start_nor_the_neighbours() {
+    for step in ["read", "compile"] {
+        let street = Street::new();
+        for number in 0..8 {
+            let name = format!("slow{number}");
+            fs::create_dir_all(street.path(&format!("tenants/{name}/pages"))).expect("a folder");
+            fs::write(
+                street.path(&format!("tenants/{name}/tenant.yaml")),
+                "name: Slow\n",
+            )
+            .expect("a file");
+            street.page(&name, "Slow words.");
+        }
+        let points: Vec<String> = (0..8)
+            .map(|number| format!("{step}:slow{number}:sleep"))
+            .collect();
+        let points: Vec<&str> = points.iter().map(String::as_str).collect();
+        street.fail(&points);
+        let server = street.serve(&[]);
+        assert_eq!(server.get(&server.domain(), "/about").status, 200);
+        assert!(
+            ready(&server).contains("slow0: absent, being rendered"),
+            "{}",
+            ready(&server)
+        );
+        let tenants = server.operator("/tenants").text();
+        assert!(tenants.contains(r#""doing":"being rendered""#), "{tenants}");
+        let begin = Instant::now();
+        street.page("app", "In no time.");
+        wait(&server, "the neighbour", || {
+            says(&server, "/app/extra", "In no time.")
+        });
+        assert!(begin.elapsed() < Duration::from_secs(20), "{step}");
+        // What corrects it does not wait for it.
+        street.fail(&[]);
+        street.page("slow0", "Corrected.");
+        wait(&server, "the correction", || {
+            says(&server, "/slow0/extra", "Corrected.")
+        });
+        assert!(begin.elapsed() < Duration::from_secs(45), "{step}");
+    }
+}
+
+/// A pipe, which cannot be read.
+fn pipe(path: &std::path::Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo").success());
+}
+
+#[test]
+fn an_error_of_reading_ends_with_its_cause_though_the_bytes_are_the_same() {
+    let street = Street::new();
+    let server = street.serve(&[]);
+    let fifo = street.path("tenants/app/assets/ff");
+    pipe(&fifo);
+    wait(&server, "the error", || {
+        ready(&server).contains("app: degraded")
+    });
+    fs::remove_file(&fifo).expect("a file");
+    wait(&server, "its end", || !ready(&server).contains("app"));
+}
+
+#[test]
+fn what_could_not_be_read_is_tried_again_until_it_is() {
+    let street = Street::new();
+    // Nobody tells of any change.
+    let server = street.serve(&["--watch", "off"]);
+    let fifo = street.path("tenants/app/assets/ff");
+    pipe(&fifo);
+    street.page("app", "New words.");
+    server.signal("HUP");
+    wait(&server, "the error", || {
+        ready(&server).contains("app: degraded")
+    });
+    fs::remove_file(&fifo).expect("a file");
+    wait(&server, "the words", || {
+        says(&server, "/app/extra", "New words.")
+    });
+    wait(&server, "the end of the error", || {
+        !ready(&server).contains("app")
+    });
+}
+
+#[test]
+fn an_alarm_lasts_as_long_as_its_cause_and_no_longer() {
+    let street = Street::new();
+    let server = street.serve(&["--watch", "off"]);
+    for folder in ["themes", "tenants"] {
+        let away = street.path("away");
+        fs::rename(street.path(folder), &away).expect("a folder");
+        let words = format!("While {folder} were away.");
+        server.signal("HUP");
+        wait(&server, "the alarm", || ready(&server).contains("alarm: "));
+        fs::rename(&away, street.path(folder)).expect("a folder");
+        street.page("app", &words);
+        wait(&server, "the words", || says(&server, "/app/extra", &words));
+        wait(&server, "the end of the alarm", || {
+            !ready(&server).contains("alarm")
+        });
+    }
+}

@@ -1,0 +1,163 @@
+//! What is large, or wrong in thousands of places, is told briefly and soon, and the same way every time.
+
+use std::time::{Duration, Instant};
+
+use rowhouse::report::{Code, Severity};
+use rowhouse_tests::TestSite;
+
+/// Far more than any of these takes; what grew with the square took minutes.
+const SOON: Duration = Duration::from_secs(30);
+
+/// So many bytes the audit's page had.
+const LARGE: usize = 250_000;
+
+/// A tenant with one page and a manifest.
+fn site(front: &str, body: &str, manifest: &str) -> (TestSite, Duration) {
+    let mut site = TestSite::fixture("mistakes/title-length");
+    site.write(
+        "tenants/sample/pages/index.md",
+        format!("---\n{front}\n---\n{body}"),
+    )
+    .write(
+        "tenants/sample/tenant.yaml",
+        format!("name: Sample\n{manifest}"),
+    );
+    let begin = Instant::now();
+    site.reload();
+    (site, begin.elapsed())
+}
+
+/// How often a code is told.
+fn told(site: &TestSite, code: Code) -> usize {
+    let report = site.report();
+    report
+        .iter()
+        .filter(|diagnostic| diagnostic.code == code)
+        .count()
+}
+
+#[test]
+fn an_error_in_thousands_of_places_is_listed_fifty_times_and_counted() {
+    let many = |line: &str| line.repeat(LARGE / line.len());
+    let keys: String = (0..LARGE / 10)
+        .map(|number| format!("k{number}: 1\n"))
+        .collect();
+    let redirects: String = (0..LARGE / 30)
+        .map(|number| format!("  - {{from: /a{number}, to: /a{}}}\n", number + 1))
+        .collect();
+    let redirects = format!("redirects:\n{redirects}");
+    let one_line: String = (0..LARGE / 13)
+        .map(|number| format!("[x](/no{number}) "))
+        .collect();
+    let title = "title: A";
+    for (code, front, body, manifest) in [
+        (Code::RawHtml, title, many("x <b>\n"), ""),
+        (Code::BrokenLink, title, many("[x](/nowhere)\n"), ""),
+        (Code::BrokenLink, title, one_line.clone(), ""),
+        (Code::MissingAsset, title, many("![x](nowhere.png)\n"), ""),
+        (Code::BadValue, title, many("[x](javascript:x)\n"), ""),
+        (Code::FillIn, title, many("<!-- fill in -->\n\n"), ""),
+        (Code::MissingAlt, title, many("![](house.svg)\n"), ""),
+        (Code::UnknownTenant, title, many("[x](nobody:/x)\n"), ""),
+        (
+            Code::UnknownKey,
+            &format!("{title}\n{keys}"),
+            String::new(),
+            "",
+        ),
+        (Code::DuplicateKey, &many("title: A\n"), String::new(), ""),
+        (
+            Code::RedirectChain,
+            title,
+            String::new(),
+            redirects.as_str(),
+        ),
+    ] {
+        let (site, took) = site(front, &body, manifest);
+        let count = told(&site, code);
+        if code == Code::MissingAlt && count == 0 {
+            // Only said once there is no error: the fixture's theme may not have the drawing.
+            assert_eq!(told(&site, Code::MissingAsset), 51);
+            continue;
+        }
+        assert_eq!(count, 51, "{code}\n{}", site.report_text());
+        assert!(
+            site.report_text()
+                .contains("of this kind are in this file, and not all are listed"),
+            "{code}"
+        );
+        assert!(took < SOON, "{code}: {took:?}");
+    }
+}
+
+#[test]
+fn links_that_are_right_cost_what_their_number_is() {
+    for body in ["[x](/)\n", "[x](/) "] {
+        let (site, took) = site("title: A", &body.repeat(LARGE / body.len()), "");
+        assert!(took < SOON, "{took:?}");
+        assert!(site.report().is_servable(), "{}", site.report_text());
+    }
+}
+
+#[test]
+fn a_tenant_with_errors_on_every_page_is_listed_a_thousand_times() {
+    let mut site = TestSite::fixture("mistakes/title-length");
+    for number in 0..60 {
+        let body = "[x](/nowhere)\n".repeat(60);
+        site.write(
+            &format!("tenants/sample/pages/page-{number}.md"),
+            format!("---\ntitle: Page {number}\n---\n{body}"),
+        );
+    }
+    site.reload();
+    let count = told(&site, Code::BrokenLink);
+    assert!((1_000..1_100).contains(&count), "{count}");
+    let text = site.report_text();
+    assert!(
+        text.contains("more, here and in what follows, are not listed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_and_a_manifest_of_more_than_a_megabyte_are_too_large() {
+    let (site, _) = site("title: A", &"word ".repeat(250_000), "");
+    assert_eq!(told(&site, Code::TooLarge), 1, "{}", site.report_text());
+    let mut site = TestSite::fixture("mistakes/title-length");
+    let comment = "# a comment\n".repeat(100_000);
+    site.write(
+        "tenants/sample/tenant.yaml",
+        format!("name: Sample\n{comment}"),
+    )
+    .reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("mistake[too-large]: the file has 1200013 bytes, more than the 1048576"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_ends_all_pages_is_told_the_same_way_every_time() {
+    let mut site = TestSite::fixture("street");
+    for number in 0..40 {
+        let text = format!("---\ntitle: Page {number}\n---\n");
+        site.write(&format!("tenants/app/pages/page-{number}.md"), text);
+    }
+    let layout = "themes/base/layouts/page.html";
+    let text = std::fs::read_to_string(site.path(layout)).expect("a layout");
+    let endless = "{% set_global t = 'x' %}{% for x in range(end=24) %}{% set_global t = t ~ t %}{% endfor %}";
+    site.write(layout, format!("{text}{endless}\n"));
+    let first = site.reload().report_text();
+    assert!(first.contains("too-large"), "{first}");
+    for number in 0..10 {
+        // Everything is rendered anew.
+        site.write(
+            layout,
+            format!("{text}{endless}\n{}", " ".repeat(number + 1)),
+        );
+        assert_eq!(site.reload().report_text(), first, "{number}");
+    }
+    let report = site.report();
+    assert!(report.count(Severity::Mistake) > 0);
+}
