@@ -45,7 +45,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             file: 32 << 20,
-            total: 256 << 20,
+            total: 64 << 20,
             files: 20_000,
             folders: 4_096,
             entries: 50_000,

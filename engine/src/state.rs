@@ -124,11 +124,9 @@ impl State {
     }
 }
 
-/// An entry's bytes as they lie on the disk.
-fn stamped(content: &[u8]) -> Vec<u8> {
-    let mut file = format!("{STAMP}{}\n", hex(&Sha256::digest(content))).into_bytes();
-    file.extend_from_slice(content);
-    file
+/// The first line of an entry.
+fn stamp(content: &[u8]) -> String {
+    format!("{STAMP}{}\n", hex(&Sha256::digest(content)))
 }
 
 /// What is behind the first line, if that fits.

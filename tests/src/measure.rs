@@ -69,6 +69,12 @@ impl Process {
         self.status("VmRSS:") << 10
     }
 
+    /// The most resident memory that it ever had, in bytes.
+    #[must_use]
+    pub fn peak(self) -> u64 {
+        self.status("VmHWM:") << 10
+    }
+
     /// How many threads it has.
     #[must_use]
     pub fn threads(self) -> u64 {

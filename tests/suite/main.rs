@@ -21,6 +21,7 @@ mod life;
 mod limits;
 mod links;
 mod log;
+mod memory;
 mod mistakes;
 mod neighbours;
 mod pages;

@@ -220,15 +220,16 @@ fn a_link_keeps_its_query_and_its_fragment() {
 }
 
 #[test]
-fn files_that_older_pages_ask_for_live_on_for_three_changes() {
+fn files_that_older_pages_ask_for_live_on_for_a_day() {
     let mut site = TestSite::fixture("street");
     let doors = |site: &TestSite| -> Vec<String> {
         let mount = site.mount("studio.example", "/app").expect("a mount");
-        let doors = mount
-            .resources
-            .keys()
-            .filter(|path| path.starts_with("/assets/door."));
-        doors.map(ToString::to_string).collect()
+        let now = mount.resources.keys().map(ToString::to_string);
+        let before = site.host_files("studio.example").keys();
+        let before = before.filter_map(|path| path.strip_prefix("/app").map(ToOwned::to_owned));
+        now.chain(before)
+            .filter(|path| path.starts_with("/assets/door."))
+            .collect()
     };
     let styles = |site: &TestSite| {
         site.snapshot
@@ -247,15 +248,15 @@ fn files_that_older_pages_ask_for_live_on_for_three_changes() {
             "themes/base/css/base.css",
             format!("a {{ order: {change}; }}\n"),
         );
-        site.reload();
-        assert_eq!(
-            doors(&site).contains(&first[0]),
-            change <= 3,
-            "after {change} changes"
-        );
-        assert_eq!(doors(&site).len(), 1 + change.min(3));
-        assert_eq!(styles(&site), 1 + change.min(3));
+        site.reload_at(&format!("2026-11-21T1{change}:00:00Z"));
+        assert!(doors(&site).contains(&first[0]), "after {change} changes");
+        assert_eq!(doors(&site).len(), 1 + change);
+        assert_eq!(styles(&site), 1 + change);
     }
+    // The first was replaced at eleven, the second at twelve.
+    site.reload_at("2026-11-22T11:30:00Z");
+    assert!(!doors(&site).contains(&first[0]));
+    assert_eq!((doors(&site).len(), styles(&site)), (5, 5));
 }
 
 #[test]

@@ -27,6 +27,12 @@ pub(super) enum Effort {
 /// Bodies below this many bytes fit one packet either way.
 const SMALLEST: usize = 512;
 
+/// Bodies above this many bytes are pressed by gzip only: it works in a quarter of a megabyte, the other two need as much again as the body.
+const LARGE: usize = 4 << 20;
+
+/// From this many bytes on, the codings of a body together are no larger than the body: all of them stay in memory. Of a text that three codings make three times smaller, all are kept; of one that hardly shrinks, the smallest.
+const WEIGHED: usize = 64 << 10;
+
 /// A body in every coding of its kind that makes it smaller, smallest first, identity last.
 #[must_use]
 pub(super) fn variants(bytes: Bytes, compressible: bool, effort: Effort) -> Box<[Variant]> {
@@ -61,14 +67,20 @@ pub(super) fn kept_variants(
 /// Every coding that is smaller than the bytes, by its token.
 fn pressed(bytes: &Bytes, effort: Effort) -> Vec<u8> {
     let mut codings = vec![(Coding::Gzip, gzip(bytes, effort))];
-    if effort != Effort::Error {
+    if effort != Effort::Error && bytes.len() <= LARGE {
         codings.push((Coding::Brotli, brotli(bytes, effort)));
         codings.push((Coding::Zstd, zstd(bytes, effort)));
     }
+    codings.sort_by_key(|(_, pressed)| pressed.as_ref().map(Vec::len));
+    let mut left = match bytes.len() {
+        WEIGHED.. => bytes.len(),
+        _ => usize::MAX,
+    };
     let smaller = codings.iter().filter_map(|(coding, pressed)| {
         let pressed = pressed
             .as_deref()
             .filter(|pressed| pressed.len() < bytes.len())?;
+        left = left.checked_sub(pressed.len())?;
         Some((coding.token().as_bytes(), pressed))
     });
     pack(smaller)
@@ -188,5 +200,31 @@ mod tests {
             variants(Bytes::from(vec![0; 4096]), false, Effort::Page).len(),
             1
         );
+    }
+
+    #[test]
+    fn the_codings_of_a_large_body_take_no_more_than_the_body() {
+        let random = |letters: &[u8], length: usize| -> Bytes {
+            let mut state = 1_u64;
+            let next = || {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                letters[(state >> 40) as usize % letters.len()]
+            };
+            std::iter::repeat_with(next).take(length).collect()
+        };
+        for (body, codings) in [
+            (random(b"0123456789abcdef", WEIGHED), 1),
+            (random(b"ab", WEIGHED), 3),
+            (random(b"0123456789abcdef", WEIGHED / 2), 3),
+            (random(b"ab", LARGE + 1), 1),
+        ] {
+            let made = variants(body.clone(), true, Effort::Page);
+            assert_eq!(made.len() - 1, codings, "{} bytes", body.len());
+            let (own, pressed) = made.split_last().expect("the body");
+            let pressed: usize = pressed.iter().map(|variant| variant.bytes.len()).sum();
+            assert!(body.len() < WEIGHED || pressed <= own.bytes.len());
+        }
     }
 }

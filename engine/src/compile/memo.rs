@@ -4,6 +4,9 @@
 //!
 //! **Invariant:** changes no result. With an empty memo the bytes are the same and come later.
 
+#[cfg(test)]
+mod sources;
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,15 +30,18 @@ struct Shelves {
     grown: bool,
 }
 
+/// The sources that this program was built from, as a digest: another build may work in another way, whatever its version.
+const BUILD: &str = env!("ROWHOUSE_BUILD");
+
 /// The key of a kind of work on `parts`.
 #[must_use]
 pub(crate) fn key(kind: &str, parts: &[&[u8]]) -> Key {
+    key_of(BUILD, kind, parts)
+}
+
+fn key_of(build: &str, kind: &str, parts: &[&[u8]]) -> Key {
     let mut hash = Sha256::new();
-    // Another version of the program may work in another way.
-    for part in [env!("CARGO_PKG_VERSION").as_bytes(), kind.as_bytes()]
-        .iter()
-        .chain(parts)
-    {
+    for part in [build.as_bytes(), kind.as_bytes()].iter().chain(parts) {
         // The length keeps neighbours apart.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
@@ -152,5 +158,18 @@ mod tests {
         let failed: Result<Bytes, &str> = memo.get(key("test", &[]), || Err("no"));
         assert_eq!(failed, Err("no"));
         assert!(memo.used().is_empty());
+    }
+
+    #[test]
+    fn another_build_has_other_keys() {
+        let parts: [&[u8]; 1] = [b"bytes"];
+        let own = key("test", &parts);
+        assert_eq!(own, key_of(BUILD, "test", &parts));
+        assert_ne!(own, key_of("another build", "test", &parts));
+        assert_ne!(
+            own,
+            key_of(env!("CARGO_PKG_VERSION"), "test", &parts),
+            "a version has many builds"
+        );
     }
 }

@@ -14,6 +14,7 @@ mod bounds;
 mod contrast;
 pub mod dev;
 mod encode;
+mod former;
 mod head;
 mod island;
 pub mod link;
@@ -61,6 +62,7 @@ use reference::{Checker, Fragments};
 use template::{Scope, Templates};
 
 pub use audit::Orphan;
+pub use former::{Whose, former, former_files};
 pub use island::Islands;
 pub use reference::NeighbourLink;
 

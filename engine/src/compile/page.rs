@@ -146,7 +146,7 @@ impl<'a> Renderer<'a> {
     pub(super) fn file(&self, asset: &Asset) -> Resource {
         super::file(
             asset,
-            Kind::of_tenant(asset),
+            Kind::of_tenant(&asset.name),
             self.secure(),
             Effort::Page,
             &self.inputs.memo,

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use clap::Args;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::asset::{ASSETS, Asset, Opened, attachment, is_compressible, tenant_type};
+use super::asset::{ASSETS, Opened, attachment, is_compressible, tenant_type};
 use super::speculation;
 use crate::name::TenantId;
 use crate::snapshot::fields::{self, CACHE_TAG, Fields};
@@ -79,11 +79,11 @@ pub(super) enum Kind {
 
 impl Kind {
     /// A tenant's own file, with its media type.
-    pub(super) fn of_tenant(asset: &Asset) -> (Self, &'static str) {
-        let (media_type, opened) = tenant_type(&asset.name);
+    pub(super) fn of_tenant(name: &str) -> (Self, &'static str) {
+        let (media_type, opened) = tenant_type(name);
         let kind = Self::Tenant {
             confined: opened != Opened::Part,
-            attachment: (opened == Opened::Download).then(|| attachment(&asset.name)),
+            attachment: (opened == Opened::Download).then(|| attachment(name)),
         };
         (kind, media_type)
     }

@@ -8,6 +8,8 @@
 //! | `addresses` | who has which address, so that nobody takes one over a restart |
 //! | `good.deployment` | `deployment.yaml` when it was last without a mistake |
 //! | `made.themes`, `made.islands` | the memos of what all tenants share |
+//! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for pages that still name them |
+//! | `old.shared` | the same of what all tenants share, and what they share now |
 //!
 //! A copy is only asked for while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
 
@@ -19,11 +21,14 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::addresses::Addresses;
+use super::retired::Retired;
 use super::{Estate, Places};
 use crate::address::Owners;
 use crate::compile::memo::{Key, Memo};
+use crate::compile::{self, Whose};
 use crate::name::TenantId;
 use crate::report::{Code, Severity};
+use crate::snapshot::ResourceTable;
 use crate::source::Folder;
 use crate::state::{State, pack, unpack};
 use crate::tenant::{self, Site};
@@ -35,6 +40,8 @@ const MADE_THEMES: &str = "made.themes";
 const ADDRESSES: &str = "addresses";
 const GOOD_DEPLOYMENT: &str = "good.deployment";
 const MADE_ISLANDS: &str = "made.islands";
+const OLD_TENANT: &str = "old.tenant.";
+const OLD_SHARED: &str = "old.shared";
 
 /// The name of the fingerprint among a memo's keys, which are longer.
 const FINGERPRINT: &[u8] = b"folder";
@@ -77,6 +84,11 @@ impl KeptMemo {
     /// What was worked out for a tenant.
     pub(super) fn of_tenant(state: &State, id: &TenantId) -> Self {
         Self::of(state, &format!("{MADE_TENANT}{id}"))
+    }
+
+    /// Whether the good copy is of this folder.
+    pub(super) fn is_good(&self, fingerprint: &[u8; 32]) -> bool {
+        self.good.as_deref() == Some(fingerprint.as_slice())
     }
 
     /// Writes what was used, if that is something else than what is there.
@@ -159,6 +171,14 @@ impl Kept {
         &self.state
     }
 
+    /// The shared files that pages of before may still ask for.
+    fn shared_retired(&self, secure: bool) -> Retired {
+        let packed = self.state.read(OLD_SHARED);
+        packed.map_or_else(Retired::default, |packed| {
+            Retired::unpacked(&packed, Whose::Shared, secure)
+        })
+    }
+
     /// The last good content of a tenant.
     pub(super) fn site(&self, id: &TenantId, label: &str) -> Option<Site> {
         if !self.tenants.contains(id.as_str()) {
@@ -180,6 +200,7 @@ impl Kept {
             if !is_present {
                 state.remove(format!("{GOOD_TENANT}{name}"));
                 state.remove(format!("{MADE_TENANT}{name}"));
+                state.remove(format!("{OLD_TENANT}{name}"));
             }
             is_present
         });
@@ -241,6 +262,18 @@ pub(super) fn kept_site(state: &State, id: &TenantId, label: &str) -> Option<Sit
     tenant::read(id, &folder).0
 }
 
+/// The files of a tenant that pages of before may still ask for. Unless the folder is the same as the good copy, those of the good copy were served until now.
+pub(super) fn kept_retired(state: &State, id: &TenantId, is_same: bool, secure: bool) -> Retired {
+    let packed = state.read(&format!("{OLD_TENANT}{id}"));
+    let mut retired = packed.map_or_else(Retired::default, |packed| {
+        Retired::unpacked(&packed, Whose::Tenant, secure)
+    });
+    if !is_same && let Some(good) = kept_folder(state, &format!("{GOOD_TENANT}{id}"), id.as_str()) {
+        retired.follow(compile::former_files(&good, secure));
+    }
+    retired
+}
+
 /// The last good copies of themes, by their names.
 pub(super) fn kept_themes(state: &State, directory: &Path) -> BTreeMap<String, Folder> {
     let names = state.names(GOOD_THEME).into_iter();
@@ -277,6 +310,8 @@ impl Estate {
     pub fn with_kept(mut self, kept: Kept) -> Self {
         self.shared_memo = KeptMemo::of(&kept.state, MADE_THEMES);
         self.addresses = Addresses::kept(&kept);
+        let secure = self.places.origin.is_secure();
+        self.retired = kept.shared_retired(secure);
         self.kept = Some(kept);
         self
     }
@@ -285,6 +320,12 @@ impl Estate {
     pub fn keep(&mut self) {
         let failing = self.failing_themes();
         for (id, tenant) in &mut self.tenants {
+            if let Some(kept) = &self.kept
+                && tenant.retired.is_new()
+            {
+                let packed = tenant.retired.packed(&ResourceTable::default());
+                kept.state.write(format!("{OLD_TENANT}{id}"), packed);
+            }
             if tenant.is_under_way {
                 continue;
             }
@@ -320,6 +361,10 @@ impl Estate {
             self.shared_memo.keep(&kept.state, MADE_THEMES);
             let (owners, deployment) = self.addresses.to_keep();
             kept.keep_addresses(owners, deployment);
+            if std::mem::take(&mut self.is_shared_new) {
+                let packed = self.retired.packed(&self.shared);
+                kept.state.write(OLD_SHARED.to_owned(), packed);
+            }
         }
     }
 

@@ -35,7 +35,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 use tracing::warn;
 
-use crate::address::Origin;
+use crate::address::{Address, Origin};
 use crate::compile::link::Street;
 use crate::compile::picture::Undrawn;
 use crate::compile::policy::Caching;
@@ -101,8 +101,14 @@ pub struct Estate {
     addresses: Addresses,
     themes: Themes,
     street: Option<Arc<Street>>,
+    /// The shared files of now.
     shared: Arc<ResourceTable>,
+    /// Those that were replaced.
     retired: Retired,
+    /// Both, as they are served.
+    shared_served: Arc<ResourceTable>,
+    /// Whether they changed since they were last kept.
+    is_shared_new: bool,
     shared_by: Vec<Arc<Templates>>,
     shared_memo: KeptMemo,
     hosts: Hosts,
@@ -116,6 +122,8 @@ pub struct Estate {
     is_patient: bool,
     /// Whether a reload has ended.
     is_started: bool,
+    /// When folders were last read.
+    now: Timestamp,
     alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were wanted.
     is_polled: bool,
@@ -134,6 +142,9 @@ impl Estate {
             street: None,
             shared: Arc::default(),
             retired: Retired::default(),
+            shared_served: Arc::default(),
+            is_shared_new: false,
+            now: Timestamp::UNIX_EPOCH,
             shared_by: Vec::new(),
             shared_memo: KeptMemo::default(),
             hosts: Hosts::default(),
@@ -166,6 +177,7 @@ impl Estate {
         tenants: Option<&BTreeSet<String>>,
         themes: bool,
     ) -> Result<Snapshot, ReloadError> {
+        self.now = now;
         let folders = match self.list() {
             Ok(folders) => Some(folders),
             Err(problem) => {
@@ -233,6 +245,8 @@ impl Estate {
     fn renew(&mut self, street: &Arc<Street>) -> Snapshot {
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
+        let retired = self.tenants.values_mut().map(|tenant| &mut tenant.retired);
+        retired::prune_all(retired, self.now);
         self.snapshot(street)
     }
 
@@ -347,20 +361,31 @@ impl Estate {
                 .iter()
                 .zip(&self.shared_by)
                 .all(|(one, other)| Arc::ptr_eq(one, other));
-        if !same || self.shared.is_empty() {
+        let is_new = !same || self.shared.is_empty();
+        if is_new {
             let secure = self.places.origin.is_secure();
             let memo = &self.shared_memo.memo;
             memo.begin();
             let make = || compile::shared(&themes, &self.islands, secure, memo);
             match guard("shared files", "all", "themes", make) {
-                Ok(mut shared) => {
-                    self.retired.turn(&self.shared, &mut shared);
+                Ok(shared) => {
+                    let before = (!self.shared.is_empty()).then_some(&*self.shared);
+                    self.retired.turn(before, &shared, self.now);
                     self.shared = Arc::new(shared);
                     self.shared_by = themes;
                 }
                 // Tried again with the next change.
                 Err(diagnostic) => self.notes.push(diagnostic),
             }
+        }
+        self.retired.prune(self.now);
+        if self.retired.is_new() || is_new {
+            let mut served = ResourceTable::clone(&self.shared);
+            for (path, resource) in self.retired.files() {
+                served.insert(path.into(), Arc::clone(resource));
+            }
+            self.shared_served = Arc::new(served);
+            self.is_shared_new = true;
         }
     }
 
@@ -390,9 +415,23 @@ impl Estate {
         let tenants = self.compiled();
         let origin = &self.places.origin;
         let absent = self.absent();
-        let mut hosts: HashMap<Box<str>, HostEntry> = self
+        let mut routes = self
             .hosts
-            .routes(&tenants, &absent, street, self.addresses.owners())
+            .routes(&tenants, &absent, street, self.addresses.owners());
+        for tenant in self.tenants.values() {
+            let mounts = tenant.compiled.iter().flat_map(|compiled| &compiled.mounts);
+            for Address { host, prefix, .. } in mounts.map(|placed| &placed.address) {
+                let Some(routes) = routes.get_mut(host.as_str()) else {
+                    continue;
+                };
+                for (path, resource) in tenant.retired.files() {
+                    let path = format!("{prefix}{path}").into_boxed_str();
+                    let place = routes.files.entry(path);
+                    place.or_insert_with(|| Arc::clone(resource));
+                }
+            }
+        }
+        let mut hosts: HashMap<Box<str>, HostEntry> = routes
             .into_iter()
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();
@@ -407,7 +446,7 @@ impl Estate {
         }
         Snapshot {
             hosts,
-            shared: Arc::clone(&self.shared),
+            shared: Arc::clone(&self.shared_served),
             unknown_host: Some(compile::unknown_host(origin.is_secure())),
         }
     }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::kept::{KeptMemo, kept_site};
+use super::kept::{KeptMemo, kept_retired, kept_site};
 use super::render::Done;
+use super::retired::Retired;
 use super::tenant::{Tenant, failure, is_unread};
 use super::workers::{Job, Kind};
 use super::{Estate, ReloadError};
@@ -43,7 +44,9 @@ impl Estate {
             };
             let find = || kept.site(&id, &label);
             if let Ok(Some(site)) = guard("kept", name, &label, find) {
-                let mut tenant = Tenant::new(KeptMemo::of_tenant(kept.state(), &id));
+                let secure = self.places.origin.is_secure();
+                let retired = kept_retired(kept.state(), &id, false, secure);
+                let mut tenant = Tenant::new(KeptMemo::of_tenant(kept.state(), &id), retired);
                 tenant.take(site, now, self.islands.dev.is_some());
                 let message = "the folder is gone; its last good copy is served";
                 let mistake = Diagnostic::mistake(Code::Unreadable, label, message);
@@ -100,10 +103,11 @@ impl Estate {
         let state = self.kept.as_ref().map(|kept| Arc::clone(kept.state()));
         let is_new = !self.tenants.contains_key(&id);
         let entry = self.tenants.entry(id.clone());
-        let tenant = entry.or_insert_with(|| Tenant::new(KeptMemo::default()));
+        let tenant = entry.or_insert_with(|| Tenant::new(KeptMemo::default(), Retired::default()));
         self.readings += 1;
         tenant.asked = self.readings;
         let (number, state) = (self.readings, state.filter(|_| is_new));
+        let secure = self.places.origin.is_secure();
         let known = tenant
             .fingerprint
             .map(|known| (known, tenant.reading.clone()));
@@ -115,6 +119,10 @@ impl Estate {
                 let read = guard("read", id.as_str(), &label, work);
                 let mut read =
                     read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
+                if let (Some(read), Some(state)) = (&mut read, &state) {
+                    let is_same = read.is_kept();
+                    read.retired = Some(kept_retired(state, &id, is_same, secure));
+                }
                 if let (Some(read), Some(state)) = (&mut read, &state)
                     && read.good_site().is_none()
                 {
@@ -148,6 +156,9 @@ impl Estate {
         };
         if let Some(memo) = read.memo {
             tenant.kept = memo;
+        }
+        if let Some(retired) = read.retired {
+            tenant.retired = retired;
         }
         if read.report.is_servable()
             && let Some(site) = read.site
@@ -189,6 +200,8 @@ pub(super) struct Read {
     last_good: Option<Site>,
     /// What was worked out for a tenant that is new.
     memo: Option<KeptMemo>,
+    /// The files that such a tenant had before.
+    retired: Option<Retired>,
 }
 
 impl Read {
@@ -217,6 +230,7 @@ impl Read {
         report.extend(problems);
         Some(Self {
             memo: state.map(|state| KeptMemo::of_tenant(state, id)),
+            retired: None,
             folder,
             fingerprint: Some(fingerprint),
             reading,
@@ -224,6 +238,12 @@ impl Read {
             report,
             last_good: None,
         })
+    }
+
+    /// Whether the folder is the one that was kept.
+    fn is_kept(&self) -> bool {
+        let memo = self.memo.as_ref().zip(self.fingerprint.as_ref());
+        memo.is_some_and(|(memo, fingerprint)| memo.is_good(fingerprint))
     }
 
     fn good_site(&self) -> Option<&Site> {
@@ -242,6 +262,7 @@ impl Read {
             report: failure(diagnostic),
             last_good: None,
             memo: None,
+            retired: None,
         }
     }
 }

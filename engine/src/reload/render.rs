@@ -116,7 +116,7 @@ impl Estate {
                     let tenant = self.tenants.get_mut(&id);
                     let absent = tenant.filter(|tenant| tenant.compiled.is_none());
                     if let (Some(tenant), Some(stand_in)) = (absent, stand_in) {
-                        tenant.replace(stand_in.0, stand_in.1);
+                        tenant.replace(stand_in.0, stand_in.1, now);
                     }
                 }
             }
@@ -138,7 +138,7 @@ impl Estate {
         };
         tenant.conclude(attempt.report, attempt.took);
         if let Some(compiled) = attempt.compiled {
-            tenant.replace(compiled, made_from);
+            tenant.replace(compiled, made_from, now);
         } else if tenant.compiled.is_none() {
             let MadeFrom {
                 site,

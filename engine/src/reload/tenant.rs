@@ -1,6 +1,5 @@
 //! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -51,8 +50,8 @@ pub(super) struct Tenant {
     pub(super) pending: Option<Folder>,
     /// Whether there is something new to be kept.
     pub(super) is_new: bool,
-    /// Files that older pages may still ask for, by the address of their mount.
-    retired: BTreeMap<Address, Retired>,
+    /// Files that older pages may still ask for.
+    pub(super) retired: Retired,
     /// How long the last compilation took.
     pub(super) compiled_in: Duration,
     state: State,
@@ -60,7 +59,7 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    pub(super) fn new(kept: KeptMemo) -> Self {
+    pub(super) fn new(kept: KeptMemo, retired: Retired) -> Self {
         Self {
             fingerprint: None,
             reading: Report::default(),
@@ -78,7 +77,7 @@ impl Tenant {
             kept,
             pending: None,
             is_new: false,
-            retired: BTreeMap::new(),
+            retired,
             compiled_in: Duration::ZERO,
             state: State::Absent,
             since: SystemTime::now(),
@@ -153,16 +152,16 @@ impl Tenant {
     }
 
     /// Takes a new result. Files that only the one before had live on for a while.
-    pub(super) fn replace(&mut self, mut compiled: Compiled, made_from: MadeFrom) {
-        for old in self.compiled.iter().flat_map(|old| &old.mounts) {
-            let same = compiled
-                .mounts
-                .iter_mut()
-                .find(|new| new.address == old.address);
-            if let Some(mount) = same.and_then(|new| Arc::get_mut(&mut new.mount)) {
-                let retired = self.retired.entry(old.address.clone()).or_default();
-                retired.turn(&old.mount.resources, &mut mount.resources);
-            }
+    pub(super) fn replace(&mut self, compiled: Compiled, made_from: MadeFrom, now: Timestamp) {
+        // A tenant's files are the same at all its addresses.
+        let files = |compiled: &Compiled| {
+            let first = compiled.mounts.first();
+            first.map(|placed| Arc::clone(&placed.mount))
+        };
+        if let Some(new) = files(&compiled) {
+            let old = self.compiled.as_deref().and_then(files);
+            let old = old.as_ref().map(|mount| &mount.resources);
+            self.retired.turn(old, &new.resources, now);
         }
         self.compiled = Some(Arc::new(compiled));
         self.made_from = Some(made_from);

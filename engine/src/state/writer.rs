@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::mpsc::Receiver;
@@ -10,7 +10,7 @@ use std::thread;
 
 use tracing::warn;
 
-use super::{Job, Make, stamped};
+use super::{Job, Make, stamp};
 
 /// How the name of a file ends that is not whole yet.
 pub(super) const HALF: &str = "half";
@@ -57,9 +57,11 @@ pub(super) fn start(folder: PathBuf, jobs: Receiver<Job>) {
 fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     // The process's number keeps two that share the folder apart.
     let half = folder.join(format!("{name}.{}.{HALF}", process::id()));
-    let written = fs::write(&half, stamped(content)).and_then(|()| {
-        let whole = folder.join(name);
-        fs::rename(&half, whole)
+    // One after the other: an entry may be large, and needs no second copy in memory.
+    let written = fs::File::create(&half).and_then(|mut file| {
+        file.write_all(stamp(content).as_bytes())?;
+        file.write_all(content)?;
+        fs::rename(&half, folder.join(name))
     });
     if written.is_err() {
         let _ = fs::remove_file(&half);

@@ -21,6 +21,38 @@ struct Room {
     line: f32,
 }
 
+impl Room {
+    /// Refuses what is no room, or so large that it must be an error. A comparison with what is no number fails.
+    fn check(&self) -> Result<(), String> {
+        let sides = [
+            ("width", self.width, f32::MIN_POSITIVE),
+            ("height", self.height, f32::MIN_POSITIVE),
+            ("largest", self.largest, 1.0),
+            ("smallest", self.smallest, 1.0),
+            ("line", self.line, 0.1),
+        ];
+        for (name, value, least) in sides {
+            if !(value >= least && value <= LARGEST) {
+                let least = if least < 0.1 {
+                    "above 0".to_owned()
+                } else {
+                    format!("at least {least}")
+                };
+                return Err(format!(
+                    "`fit` needs a `{name}` of {least} and at most {LARGEST}, not {value}"
+                ));
+            }
+        }
+        if self.smallest > self.largest {
+            return Err(format!(
+                "`fit` needs a `smallest` of at most `largest`: {} is more than {}",
+                self.smallest, self.largest
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// A text in its box.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Fitted {
@@ -33,8 +65,11 @@ struct Fitted {
 /// What stands where words were left out.
 const REST: &str = "\u{2026}";
 
-/// How much the font size goes down from one try to the next.
+/// How much the font size goes down from one size to the next.
 const STEP: f32 = 2.0;
+
+/// The longest that a side of the room, and the largest that the font may be. A picture has 1200 pixels.
+const LARGEST: f32 = 10_000.0;
 
 pub(in crate::compile) fn register(tera: &mut Tera) {
     tera.register_function("fit", function);
@@ -52,11 +87,7 @@ fn function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         smallest: arguments.get("smallest")?.unwrap_or(largest / 2.0),
         line: arguments.get("line")?.unwrap_or(1.1),
     };
-    if !(room.smallest >= 1.0 && room.largest >= room.smallest && room.line > 0.0) {
-        return Err(tera::Error::message(
-            "`fit` needs `largest` and `smallest` of at least 1, and `line` above 0",
-        ));
-    }
+    room.check().map_err(tera::Error::message)?;
     with_scope(|scope| {
         let fitted = fit(
             text,
@@ -102,18 +133,31 @@ fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
     let words: Vec<Word> = words.into_iter().zip(widths).collect();
     let space = measure.width(" ")?;
     let widest = words.iter().map(|(_, width)| *width).fold(0.0, f32::max);
-    let mut size = room.largest;
-    while size >= room.smallest {
+    let at = |size: f32| {
         let width = room.width / size;
         let lines = wrap(&words, space, width);
-        if widest <= width && lines.len() as f32 * room.line * size <= room.height {
-            let lines = evened(&words, space, width, lines);
-            return Some(Fitted {
-                size,
-                lines: lines.iter().map(|line| joined(line)).collect(),
-            });
+        let fits = widest <= width && lines.len() as f32 * room.line * size <= room.height;
+        fits.then_some((width, lines))
+    };
+    // What fits at one size fits at every smaller one, so that the largest is found by halving. Both numbers are small, and the sizes exact.
+    let size_of = |step: u16| room.largest - STEP * f32::from(step);
+    let steps = ((room.largest - room.smallest) / STEP) as u16;
+    let (mut step, mut end) = (0, steps + 1);
+    while step < end {
+        let middle = step.midpoint(end);
+        match at(size_of(middle)) {
+            Some(_) => end = middle,
+            None => step = middle + 1,
         }
-        size -= STEP;
+    }
+    if step <= steps
+        && let Some((width, lines)) = at(size_of(step))
+    {
+        let lines = evened(&words, space, width, lines);
+        return Some(Fitted {
+            size: size_of(step),
+            lines: lines.iter().map(|line| joined(line)).collect(),
+        });
     }
     cut(&words, space, room, measure)
 }
@@ -270,5 +314,106 @@ mod tests {
             fitted.lines.len() > 1 && narrowest > widest / 2.0,
             "{fitted:?}"
         );
+    }
+
+    /// The size as it is found by trying one after the other.
+    fn tried(text: &str, room: Room, measure: &Measure<'_>) -> f32 {
+        let mut size = room.largest;
+        while size >= room.smallest {
+            let one = Room {
+                largest: size,
+                smallest: size,
+                ..room
+            };
+            let fitted = fit(text, one, measure).expect("a font");
+            let shown = fitted.lines.join(" ");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            if shown == words.join(" ") {
+                return size;
+            }
+            size -= STEP;
+        }
+        room.smallest
+    }
+
+    #[test]
+    fn halving_finds_the_size_that_trying_each_finds() {
+        let fonts = fonts();
+        let measure = Measure {
+            fonts: &fonts,
+            family: "big-shoulders",
+            weight: 800,
+        };
+        for words in [0, 1, 3, 9, 20, 39] {
+            let text = ["Terms", "of", "Service", "and", "Privacy"][..]
+                .iter()
+                .cycle()
+                .take(words)
+                .copied()
+                .collect::<Vec<_>>()
+                .join(" ");
+            for (largest, smallest) in [(124.0, 52.0), (124.7, 51.3), (60.0, 60.0)] {
+                let room = Room {
+                    largest,
+                    smallest,
+                    ..ROOM
+                };
+                let found = fit(&text, room, &measure).expect("a font").size;
+                assert_eq!(found, tried(&text, room, &measure), "{text} {room:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_or_have_no_end_are_refused() {
+        assert_eq!(ROOM.check(), Ok(()));
+        let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e9, 0.0, -1.0];
+        for value in bad {
+            for (name, room) in [
+                (
+                    "width",
+                    Room {
+                        width: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "height",
+                    Room {
+                        height: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "largest",
+                    Room {
+                        largest: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "smallest",
+                    Room {
+                        smallest: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "line",
+                    Room {
+                        line: value,
+                        ..ROOM
+                    },
+                ),
+            ] {
+                let problem = room.check().expect_err("refused");
+                assert!(problem.contains(&format!("`{name}`")), "{problem}");
+            }
+        }
+        let turned = Room {
+            smallest: 200.0,
+            ..ROOM
+        };
+        assert!(turned.check().is_err());
     }
 }

@@ -70,18 +70,34 @@ pub struct Undrawn {
 }
 
 impl Undrawn {
+    /// Tells it from all others.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.picture.drawing.digest
+    }
+
+    /// Where it is to be, and the file that it comes from.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Picture {
+            host,
+            path,
+            drawing,
+        } = &self.picture;
+        format!("{}: {host}{path}", drawing.file)
+    }
+
     /// Draws it and puts it into its slot, unless nobody shows it any longer.
     ///
     /// # Errors
-    /// Where it was to be, and why it cannot be drawn. Nobody tries again.
+    /// Its name, and why it cannot be drawn. Nobody tries again.
     pub fn draw(&self) -> Result<(), String> {
         let Some(slot) = self.slot.upgrade().filter(|slot| slot.is_open()) else {
             return Ok(());
         };
         let result = resource(&self.picture.drawing, self.secure, &self.memo);
-        let Picture { host, path, .. } = &self.picture;
         let problem = result.as_ref().err();
-        let problem = problem.map_or(Ok(()), |reason| Err(format!("{host}{path}: {reason}")));
+        let problem = problem.map_or(Ok(()), |reason| Err(format!("{}: {reason}", self.name())));
         slot.fill(result.ok());
         self.picture.drawing.forget();
         problem

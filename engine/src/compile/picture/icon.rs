@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::asset::Asset;
 use super::super::template::{Scope, asset_of};
-use super::weight::{self, TooHeavy};
+use super::weight::TooHeavy;
 use super::{Drawing, Form};
 use crate::report::{Code, Diagnostic, Place};
 use crate::tenant::Site;
@@ -50,17 +50,22 @@ impl Icons {
         let Some((path, svg)) = found else {
             return Ok(None);
         };
-        weight::check(&svg).map_err(|heavy| too_heavy(heavy, &path, &svg, site, scope))?;
+        // The largest is the most work.
+        let largest = Form::Png(512, 512);
+        super::check(&svg, &scope.templates.fonts, (512, 512))
+            .map_err(|heavy| too_heavy(heavy, file_of(&path, site, scope), &svg))?;
+        let file = file_of(&path, site, scope);
         let svg: Arc<str> = svg.into();
         let drawing = |form| {
             let fonts = &scope.templates.fonts;
-            Arc::new(Drawing::new(Arc::clone(&svg), form, ground, fonts))
+            let drawing = Drawing::new(Arc::clone(&svg), form, ground, fonts);
+            Arc::new(drawing.of_file(file.clone()))
         };
         Ok(Some(Self {
             path,
             favicon: drawing(Form::Ico(48)),
             touch: drawing(Form::Png(180, 180)),
-            manifest: [drawing(Form::Png(192, 192)), drawing(Form::Png(512, 512))],
+            manifest: [drawing(Form::Png(192, 192)), drawing(largest)],
         }))
     }
 
@@ -78,13 +83,17 @@ impl Icons {
     }
 }
 
-/// Points at the element, in the tenant's file or the theme's.
-fn too_heavy(heavy: TooHeavy, path: &str, svg: &str, site: &Site, scope: &Scope) -> Diagnostic {
-    let file = if scope.tenant_assets.contains_key(path) {
+/// How reports name the icon's file: the tenant's or the theme's.
+fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
+    if scope.tenant_assets.contains_key(path) {
         site.name_of(&format!("assets/{path}"))
     } else {
         format!("{}/{path}", scope.templates.theme.label)
-    };
+    }
+}
+
+/// Points at the element.
+fn too_heavy(heavy: TooHeavy, file: String, svg: &str) -> Diagnostic {
     let diagnostic = Diagnostic::mistake(Code::TooLarge, file, heavy.message)
         .hint("an icon is drawn in four sizes: give it a simpler drawing, `assets/icon.svg`");
     match heavy.place {

@@ -9,11 +9,13 @@
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
-//! | [`weight`] | how much work a drawing is |
+//! | [`weight`] | how much work it is to read a drawing |
+//! | [`cost`] | how much memory and work it is to draw it |
 //! | [`gallery`] | the slots that they are drawn into |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
+pub(super) mod cost;
 pub(super) mod fit;
 pub(super) mod fonts;
 mod gallery;
@@ -23,6 +25,7 @@ pub(super) mod weight;
 
 use std::collections::BTreeSet;
 use std::iter::repeat_n;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
@@ -32,6 +35,7 @@ use sha2::{Digest, Sha256};
 use super::asset::hex;
 use crate::tenant::values::Colour;
 use fonts::Fonts;
+use weight::TooHeavy;
 
 pub use gallery::{Gallery, Undrawn};
 
@@ -65,6 +69,8 @@ pub struct Drawing {
     ground: Option<Colour>,
     fonts: Arc<Fonts>,
     digest: [u8; 32],
+    /// The file that it comes from, for messages.
+    file: String,
 }
 
 impl Drawing {
@@ -86,7 +92,13 @@ impl Drawing {
             form,
             ground: ground.cloned(),
             fonts: Arc::clone(fonts),
+            file: String::new(),
         }
+    }
+
+    /// Says which file it comes from: `tenants/bluedoor/assets/icon.svg`.
+    pub(super) fn of_file(self, file: String) -> Self {
+        Self { file, ..self }
     }
 
     /// `social.1a2b3c4d5e6f7a8b.png` for `social`.
@@ -118,26 +130,52 @@ impl Drawing {
     /// The bytes, or why there are none.
     fn draw(&self) -> Result<Vec<u8>, String> {
         let svg = self.svg().clone().ok_or("it was drawn before")?;
-        weight::check(&svg).map_err(|heavy| heavy.message)?;
-        let options = Options {
-            fontdb: self.fonts.database(),
-            image_href_resolver: ImageHrefResolver {
-                resolve_data: Box::new(|_, _, _| None),
-                resolve_string: Box::new(|_, _| None),
-            },
-            ..Options::default()
-        };
-        let tree = Tree::from_str(&svg, &options).map_err(|error| error.to_string())?;
         let (width, height) = self.size();
+        weight::check(&svg).map_err(|heavy| heavy.message)?;
+        let tree = read(&svg, &self.fonts)?;
+        let place = centred(&tree, width, height);
+        cost::check(&tree, place, width, height).map_err(|much| much.to_string())?;
         let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
         pixmap.fill(self.ground.as_ref().map_or(Color::WHITE, colour));
-        resvg::render(&tree, centred(&tree, width, height), &mut pixmap.as_mut());
+        resvg::render(&tree, place, &mut pixmap.as_mut());
         let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
             Form::Png(..) => png,
             Form::Ico(side) => in_ico(side, &png),
         })
     }
+}
+
+/// A drawing as the renderer sees it, which has no picture and no font but the theme's.
+fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
+    let options = Options {
+        fontdb: fonts.database(),
+        image_href_resolver: ImageHrefResolver {
+            resolve_data: Box::new(|_, _, _| None),
+            resolve_string: Box::new(|_, _| None),
+        },
+        ..Options::default()
+    };
+    Tree::from_str(svg, &options).map_err(|error| error.to_string())
+}
+
+/// Whether a drawing is too much work at this size. What is no drawing at all is none.
+fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), TooHeavy> {
+    weight::check(svg)?;
+    // What the renderer cannot bear must end nothing else.
+    let read = catch_unwind(AssertUnwindSafe(|| match read(svg, fonts) {
+        Ok(tree) => cost::check(&tree, centred(&tree, width, height), width, height),
+        Err(_) => Ok(()),
+    }));
+    let problem = match read {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(much)) => much.to_string(),
+        Err(_) => "the renderer fails on the drawing".to_owned(),
+    };
+    Err(TooHeavy {
+        message: problem,
+        place: Some((1, 1)),
+    })
 }
 
 /// As large as it fits, in the middle.

@@ -43,7 +43,8 @@ pub(in crate::compile) fn prepare(site: &Site, scope: &Scope, ground: Option<&Co
     for (page, text) in made {
         match text {
             Ok(text) => {
-                let drawing = Drawing::new(text, SIZE, ground, &templates.fonts);
+                let drawing = Drawing::new(text, SIZE, ground, &templates.fonts)
+                    .of_file(site.name_of(&page.file));
                 social.drawings.insert(page.path.clone(), Arc::new(drawing));
             }
             Err(diagnostic) => social.failures.push((diagnostic, page.file.clone())),

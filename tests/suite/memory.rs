@@ -1,0 +1,120 @@
+//! What one tenant can cost in memory, whatever it holds: the whole program stays below what its unit gives it (`MemoryMax`).
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{Process, TestServer, TestSite};
+
+/// `MemoryMax` of the deployment.
+const MOST: u64 = 512 << 20;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Text that hardly shrinks.
+fn text(length: usize) -> Vec<u8> {
+    const LETTERS: &[u8] = b"01234567 etaoinshr";
+    let mut state = 1_u64;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        LETTERS[(state >> 33) as usize % LETTERS.len()]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+fn mebibytes(bytes: u64) -> u64 {
+    bytes >> 20
+}
+
+/// The address of a tenant's file, as the page `/data` names it.
+fn named(server: &TestServer, begin: &str) -> Option<String> {
+    let page = server.get("localhost", "/app/data").text();
+    let rest = &page[page.find(begin)?..];
+    Some(rest[..rest.find('"')?].to_owned())
+}
+
+#[test]
+fn nested_layers_are_refused_before_they_take_memory() {
+    let mut site = TestSite::fixture("street");
+    let icon = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\">{}<path d=\"M-90-90H90V90H-90z\"/>{}</svg>",
+        "<g style=\"opacity:.9\">".repeat(180),
+        "</g>".repeat(180)
+    );
+    site.write("tenants/app/assets/icon.svg", icon);
+    let server = TestServer::start(site.folder(), &[]);
+    wait("its neighbour's icon", || {
+        server.get("localhost", "/favicon.ico").status == 200
+    });
+    let ready = server.operator("/readyz").text();
+    assert!(ready.contains("app: "), "{ready}");
+    let log = server.log();
+    assert!(
+        log.contains("assets/icon.svg") && log.contains("layers within one another"),
+        "{log}"
+    );
+    let peak = Process(server.id()).peak();
+    assert!(peak < 200 << 20, "{} MiB", mebibytes(peak));
+}
+
+#[test]
+fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
+    let mut site = TestSite::fixture("street");
+    let page = "---\ntitle: Data\n---\n![One](one.bin) ![Two](two.bin)\n";
+    site.write("tenants/app/pages/data.md", page);
+    let write = |round: u8| {
+        for (name, seed) in [("one", 0), ("two", 1)] {
+            let bytes = vec![round * 2 + seed; 31 << 20];
+            let folder = site.path("tenants/app/assets");
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join(".new"), bytes).expect("a file");
+            fs::rename(folder.join(".new"), folder.join(format!("{name}.bin"))).expect("a file");
+        }
+    };
+    write(0);
+    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let two = || named(&server, "/app/assets/two.");
+    for round in 1..=5 {
+        let before = two();
+        assert!(before.is_some());
+        write(round);
+        wait("the new file", || two() != before);
+    }
+    let peak = Process(server.id()).peak();
+    assert!(peak < MOST, "{} MiB", mebibytes(peak));
+}
+
+#[test]
+fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
+    let mut site = TestSite::fixture("street");
+    let page = "---\ntitle: Data\n---\n![First](text-0.txt)\n";
+    site.write("tenants/app/pages/data.md", page);
+    // Two that are pressed in every way, and four that are too large for that.
+    let mut text = text(8 << 20);
+    let mut write = |site: &mut TestSite, round: u8| {
+        for number in 0..6 {
+            text[..2].copy_from_slice(&[b'a' + round, b'a' + number]);
+            let length = if number < 2 { 1 << 20 } else { 8 << 20 };
+            let path = format!("tenants/app/assets/text-{number}.txt");
+            site.write(&path, &text[..length]);
+        }
+    };
+    write(&mut site, 0);
+    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let first = || named(&server, "/app/assets/text-0.");
+    let before = first();
+    assert!(before.is_some());
+    write(&mut site, 1);
+    wait("the new file", || first() != before);
+    // 34 MiB of before and of now, each with codings of no more than that, what is replaced, and what is written.
+    let peak = Process(server.id()).peak();
+    assert!(peak < 320 << 20, "{} MiB", mebibytes(peak));
+}
