@@ -1,4 +1,4 @@
-//! A hundred random drops, edits, breaks, repairs and removals under a steady load: no answer fails, none is of two versions, and nothing grows.
+//! A hundred random drops, edits, breaks, repairs and removals under a steady load, hostile tenants among them: no answer fails, none is of two versions, nothing grows, and at the end everything is as after a fresh start.
 //!
 //! The seed is fixed, so that a failure comes again: `ROWHOUSE_SOAK_SEED` sets another. `ROWHOUSE_SOAK_ROUNDS` sets how many changes are made (120 by default, the first twenty of which only warm up).
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{Process, TestServer, copy, fixture};
+use rowhouse_tests::{Process, TestServer, copy, fixture, hostile};
 use tempfile::TempDir;
 
 use load::{Load, version_in};
@@ -106,6 +106,7 @@ fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
     soak.clear();
     let before = soak.vitals();
     soak.change(rounds.saturating_sub(WARM_UP));
+    soak.compare_with_a_fresh_start();
     soak.clear();
     let after = soak.vitals();
     let (answers, problems) = load.stop();
@@ -169,8 +170,69 @@ impl Soak {
                 self.touch(*index);
                 made += 1;
             }
+            if self.dice.below(4) == 0 {
+                self.toggle_hostile();
+            }
             for index in touched {
                 self.wait_for(index);
+            }
+        }
+    }
+
+    /// Drops a tenant that means harm, or removes it where it is there.
+    fn toggle_hostile(&mut self) {
+        let kind = &hostile::ALL[self.dice.below(hostile::ALL.len())];
+        let folder = self.hostile_folder(kind);
+        let action = if folder.exists() {
+            fs::remove_dir_all(folder).expect("a removed folder");
+            "removed a hostile one"
+        } else {
+            let beside = self.place.path().join("beside");
+            kind.write(&beside);
+            fs::rename(beside, folder).expect("a moved folder");
+            "moved in a hostile one"
+        };
+        *self.made.entry(action).or_default() += 1;
+    }
+
+    fn hostile_folder(&self, kind: &hostile::Hostile) -> std::path::PathBuf {
+        self.place.path().join(format!("tenants/x-{}", kind.name))
+    }
+
+    /// Repairs what is broken, and holds every page against that of a program that has just begun.
+    fn compare_with_a_fresh_start(&mut self) {
+        for index in 0..RESTLESS {
+            if self.restless[index].folder == Folder::Broken {
+                self.version += 1;
+                let version = self.version;
+                let tenant = &mut self.restless[index];
+                write(
+                    &self.place.path().join("tenants").join(&tenant.name),
+                    &tenant.name,
+                    version,
+                );
+                (tenant.folder, tenant.shown) = (Folder::Good, Shown::Version(version));
+            }
+            self.wait_for(index);
+        }
+        let fresh = TestServer::start(self.place.path(), &[]);
+        let page = |server: &TestServer, host: &str, path: &str| {
+            let port = format!(":{}", server.visitors.port());
+            let answer = server.get(&format!("{host}{port}"), path);
+            (answer.status, answer.text().replace(&port, ""))
+        };
+        let steady = (0..STEADY).map(|index| format!("steady{index}"));
+        let names = steady.chain(self.restless.iter().map(|tenant| tenant.name.clone()));
+        for name in names {
+            for (host, path) in [
+                ("localhost".to_owned(), format!("/{name}")),
+                ("localhost".to_owned(), format!("/{name}/terms")),
+                ("localhost".to_owned(), format!("/{name}/nowhere")),
+                (format!("{name}.localhost"), "/terms".to_owned()),
+                (format!("{name}.localhost"), "/sitemap.xml".to_owned()),
+            ] {
+                let (old, new) = (page(&self.server, &host, &path), page(&fresh, &host, &path));
+                assert_eq!(old, new, "{host}{path} is not as after a fresh start");
             }
         }
     }
@@ -271,8 +333,13 @@ impl Soak {
         tenant["state"].as_str().map(ToOwned::to_owned)
     }
 
-    /// Removes every restless tenant.
+    /// Removes every restless tenant, and every hostile one.
     fn clear(&mut self) {
+        for folder in hostile::ALL.iter().map(|kind| self.hostile_folder(kind)) {
+            if folder.exists() {
+                fs::remove_dir_all(folder).expect("a removed folder");
+            }
+        }
         for index in 0..RESTLESS {
             let tenant = &mut self.restless[index];
             tenant.promise(false);

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
 
 mod client;
+pub mod hostile;
 mod measure;
 mod server;
 mod site;

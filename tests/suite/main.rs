@@ -4,6 +4,7 @@
 
 mod addresses;
 mod around;
+mod attacks;
 mod caching;
 mod deployment;
 mod dev;
@@ -27,6 +28,7 @@ mod neighbours;
 mod pages;
 mod program;
 mod redirects;
+mod replaced;
 mod reserved;
 mod state;
 mod watching;

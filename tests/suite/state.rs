@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rowhouse::compile::Islands;
 use rowhouse::compile::policy::Caching;
 use rowhouse::reload::{Estate, Kept, Places};
-use rowhouse::snapshot::{Coding, HostEntry, Resource, Snapshot};
-use rowhouse_tests::{TestServer, fixture, text_of};
+use rowhouse::snapshot::{Coding, Resource};
+use rowhouse_tests::{TestServer, fixture};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
@@ -19,10 +19,10 @@ use crate::dev::everything;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A street whose state lies beside it.
-struct Street(TempDir);
+pub(crate) struct Street(TempDir);
 
 impl Street {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
             let from = fixture("street").join(part);
@@ -35,7 +35,7 @@ impl Street {
         Self(folder)
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
 
@@ -43,12 +43,12 @@ impl Street {
         TestServer::start(self.0.path(), &["--state", "state"])
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         fs::write(self.path(path), text).expect("a file");
     }
 
     /// The whole entries of the state.
-    fn entries(&self) -> Vec<PathBuf> {
+    pub(crate) fn entries(&self) -> Vec<PathBuf> {
         let folders = fs::read_dir(self.path("state")).into_iter().flatten();
         let mut entries: Vec<PathBuf> = folders
             .flatten()
@@ -387,107 +387,6 @@ fn the_same_bytes_come_from_the_state() {
         before,
         "nothing was worked out, so nothing is written"
     );
-}
-
-/// Whether the studio's host answers a path.
-fn answers(snapshot: &Snapshot, path: &str) -> bool {
-    let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
-        panic!("no site");
-    };
-    let below = |prefix: &str| {
-        let mount = routes.prefixes.get(prefix)?;
-        mount.resources.get(path.strip_prefix(prefix)?)
-    };
-    below("/app").is_some() || routes.files.contains_key(path) || snapshot.shared.contains_key(path)
-}
-
-/// The addresses of a tenant's file and of the stylesheet, as a page names them now.
-fn named(snapshot: &Snapshot) -> [String; 2] {
-    let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
-        panic!("no site");
-    };
-    let mount = routes.prefixes.get("/app").expect("a mount");
-    let page = text_of(mount.resources.get("/data").expect("a page")).expect("a text");
-    ["src=\"", "<link rel=\"stylesheet\" href=\""].map(|before| {
-        let (_, rest) = page.split_once(before).expect("an address");
-        rest[..rest.find('"').expect("an end")].to_owned()
-    })
-}
-
-#[test]
-fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_restarts() {
-    let street = Street::new();
-    let places = Places {
-        tenants: street.path("tenants"),
-        themes: Some(street.path("themes")),
-        origin: "https://studio.example".parse().expect("an origin"),
-        caching: Caching::default(),
-    };
-    let bundle = Bundle::embedded().expect("the islands");
-    let islands = Arc::new(Islands::new(bundle, true));
-    let start = || {
-        let kept = Kept::open(&street.path("state"), &places);
-        Estate::new(places.clone(), Arc::clone(&islands)).with_kept(kept)
-    };
-    let at = |estate: &mut Estate, hours: usize| {
-        let (day, hour) = (hours / 24 + 1, hours % 24);
-        let now = format!("2026-11-{day:02}T{hour:02}:00:00Z");
-        let now = now.parse().expect("a moment");
-        let snapshot = estate.reload(now).expect("the folders");
-        estate.keep();
-        estate.finish_keeping();
-        snapshot
-    };
-    let sheet = fs::read_dir(street.path("themes/base/css"))
-        .expect("styles")
-        .flatten()
-        .next()
-        .expect("a style")
-        .path();
-    let change = |number: usize| {
-        street.write("tenants/app/assets/data.csv", &format!("number,{number}\n"));
-        let rule = format!(".number-{number}{{order:{number}}}\n");
-        let text = fs::read_to_string(&sheet).expect("a style");
-        fs::write(&sheet, format!("{text}{rule}")).expect("a style");
-    };
-    let page = "---\ntitle: Data\n---\n![Data](data.csv)\n";
-    street.write("tenants/app/pages/data.md", page);
-
-    // Five changes while it runs, one while it does not, two restarts.
-    let mut estate = start();
-    let mut seen = Vec::new();
-    for number in 0..=7 {
-        change(number);
-        if number >= 6 {
-            drop(estate);
-            estate = start();
-        }
-        let snapshot = at(&mut estate, number);
-        seen.extend(named(&snapshot));
-        for path in &seen {
-            assert!(answers(&snapshot, path), "{path} after {number} changes");
-        }
-    }
-    assert_eq!(seen.len(), 16);
-    // The first was replaced at one o'clock.
-    let snapshot = at(&mut estate, 25);
-    assert!(!answers(&snapshot, &seen[0]) && !answers(&snapshot, &seen[1]));
-    assert!(answers(&snapshot, &seen[2]) && answers(&snapshot, &seen[3]));
-    drop(estate);
-    let snapshot = at(&mut start(), 40);
-    let there = seen.iter().filter(|path| answers(&snapshot, path)).count();
-    assert_eq!(there, 2, "what is shown now");
-
-    let is_kept = || {
-        street
-            .entries()
-            .iter()
-            .any(|path| path.ends_with("old.tenant.app"))
-    };
-    assert!(is_kept());
-    fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
-    at(&mut start(), 41);
-    assert!(!is_kept(), "what a removed tenant had goes with it");
 }
 
 /// A resource's bytes in every coding.

@@ -1,0 +1,254 @@
+//! Tenants that mean harm, dropped beside the six sites while visitors come and neighbours are edited.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::hostile::{self, Hostile};
+use rowhouse_tests::{Answer, Process, TestServer, Visitor, binary, copy, workspace};
+use tempfile::TempDir;
+
+/// The most that the program may take in memory at any moment, in bytes.
+const MEMORY: u64 = 512 << 20;
+/// The longest until a neighbour's edit is served, and until `check` ends. Without optimisation, and beside other tests, everything takes several times as long as for visitors.
+const EDIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
+const CHECK: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
+
+/// The page that is edited all the time.
+const EDITED: &str = "/arnold/terms";
+
+struct Deployment {
+    place: TempDir,
+    server: TestServer,
+    edits: usize,
+    slowest_edit: (Duration, &'static str),
+}
+
+impl Deployment {
+    fn start() -> Self {
+        let place = TempDir::new().expect("a folder");
+        for part in ["tenants", "themes"] {
+            copy(&workspace().join(part), &place.path().join(part));
+        }
+        Self {
+            server: TestServer::start(place.path(), &[]),
+            place,
+            edits: 0,
+            slowest_edit: (Duration::ZERO, ""),
+        }
+    }
+
+    fn tenant(&self, name: &str) -> std::path::PathBuf {
+        self.place.path().join("tenants").join(name)
+    }
+
+    /// Every page of the six sites on the domain but the one that is edited, with its bytes.
+    fn pages(&self) -> BTreeMap<String, Answer> {
+        let sitemap = self
+            .server
+            .get(&self.server.domain(), "/sitemap.xml")
+            .text();
+        let origin = format!("http://{}", self.server.domain());
+        let paths = sitemap.split("<loc>").skip(1).filter_map(|rest| {
+            let url = rest.split('<').next()?;
+            Some(url.strip_prefix(&origin)?.to_owned())
+        });
+        let mut visitor = Visitor::new(self.server.visitors);
+        paths
+            .filter(|path| path != EDITED && !path.starts_with("/x-"))
+            .map(|path| {
+                let answer = visitor.get(&self.server.domain(), &path, &[]);
+                let answer = answer.unwrap_or_else(|error| panic!("{path}: {error}"));
+                (path, answer)
+            })
+            .collect()
+    }
+
+    /// Edits a neighbour, and waits until visitors find what was written.
+    fn edit(&mut self, meanwhile: &'static str) {
+        self.edits += 1;
+        let words = format!("Edited for the time {}.", self.edits);
+        let file = self.tenant("arnold").join("pages/terms.md");
+        let text = fs::read_to_string(&file).expect("a page");
+        let kept: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with("Edited for"))
+            .collect();
+        fs::write(
+            &file,
+            format!("{}\n\n{words}\n", kept.join("\n").trim_end()),
+        )
+        .expect("a page");
+        let begin = Instant::now();
+        while !self
+            .server
+            .get(&self.server.domain(), EDITED)
+            .text()
+            .contains(&words)
+        {
+            assert!(
+                begin.elapsed() < EDIT,
+                "{meanwhile}: a neighbour's edit is not served\n{}",
+                self.server.log()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+        if begin.elapsed() > self.slowest_edit.0 {
+            self.slowest_edit = (begin.elapsed(), meanwhile);
+        }
+    }
+
+    fn memory(&self) -> u64 {
+        Process(self.server.id()).peak()
+    }
+}
+
+#[test]
+fn a_hostile_tenant_of_any_kind_hurts_no_neighbour() {
+    let mut deployment = Deployment::start();
+    deployment.edit("at first");
+    let before = deployment.pages();
+    assert!(before.len() > 50, "only {} pages", before.len());
+    let stop = AtomicBool::new(false);
+    let (address, domain) = (deployment.server.visitors, deployment.server.domain());
+    thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        let load = scope.spawn(|| visit(address, &domain, &before, &stop));
+        for kind in hostile::ALL {
+            attack(&mut deployment, kind, &before);
+        }
+        stop.store(true, Ordering::SeqCst);
+        let (answers, slowest) = load.join().expect("a visitor");
+        println!(
+            "{answers} answers, the slowest after {slowest:?}; the slowest edit after {:?} ({}); {} MB at most",
+            deployment.slowest_edit.0,
+            deployment.slowest_edit.1,
+            deployment.memory() >> 20
+        );
+        assert!(answers > 1_000, "only {answers} answers");
+    });
+}
+
+fn attack(deployment: &mut Deployment, kind: &Hostile, before: &BTreeMap<String, Answer>) {
+    let name = kind.name;
+    let beside = deployment.place.path().join("beside");
+    kind.write(&beside);
+    let folder = deployment.tenant(&format!("x-{name}"));
+    fs::rename(&beside, &folder).expect("a moved folder");
+    // At once, a little later, and when the newcomer has been dealt with.
+    for pause in [0, 500] {
+        thread::sleep(Duration::from_millis(pause));
+        deployment.edit(name);
+    }
+    let now = deployment.pages();
+    assert!(now.keys().eq(before.keys()), "{name}: other pages");
+    for (path, answer) in &now {
+        let same = answer.status == 200 && answer.body == before[path].body;
+        assert!(same, "{name} changed {path}");
+    }
+    let memory = deployment.memory();
+    assert!(memory < MEMORY, "{name}: {} MB", memory >> 20);
+    fs::remove_dir_all(&folder).expect("a removed folder");
+    deployment.edit(name);
+}
+
+/// Asks for one page after the other until told to stop. How many came, and how long the slowest took.
+fn visit(
+    address: std::net::SocketAddr,
+    domain: &str,
+    pages: &BTreeMap<String, Answer>,
+    stop: &AtomicBool,
+) -> (usize, Duration) {
+    let mut visitor = Visitor::new(address);
+    let (mut answers, mut slowest) = (0, Duration::ZERO);
+    for (path, before) in pages.iter().cycle() {
+        if stop.load(Ordering::SeqCst) {
+            break;
+        }
+        let begin = Instant::now();
+        let answer = visitor.get(domain, path, &[]);
+        let answer = answer.unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert!(
+            answer.status == 200 && answer.body == before.body,
+            "{path} is not what it was: {}",
+            answer.status
+        );
+        answers += 1;
+        slowest = slowest.max(begin.elapsed());
+        thread::sleep(Duration::from_millis(2));
+    }
+    (answers, slowest)
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn check_ends_soon_and_says_what_is_wrong_with_each_kind() {
+    let place = TempDir::new().expect("a folder");
+    for part in ["tenants", "themes"] {
+        copy(&workspace().join(part), &place.path().join(part));
+    }
+    for kind in hostile::ALL {
+        kind.write(&place.path().join(format!("tenants/x-{}", kind.name)));
+    }
+    let report = check(place.path());
+    let of = |tenant: &str| {
+        let parts = report.split("\n\n");
+        let parts: Vec<&str> = parts
+            .filter(|part| part.contains(&format!("tenants/{tenant}")))
+            .collect();
+        parts.join("\n\n")
+    };
+    for kind in hostile::ALL {
+        let own = of(&format!("x-{}", kind.name));
+        if let Some(says) = kind.says {
+            assert!(
+                own.contains(says),
+                "{}: no word of `{says}`:\n{own}",
+                kind.name
+            );
+        }
+        assert!(
+            own.len() < 500_000,
+            "{}: {} bytes of report",
+            kind.name,
+            own.len()
+        );
+    }
+    for neighbour in [
+        "arnold", "bluedoor", "fitgoat", "givefive", "studio", "verses",
+    ] {
+        assert!(!of(neighbour).contains("mistake["), "{}", of(neighbour));
+    }
+}
+
+/// What `rowhouse check` says of a place. It is given its time, and no more.
+fn check(place: &Path) -> String {
+    let report = place.join("report");
+    let mut child = Command::new(binary())
+        .arg("check")
+        .current_dir(place)
+        .stdout(fs::File::create(&report).expect("a file"))
+        .spawn()
+        .expect("rowhouse");
+    let begin = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if begin.elapsed() > CHECK {
+            child.kill().expect("a living child");
+            child.wait().expect("a child");
+            panic!("`rowhouse check` took longer than {CHECK:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    fs::read_to_string(report).expect("a report")
+}
