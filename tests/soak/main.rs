@@ -103,6 +103,7 @@ fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
     let mut soak = Soak::start(seed);
     let load = Load::start(&soak);
     soak.change(WARM_UP);
+    soak.all_hostile_at_once();
     soak.clear();
     let before = soak.vitals();
     soak.change(rounds.saturating_sub(WARM_UP));
@@ -193,6 +194,31 @@ impl Soak {
             "moved in a hostile one"
         };
         *self.made.entry(action).or_default() += 1;
+    }
+
+    /// Lets every hostile tenant in and waits until each has been dealt with: what the allocator keeps of that is no growth.
+    fn all_hostile_at_once(&mut self) {
+        for kind in hostile::ALL {
+            let folder = self.hostile_folder(kind);
+            if !folder.exists() {
+                kind.write(&folder);
+            }
+        }
+        let begin = Instant::now();
+        loop {
+            let tenants = self.server.operator("/tenants").text();
+            let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
+            let is_done = |kind: &hostile::Hostile| {
+                let id = format!("x-{}", kind.name);
+                let tenant = tenants.iter().find(|tenant| tenant["id"] == *id);
+                tenant.is_some_and(|tenant| tenant["doing"].is_null())
+            };
+            if hostile::ALL.iter().all(is_done) {
+                return;
+            }
+            assert!(begin.elapsed() < PATIENCE * 4, "{}", self.server.log());
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 
     fn hostile_folder(&self, kind: &hostile::Hostile) -> std::path::PathBuf {

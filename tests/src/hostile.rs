@@ -192,7 +192,7 @@ pub const ALL: &[Hostile] = &[
             ),
         );
     }),
-    kind("redirect-rules", Some("redirects"), |folder| {
+    kind("redirect-rules", Some("bad-value"), |folder| {
         file(
             folder,
             "tenant.yaml",

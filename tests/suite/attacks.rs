@@ -219,7 +219,7 @@ fn check_ends_soon_and_says_what_is_wrong_with_each_kind() {
             );
         }
         assert!(
-            own.len() < 500_000,
+            own.len() < 1_000_000,
             "{}: {} bytes of report",
             kind.name,
             own.len()

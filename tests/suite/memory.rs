@@ -81,7 +81,7 @@ fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
     };
     write(0);
     let server = TestServer::start(site.folder(), &["--state", "state"]);
-    let two = || named(&server, "/app/assets/two.");
+    let two = || named(&server, "/app/assets/two");
     for round in 1..=5 {
         let before = two();
         assert!(before.is_some());

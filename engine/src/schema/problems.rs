@@ -1,0 +1,374 @@
+//! What the library found, in an author's words: with its place in the file, and a hint.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::Location;
+use serde_json::Value as Json;
+
+use super::{Problem, Schema, name_of, node_at, types_of};
+use crate::report::{Code, hint_for, list};
+use crate::yaml::{Node, Value};
+
+/// So many problems of one kind are listed; the rest are counted.
+const MOST: usize = 50;
+
+/// Turns the library's errors into problems.
+pub(super) struct Finder<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) node: &'a Node,
+    pub(super) problems: Vec<Problem>,
+    pub(super) counts: BTreeMap<Code, usize>,
+}
+
+impl<'a> Finder<'a> {
+    /// Counts one more of a kind, and says whether it is listed.
+    fn is_listed(&mut self, code: Code) -> bool {
+        let count = self.counts.entry(code).or_default();
+        *count += 1;
+        *count <= MOST
+    }
+
+    fn push(&mut self, problem: Problem) {
+        if self.is_listed(problem.code) {
+            self.problems.push(problem);
+        }
+    }
+
+    pub(super) fn tell_of_more(&mut self) {
+        let counts = self.counts.iter().filter(|(_, count)| **count > MOST);
+        self.problems.extend(counts.map(|(code, count)| Problem {
+            code: *code,
+            place: self.node.place,
+            message: format!("{count} of this kind are in this file, and not all are listed"),
+            hint: None,
+        }));
+    }
+
+    pub(super) fn duplicate_keys(&mut self, node: &Node) {
+        match &node.value {
+            Value::Map(pairs) => {
+                let mut known = HashMap::new();
+                for (key, value) in pairs {
+                    if let Some(first) = known.insert(key.name.as_str(), key.place) {
+                        self.push(Problem {
+                            code: Code::DuplicateKey,
+                            place: key.place,
+                            message: format!("the key `{}` is here twice", key.name),
+                            hint: Some(format!("remove it here or in line {}", first.line)),
+                        });
+                    }
+                    self.duplicate_keys(value);
+                }
+            }
+            Value::List(items) => items.iter().for_each(|item| self.duplicate_keys(item)),
+            _ => {}
+        }
+    }
+
+    /// `variant` names the value, when one of several shapes of it is meant: at this place, by these words.
+    pub(super) fn error(
+        &mut self,
+        error: &ValidationError<'_>,
+        variant: Option<(&Location, &str)>,
+    ) {
+        let location = error.instance_path();
+        let whole = self.node;
+        let Some(node) = node_at(whole, location) else {
+            return;
+        };
+        let what = match variant {
+            Some((at, what)) if at == location => what.to_owned(),
+            _ => name_of(location),
+        };
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                for name in unexpected {
+                    self.unknown_key(node, name, error, &what);
+                }
+            }
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                let about = self.beside(error, "properties");
+                let about = about.and_then(|properties| description(properties.get(name)));
+                self.push(Problem {
+                    code: Code::MissingKey,
+                    place: node.place,
+                    message: format!("{what} needs the key `{name}`"),
+                    hint: about.map(|text| format!("`{name}`: {text}")),
+                });
+            }
+            ValidationErrorKind::Type { kind } => {
+                let types: Vec<String> = match kind {
+                    TypeKind::Single(one) => vec![one.to_string()],
+                    TypeKind::Multiple(several) => {
+                        several.iter().map(|one| one.to_string()).collect()
+                    }
+                };
+                let types: Vec<&str> = types.iter().map(String::as_str).collect();
+                self.wrong_type(node, &types, &what);
+            }
+            ValidationErrorKind::Enum { options } => {
+                let options = options.as_array().map_or(&[][..], Vec::as_slice);
+                self.choice(node, &options.iter().collect::<Vec<_>>(), &what);
+            }
+            ValidationErrorKind::Constant { expected_value } => {
+                self.choice(node, &[expected_value], &what);
+            }
+            ValidationErrorKind::OneOfNotValid { context }
+            | ValidationErrorKind::AnyOf { context } => {
+                self.none_of(node, error, context, &what);
+            }
+            ValidationErrorKind::Format { format } => {
+                let Value::Text(text) = &node.value else {
+                    return;
+                };
+                let formats = self.schema.formats;
+                if let Err((message, hint)) = formats(format, text) {
+                    self.push(Problem {
+                        code: Code::BadValue,
+                        place: node.place,
+                        message: format!("{what}: {message}"),
+                        hint,
+                    });
+                }
+            }
+            ValidationErrorKind::MinLength { limit: 1 } => self.push(Problem {
+                code: Code::BadValue,
+                place: node.place,
+                message: format!("{what} is an empty text"),
+                hint: Some("write something, or leave the key out".to_owned()),
+            }),
+            ValidationErrorKind::MaxItems { limit } => {
+                let items = match &node.value {
+                    Value::List(items) => items.as_slice(),
+                    _ => &[],
+                };
+                let first = usize::try_from(*limit)
+                    .ok()
+                    .and_then(|most| items.get(most));
+                self.push(Problem {
+                    code: Code::TooLarge,
+                    place: first.map_or(node.place, |first| first.place),
+                    message: format!(
+                        "{what} has {} items, more than the {limit} that there may be",
+                        items.len()
+                    ),
+                    hint: Some("take out this one and those after it".to_owned()),
+                });
+            }
+            _ => self.push(Problem {
+                code: Code::BadValue,
+                place: node.place,
+                message: format!("{what}: {}", error.masked_with("the value")),
+                hint: None,
+            }),
+        }
+    }
+
+    /// Another keyword of the schema that an error comes from.
+    fn beside(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
+        let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
+        self.schema.root.pointer(parent)?.get(keyword)
+    }
+
+    fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
+        // The nearest of many names takes a while to find.
+        if !self.is_listed(Code::UnknownKey) {
+            return;
+        }
+        let Value::Map(pairs) = &node.value else {
+            return;
+        };
+        let properties = self.beside(error, "properties").and_then(Json::as_object);
+        let hint = properties.map(|properties| {
+            let names = properties.keys().map(String::as_str);
+            hint_for(name, names)
+        });
+        if let Some((key, _)) = pairs.iter().find(|(key, _)| key.name == name) {
+            self.problems.push(Problem {
+                code: Code::UnknownKey,
+                place: key.place,
+                message: format!("unknown key `{name}` in {what}"),
+                hint,
+            });
+        }
+    }
+
+    /// Nothing of several fits: `context` says for each why. What was meant is told by its tag or by its type.
+    fn none_of(
+        &mut self,
+        node: &Node,
+        error: &ValidationError<'_>,
+        context: &[Vec<ValidationError<'static>>],
+        what: &str,
+    ) {
+        let (schema, location) = (self.schema, error.instance_path());
+        let choices = schema.root.pointer(error.schema_path().as_str());
+        let choices = choices
+            .and_then(Json::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        let constants: Vec<&Json> = choices
+            .iter()
+            .flat_map(|choice| match (choice.get("const"), choice.get("enum")) {
+                (Some(constant), _) => vec![constant],
+                (_, Some(Json::Array(several))) => several.iter().collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        if !constants.is_empty() {
+            return self.choice(node, &constants, what);
+        }
+        if let Some((tag, names)) = tagged(choices) {
+            let Value::Map(pairs) = &node.value else {
+                return self.wrong_type(node, &["object"], what);
+            };
+            let value = pairs.iter().find(|(key, _)| key.name == tag);
+            return match value.map(|(_, value)| (value, &value.value)) {
+                None => self.push(Problem {
+                    code: Code::MissingKey,
+                    place: node.place,
+                    message: format!("{what} needs the key `{tag}`"),
+                    hint: Some(format!("valid here: {}", list(names.iter().copied()))),
+                }),
+                Some((value, Value::Text(text))) => {
+                    match names.iter().position(|name| name == text) {
+                        Some(index) => {
+                            let what = format!("a section of kind `{text}`");
+                            for error in context.get(index).into_iter().flatten() {
+                                self.error(error, Some((location, &what)));
+                            }
+                        }
+                        None => {
+                            let names = names.iter().copied();
+                            self.unknown_choice(value, text, names, &format!("`{tag}`"));
+                        }
+                    }
+                }
+                Some((value, _)) => self.wrong_type(value, &["string"], &format!("`{tag}`")),
+            };
+        }
+        let is_of_another_type = |error: &ValidationError<'_>| {
+            matches!(error.kind(), ValidationErrorKind::Type { .. })
+                && error.instance_path() == location
+        };
+        match context
+            .iter()
+            .find(|errors| !errors.iter().any(is_of_another_type))
+        {
+            Some(errors) => errors.iter().for_each(|error| self.error(error, None)),
+            None => {
+                let types: Vec<&str> = choices
+                    .iter()
+                    .flat_map(|choice| types_of(schema.resolve(choice)))
+                    .collect();
+                self.wrong_type(node, &types, what);
+            }
+        }
+    }
+
+    fn choice(&mut self, node: &Node, choices: &[&Json], what: &str) {
+        let names = choices.iter().filter_map(|choice| choice.as_str());
+        match &node.value {
+            Value::Text(text) if !choices.iter().any(|choice| choice.as_str() == Some(text)) => {
+                self.unknown_choice(node, text, names, what);
+            }
+            Value::Text(_) => {}
+            _ if choices.contains(&&node.to_json()) => {}
+            _ => self.wrong_type(node, &["string"], what),
+        }
+    }
+
+    fn unknown_choice<'n>(
+        &mut self,
+        node: &Node,
+        text: &str,
+        names: impl Iterator<Item = &'n str> + Clone,
+        what: &str,
+    ) {
+        self.push(Problem {
+            code: Code::BadValue,
+            place: node.place,
+            message: format!("{what} cannot be `{text}`"),
+            hint: Some(match crate::report::nearest(text, names.clone()) {
+                Some(name) => format!("did you mean `{name}`? Valid here: {}", list(names)),
+                None => format!("valid here: {}", list(names)),
+            }),
+        });
+    }
+
+    fn wrong_type(&mut self, node: &Node, types: &[&str], what: &str) {
+        let mut wanted: Vec<&str> = types
+            .iter()
+            .filter(|name| **name != "null")
+            .map(|name| described(name))
+            .collect();
+        wanted.dedup();
+        let hint = match &node.value {
+            Value::Number(number) if types.contains(&"string") => {
+                Some(format!("put it in quotes: \"{number}\""))
+            }
+            Value::Bool(value) if types.contains(&"string") => {
+                Some(format!("put it in quotes: \"{value}\""))
+            }
+            Value::Map(_) if types.contains(&"string") => {
+                Some("a text that holds `: ` needs quotes".to_owned())
+            }
+            _ => None,
+        };
+        self.push(Problem {
+            code: Code::WrongType,
+            place: node.place,
+            message: format!(
+                "{what} should be {}, but is {}",
+                wanted.join(" or "),
+                kind_of(node)
+            ),
+            hint,
+        });
+    }
+}
+
+fn described(name: &str) -> &str {
+    match name {
+        "string" => "a text",
+        "boolean" => "`true` or `false`",
+        "number" => "a number",
+        "integer" => "a whole number",
+        "array" => "a list",
+        "object" => "a mapping",
+        other => other,
+    }
+}
+
+fn kind_of(node: &Node) -> String {
+    match &node.value {
+        Value::Null => "empty".to_owned(),
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Number(number) => format!("the number `{number}`"),
+        Value::Text(_) => "a text".to_owned(),
+        Value::List(_) => "a list".to_owned(),
+        Value::Map(_) => "a mapping".to_owned(),
+    }
+}
+
+fn description(schema: Option<&Json>) -> Option<&str> {
+    schema?.get("description")?.as_str()?.lines().next()
+}
+
+/// The key that tells the variants apart, and each variant's value of that key.
+fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
+    let constant = |property: &Json| property.get("const").is_some();
+    let (tag, _) = choices
+        .first()?
+        .get("properties")?
+        .as_object()?
+        .iter()
+        .find(|(_, property)| constant(property))?;
+    let names = choices
+        .iter()
+        .map(|choice| choice.get("properties")?.get(tag)?.get("const")?.as_str())
+        .collect::<Option<Vec<_>>>()?;
+    Some((tag, names))
+}
