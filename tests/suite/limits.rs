@@ -265,3 +265,27 @@ fn files_that_are_too_large_too_deep_or_no_files_are_named() {
         &["mistake[unreadable]", "assets/pipe", "no plain file"],
     );
 }
+
+#[test]
+fn pages_that_come_to_too_much_html_are_refused_as_a_whole() {
+    let mut site = TestSite::fixture("street");
+    let before = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    // Quotes within quotes: a character of the page becomes two tags.
+    let quotes = format!("{} deep\n\n", ">".repeat(100)).repeat(1_000);
+    for number in 0..200 {
+        let text = format!("---\ntitle: Page {number}\n---\n{quotes}");
+        site.write(&format!("tenants/app/pages/page-{number}.md"), text);
+    }
+    site.reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("the pages come to more than 96 MiB of HTML at 3 addresses"),
+        "{text}"
+    );
+    let now = site
+        .page("app.studio.example", "", "/terms")
+        .expect("a page");
+    assert_eq!(now, before, "what was good is still served");
+}

@@ -109,6 +109,9 @@ pub struct PlacedMount {
     pub mount: Arc<Mount>,
 }
 
+/// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
+const MOST_HTML: usize = 96 << 20;
+
 /// Compiles a tenant. The result is there when the report holds no mistake.
 ///
 /// Its pages are rendered side by side where the caller runs on the threads of a pool.
@@ -125,9 +128,14 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     report.extend(around.problem.clone());
     let mut mounts = Vec::with_capacity(addresses.len());
     let mut seen = BTreeMap::new();
+    let html = AtomicUsize::new(0);
     for address in addresses {
         let renderer = Renderer::new(site, addresses, address, &assets, inputs, &around);
-        let (mount, found, problems) = mount(&renderer, &assets, &around);
+        let (mount, found, problems) = mount(&renderer, &assets, &around, &html);
+        if html.load(Relaxed) > MOST_HTML {
+            // Which pages were rendered hangs on the threads, and so does all that could be said of them.
+            return (None, too_much_html(site, addresses.len()));
+        }
         let is_endless = problems.iter().any(is_endless);
         // Templates fail in the same way at every address: once is enough.
         if address.canonical {
@@ -200,11 +208,24 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     (compiled, report)
 }
 
-/// Renders everything for one address.
+fn too_much_html(site: &Site, addresses: usize) -> Report {
+    let message = format!(
+        "the pages come to more than {} MiB of HTML at {addresses} addresses",
+        MOST_HTML >> 20
+    );
+    let diagnostic = Diagnostic::mistake(Code::TooLarge, site.name_of(MANIFEST), message)
+        .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+/// Renders everything for one address, and adds the bytes of its pages to `html`. Where these are too many, it ends early.
 fn mount(
     renderer: &Renderer<'_>,
     assets: &BTreeMap<String, Asset>,
     around: &Around,
+    html: &AtomicUsize,
 ) -> (Mount, BTreeMap<String, Seen>, Report) {
     let mut failures = Failures::default();
     for (diagnostic, file) in &around.failures {
@@ -221,12 +242,18 @@ fn mount(
             return None;
         }
         let rendered = renderer.page(page);
-        if rendered.as_ref().is_err_and(is_endless) {
+        let length = rendered.as_ref().map_or(0, String::len);
+        let is_too_much = html.fetch_add(length, Relaxed) + length > MOST_HTML;
+        if rendered.as_ref().is_err_and(is_endless) || is_too_much {
             exhausted.fetch_min(index, Relaxed);
         }
         Some((page, rendered))
     });
-    let until = exhausted.into_inner().saturating_add(1);
+    let until = match html.load(Relaxed) > MOST_HTML {
+        // Nothing of it is used.
+        true => 0,
+        false => exhausted.into_inner().saturating_add(1),
+    };
     let pages = pages.into_iter().take(until).flatten();
     for (page, rendered) in pages {
         match rendered {
