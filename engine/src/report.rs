@@ -164,7 +164,7 @@ impl Diagnostic {
             place: None,
             severity: Severity::Mistake,
             code,
-            message: clipped(message.into()),
+            message: clipped(in_one_line(message.into())),
             hint: None,
             text: None,
         }
@@ -242,6 +242,18 @@ impl Diagnostic {
 
 /// The longest line, in bytes, of which anything is shown. Longer ones are written by programs.
 const LONG: usize = 16 << 10;
+
+/// What an author wrote may hold line ends and other characters that a terminal or a log obeys.
+fn in_one_line(text: String) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
+        }
+    }
+    line
+}
 
 /// A text that quotes a whole file would be no help.
 fn clipped(text: String) -> String {
@@ -441,6 +453,12 @@ pub fn hint_for<'a>(typed: &str, valid: impl IntoIterator<Item = &'a str> + Clon
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_with_line_ends_is_quoted_in_one_line() {
+        let diagnostic = Diagnostic::mistake(Code::BadValue, "a", "`x\n\u{1b}[2Jy` is no date");
+        assert_eq!(diagnostic.message, "`x\\n\\u{1b}[2Jy` is no date");
+    }
 
     #[test]
     fn a_hint_names_what_is_near_or_what_there_is() {

@@ -47,7 +47,7 @@ use crate::address::{Address, Origin};
 use crate::name::TenantId;
 use crate::report::{Code, Diagnostic, Report};
 use crate::snapshot::{Body, Mount, Moved, Resource, ResourceTable};
-use crate::tenant::Site;
+use crate::tenant::{MANIFEST, Site};
 
 use around::{Around, Listing};
 use asset::{ASSETS, Asset, is_compressible, media_type, tenant_asset, tenant_assets};
