@@ -1,22 +1,19 @@
-//! The repository tests itself: its layers, its module docs, its top level.
+//! The repository tests itself: its crates, its module docs, its top level.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The layers of the engine, as its crate documentation lists them. A module may only name modules of lower layers.
-const LAYERS: [&[&str]; 8] = [
-    &["name", "report"],
-    &["source", "state", "yaml"],
-    &["schema", "watch"],
-    &["snapshot", "tenant"],
-    &["address", "theme"],
-    &["compile", "export", "serve"],
-    &["cli", "reload"],
-    &["commands"],
+/// The crates of the engine, and what of each other they may know.
+const CRATES: [(&str, &[&str]); 5] = [
+    ("content", &[]),
+    ("release", &[]),
+    ("render", &["content", "release"]),
+    ("server", &["release"]),
+    ("rowhouse", &["content", "release", "render", "server"]),
 ];
 
 /// Everything that may stand at the top of the repository, apart from names that begin with a dot.
@@ -63,106 +60,29 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
+/// Cargo holds what is not named here; this holds that nobody names more.
 #[test]
-fn arrows_point_down() {
-    let layer_of: BTreeMap<&str, usize> = LAYERS
-        .iter()
-        .enumerate()
-        .flat_map(|(layer, modules)| modules.iter().map(move |module| (*module, layer)))
+fn arrows_between_crates_point_one_way() {
+    for (own, known) in CRATES {
+        let manifest = text(&format!("engine/{own}/Cargo.toml"));
+        for (other, _) in CRATES {
+            let is_named = manifest
+                .lines()
+                .any(|line| line.split([' ', '.', '=']).next() == Some(other));
+            assert!(
+                !is_named || known.contains(&other),
+                "`{own}` may not know `{other}`"
+            );
+        }
+    }
+    let folders = fs::read_dir(root().join("engine")).expect("the engine's folder");
+    let folders: BTreeSet<String> = folders
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    let mut wrong = Vec::new();
-    for file in files()
-        .iter()
-        .filter(|file| file.starts_with("engine/src/") && file.ends_with(".rs"))
-    {
-        let inner = file.trim_start_matches("engine/src/");
-        let module = inner
-            .split('/')
-            .next()
-            .expect("a segment")
-            .trim_end_matches(".rs");
-        if matches!(module, "lib" | "main") {
-            continue;
-        }
-        let layer = layer_of
-            .get(module)
-            .unwrap_or_else(|| panic!("{file}: the module `{module}` is in no layer"));
-        for target in named_modules(&text(file)) {
-            if target != module
-                && layer_of
-                    .get(target.as_str())
-                    .is_none_or(|other| other >= layer)
-            {
-                wrong.push(format!(
-                    "{file}: `{module}` may not name `{target}`: arrows point down only"
-                ));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// The modules that a source names after `crate::`, alone or in braces.
-fn named_modules(source: &str) -> BTreeSet<String> {
-    let code: String = source
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let mut found = BTreeSet::new();
-    for (start, _) in code.match_indices("crate::") {
-        // A longer word that ends in `crate` is no path of this crate.
-        if code[..start]
-            .ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == '$')
-        {
-            continue;
-        }
-        let rest = &code[start + "crate::".len()..];
-        let names = match rest.strip_prefix('{') {
-            Some(inner) => inner
-                .split('}')
-                .next()
-                .unwrap_or_default()
-                .split(',')
-                .collect(),
-            None => vec![rest],
-        };
-        for name in names {
-            let name: String = name
-                .trim()
-                .chars()
-                .take_while(|character| character.is_alphanumeric() || *character == '_')
-                .collect();
-            found.insert(name);
-        }
-    }
-    found
-}
-
-#[test]
-fn the_reader_of_arrows_sees_them() {
-    let found = named_modules(
-        "use crate::{serve, name::X};\nfn f() { crate::cli::g(); $crate::no!(); }\n// crate::comment\n",
-    );
-    assert_eq!(
-        found.into_iter().collect::<Vec<_>>(),
-        ["cli", "name", "serve"]
-    );
-}
-
-#[test]
-fn the_crate_documentation_lists_every_layer() {
-    let documentation = text("engine/src/lib.rs");
-    for module in LAYERS.iter().flat_map(|modules| modules.iter()) {
-        assert!(
-            documentation.contains(&format!("[`{module}`]")),
-            "`{module}` is not in the list of layers"
-        );
-        assert!(
-            documentation.contains(&format!("pub mod {module};")),
-            "`{module}` is no module"
-        );
-    }
+    let crates = CRATES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(folders, crates, "each folder of the engine is a crate");
 }
 
 #[test]

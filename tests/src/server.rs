@@ -39,7 +39,7 @@ pub fn binary() -> &'static Path {
             build.release()
         };
         build
-            .manifest_path(crate::workspace().join("engine/Cargo.toml"))
+            .manifest_path(crate::workspace().join("engine/rowhouse/Cargo.toml"))
             .bin("rowhouse")
             .target_dir(target_directory())
             .run()
@@ -65,7 +65,7 @@ impl TestServer {
         Self::start_with(folder, more, &[], log, stderr)
     }
 
-    /// The same, failing where the lines of the file `faults` say so (`rowhouse::report::guard::inject`); the file may change while the server runs.
+    /// The same, failing where the lines of the file `faults` say so (`content::report::guard::inject`); the file may change while the server runs.
     #[must_use]
     pub fn start_failing(folder: &Path, more: &[&str], faults: &Path) -> Self {
         let log = NamedTempFile::new().expect("a file");

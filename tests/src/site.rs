@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::Renderer;
-use rowhouse::compile::Islands;
-use rowhouse::compile::policy::Caching;
+use content::report::Report;
+use release::snapshot::{HostEntry, Mount, Resource, ResourceTable, Snapshot};
+use render::Islands;
+use render::policy::Caching;
 use rowhouse::reload::{Estate, Places};
-use rowhouse::report::Report;
-use rowhouse::snapshot::{HostEntry, Mount, Resource, ResourceTable, Snapshot};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 

@@ -1,6 +1,6 @@
 //! Who answers where: nobody takes an address from a tenant that has it.
 
-use rowhouse::snapshot::HostEntry;
+use release::snapshot::HostEntry;
 use rowhouse_tests::TestSite;
 
 /// Who answers at an address, or nobody.

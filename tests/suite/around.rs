@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rowhouse::snapshot::Resource;
+use release::snapshot::Resource;
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of};
 
 #[test]

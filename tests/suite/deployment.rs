@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rowhouse::snapshot::Resource;
+use release::snapshot::Resource;
 use rowhouse_tests::{Answer, TestServer, TestSite, binary, copy, fixture, workspace};
 use tempfile::TempDir;
 

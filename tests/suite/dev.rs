@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rowhouse::compile::Islands;
-use rowhouse::snapshot::{HostEntry, Resource, Snapshot};
+use release::snapshot::{HostEntry, Resource, Snapshot};
+use render::Islands;
 use rowhouse_tests::{TestServer, TestSite, fixture, text_of};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;

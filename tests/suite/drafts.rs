@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rowhouse::compile::Islands;
-use rowhouse::report::Severity;
+use content::report::Severity;
+use render::Islands;
 use rowhouse_tests::{TestSite, fixture};
 use rowhouse_ui::Bundle;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Version};
-use rowhouse::serve::respond::{Asked, respond};
 use rowhouse_tests::{Answer, TestServer, TestSite, fixture};
+use server::respond::{Asked, respond};
 
 /// What every answer has.
 const ALWAYS: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rowhouse::report::{Code, Severity};
+use content::report::{Code, Severity};
 use rowhouse_tests::TestSite;
 
 /// Far more than any of these takes; what grew with the square took minutes.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use rowhouse::compile::Islands;
+use render::Islands;
 use rowhouse_tests::{TestSite, fixture};
 use rowhouse_ui::Bundle;
 

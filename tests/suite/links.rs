@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{HeaderMap, HeaderValue, Method, Uri, Version, header::HOST};
-use rowhouse::serve::respond::{Asked, respond};
-use rowhouse::snapshot::{HostEntry, Mount};
+use release::snapshot::{HostEntry, Mount};
 use rowhouse_tests::{TestSite, fixture, text_of, workspace};
+use server::respond::{Asked, respond};
 
 const ORIGIN: &str = "https://studio.example";
 
@@ -52,7 +52,7 @@ fn pages<'a>(prefix: &'a str, mount: &'a Mount) -> impl Iterator<Item = (String,
         .iter()
         .filter(|(path, _)| !path.starts_with("/assets/"))
         .filter_map(move |(path, resource)| {
-            let path = rowhouse::compile::link::below(prefix, path);
+            let path = render::link::below(prefix, path);
             Some((path, text_of(resource)?))
         })
         .filter(|(_, text)| text.starts_with("<!doctype html>"))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use rowhouse::report::Code;
+use content::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
 /// Codes that no folder in a repository can show; each has a test of its own below or beside its module.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rowhouse::snapshot::{Coding, HostEntry, Resource};
+use release::snapshot::{Coding, HostEntry, Resource};
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of, workspace};
 
 /// Every place of the fixture that has pages: host and prefix.
@@ -326,7 +326,7 @@ fn the_islands_of_the_program_meet_the_props_of_the_theme() {
     let report = site.report();
     let mistakes: Vec<_> = report
         .iter()
-        .filter(|diagnostic| diagnostic.severity != rowhouse::report::Severity::Note)
+        .filter(|diagnostic| diagnostic.severity != content::report::Severity::Note)
         .collect();
     assert!(
         mistakes.is_empty(),

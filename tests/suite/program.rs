@@ -228,7 +228,7 @@ fn a_signal_reloads_without_a_restart() {
 
 #[test]
 fn every_code_is_explained() {
-    for code in rowhouse::report::Code::ALL {
+    for code in content::report::Code::ALL {
         let explained = run(&workspace(), &["check", "--explain", code.as_str()]);
         assert!(explained.status.success());
         assert!(stdout(&explained).contains(code.explanation()));

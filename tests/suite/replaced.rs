@@ -3,10 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
-use rowhouse::compile::Islands;
-use rowhouse::compile::policy::Caching;
+use release::snapshot::{HostEntry, Snapshot};
+use render::Islands;
+use render::policy::Caching;
 use rowhouse::reload::{Estate, Kept, Places};
-use rowhouse::snapshot::{HostEntry, Snapshot};
 use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 

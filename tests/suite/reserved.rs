@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rowhouse::name::reserved::{is_reserved, takes_reserved};
-use rowhouse::snapshot::HostEntry;
+use content::name::reserved::{is_reserved, takes_reserved};
+use release::snapshot::HostEntry;
 use rowhouse_tests::TestSite;
 
 use crate::addresses::add;
@@ -83,7 +83,7 @@ fn whatever_the_engine_makes_has_a_path_of_its_own() {
             .estate()
             .sites()
             .flat_map(|(site, _)| site.pages.values())
-            .flat_map(rowhouse::tenant::Page::paths)
+            .flat_map(content::tenant::Page::paths)
             .collect();
         for mount in host.root.iter().chain(host.prefixes.values()) {
             let paths = mount

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rowhouse::compile::Islands;
-use rowhouse::compile::policy::Caching;
+use release::snapshot::{Coding, Resource};
+use render::Islands;
+use render::policy::Caching;
 use rowhouse::reload::{Estate, Kept, Places};
-use rowhouse::snapshot::{Coding, Resource};
 use rowhouse_tests::{TestServer, fixture};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;

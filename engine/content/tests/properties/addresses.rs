@@ -1,0 +1,254 @@
+//! Who answers where, for any tenants in any order: an address has one owner, who keeps it, and none is the engine's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use content::address::deployment::Deployment;
+use content::address::{Assignment, Origin, Owners, Rules, assign};
+use content::name::TenantId;
+use content::name::reserved::takes_reserved;
+use content::source::Folder;
+use content::tenant::{Site, read};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+const DOMAIN: &str = "studio.example";
+
+/// Something that happens to the folders.
+#[derive(Debug, Clone)]
+enum Event {
+    /// A folder comes, or is another one now. Some are broken.
+    Folder(&'static str, Wanted),
+    /// The program is started again, and finds the folder broken, without a good copy.
+    Lost(&'static str),
+    /// A folder is removed.
+    Gone(&'static str),
+    /// `deployment.yaml` is another one now, or is not there.
+    Deployment(Option<&'static str>),
+}
+
+/// What a folder's manifest claims, and its pages.
+#[derive(Debug, Clone)]
+struct Wanted {
+    root: bool,
+    hosts: Vec<&'static str>,
+    aliases: Vec<&'static str>,
+    redirects: Vec<&'static str>,
+    pages: Vec<&'static str>,
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    const HOSTS: [&str; 6] = [
+        "a.example",
+        "app.example",
+        "app.studio.example",
+        "home.studio.example",
+        "studio.example",
+        "www.studio.example",
+    ];
+    const ALIASES: [&str; 9] = [
+        "/app",
+        "/apps",
+        "/apps/app",
+        "/apps/app/x",
+        "/home",
+        "/x",
+        "/x/y",
+        "/zed",
+        "/assets",
+    ];
+    const PATHS: [&str; 6] = [
+        "/app",
+        "/apps/app/x",
+        "/terms",
+        "/x/y",
+        "/zed/a",
+        "/robots.txt",
+    ];
+    let rarely_all = |paths: &'static [&'static str], most| {
+        subsequence(paths, 0..most).prop_map(|mut some| {
+            // The last one breaks the folder: now and then is enough.
+            if some.len() < 2 {
+                some.retain(|path| *path != paths[paths.len() - 1]);
+            }
+            some
+        })
+    };
+    (
+        any::<bool>(),
+        subsequence(&HOSTS, 0..4),
+        rarely_all(&ALIASES, 6),
+        rarely_all(&PATHS, 3),
+        rarely_all(&PATHS, 4),
+    )
+        .prop_map(|(root, hosts, aliases, redirects, pages)| Wanted {
+            root,
+            hosts,
+            aliases,
+            redirects,
+            pages,
+        })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    const DEPLOYMENTS: [&str; 3] = [
+        "root: home\ntenants: {app: {aliases: [/apps/app, /app], hosts: [app.example]}}",
+        "root: app\ntenants: {zed: {aliases: [/x], hosts: [a.example]}, apps: {aliases: [/x/y]}}",
+        "tenants: {}",
+    ];
+    let id = select(vec!["app", "apps", "home", "zed"]);
+    prop_oneof![
+        8 => (id.clone(), wanted()).prop_map(|(id, wanted)| Event::Folder(id, wanted)),
+        1 => id.clone().prop_map(Event::Lost),
+        2 => id.prop_map(Event::Gone),
+        1 => proptest::option::of(select(DEPLOYMENTS.to_vec())).prop_map(Event::Deployment),
+    ]
+}
+
+/// The site of a folder, if it is without a mistake.
+fn site(id: &TenantId, wanted: &Wanted) -> Option<Site> {
+    let redirects = wanted.redirects.iter();
+    let redirects: Vec<String> = redirects
+        .map(|from| format!("{{from: {from}, to: /}}"))
+        .collect();
+    let manifest = format!(
+        "name: Site\nroot: {}\nhosts: [{}]\naliases: [{}]\nredirects: [{}]\n",
+        wanted.root,
+        wanted.hosts.join(", "),
+        wanted.aliases.join(", "),
+        redirects.join(", "),
+    );
+    let pages = wanted.pages.iter().map(|path| format!("pages{path}.md"));
+    let pages = pages.chain(["pages/index.md".to_owned()]);
+    let page = Bytes::from_static(b"---\ntitle: Page\n---\n");
+    let files = pages.map(|file| (file, page.clone()));
+    let folder = Folder {
+        label: format!("tenants/{id}"),
+        files: files
+            .chain([("tenant.yaml".to_owned(), manifest.into())])
+            .collect(),
+    };
+    read(id, &folder).0
+}
+
+/// What a tenant wants by its name and its manifest, and may want.
+fn wants(
+    id: &TenantId,
+    site: Option<&Site>,
+    root: Option<&TenantId>,
+    deployment: Option<&Deployment>,
+) -> BTreeSet<String> {
+    let mut all = BTreeSet::from([format!("{id}.{DOMAIN}")]);
+    let is_root = root == Some(id);
+    if !is_root {
+        all.insert(format!("{DOMAIN}/{id}"));
+    }
+    let Some(site) = site else { return all };
+    let allows = |key, text: &str| deployment.is_none_or(|one| one.allows(id, key, text));
+    let own = [DOMAIN.to_owned(), format!("www.{DOMAIN}")];
+    let hosts = site.manifest.hosts.iter().map(|host| host.as_str());
+    all.extend(
+        hosts
+            .filter(|host| allows("hosts", host) && !own.contains(&(*host).to_owned()))
+            .map(ToOwned::to_owned),
+    );
+    if !is_root {
+        let aliases = site.manifest.aliases.iter().map(|alias| alias.as_str());
+        all.extend(
+            aliases
+                .filter(|alias| allows("aliases", alias))
+                .map(|alias| format!("{DOMAIN}{alias}")),
+        );
+    }
+    let may_root = match deployment {
+        Some(deployment) => deployment.claims.root.as_deref() == Some(id.as_str()),
+        None => site.manifest.root,
+    };
+    if may_root {
+        all.insert(DOMAIN.to_owned());
+    }
+    all
+}
+
+/// Everything that was given, by address.
+fn given(assignment: &Assignment) -> BTreeMap<String, &TenantId> {
+    let mut all = BTreeMap::new();
+    for (id, addresses) in &assignment.addresses {
+        for address in addresses {
+            let name = format!("{}{}", address.host, address.prefix);
+            assert_eq!(all.insert(name, id), None, "{address:?} has two owners");
+            assert!(!takes_reserved(&address.prefix), "{address:?}");
+            assert_ne!(address.host, format!("www.{DOMAIN}"));
+            let is_root = address.host == DOMAIN && address.prefix.is_empty();
+            assert!(
+                !is_root || assignment.root.as_ref() == Some(id),
+                "{address:?}"
+            );
+        }
+        assert!(addresses.first().is_some_and(|first| first.canonical));
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn an_address_has_one_owner_who_keeps_it(events in proptest::collection::vec(event(), 1..12)) {
+        let origin: Origin = format!("https://{DOMAIN}").parse().unwrap();
+        let mut tenants: BTreeMap<TenantId, Option<Site>> = BTreeMap::new();
+        let mut deployment: Option<Deployment> = None;
+        let mut before = Owners::new();
+        for event in events {
+            match event {
+                Event::Folder(id, wanted) => {
+                    let id = TenantId::new(id).unwrap();
+                    let site = site(&id, &wanted);
+                    // A broken folder is served as it last was.
+                    let last = tenants.entry(id).or_default();
+                    *last = site.or_else(|| last.take());
+                }
+                Event::Lost(id) => {
+                    tenants.entry(TenantId::new(id).unwrap()).and_modify(|site| *site = None);
+                }
+                Event::Gone(id) => drop(tenants.remove(id)),
+                Event::Deployment(text) => {
+                    deployment = text.and_then(|text| Deployment::read("deployment.yaml", text).0);
+                }
+            }
+            let give = |before: &Owners| {
+                let rules = Rules { origin: &origin, deployment: deployment.as_ref(), before };
+                assign(rules, tenants.iter().map(|(id, site)| (id, site.as_ref())))
+            };
+            let after = give(&before);
+            let given = given(&after);
+            for (address, owner) in &given {
+                prop_assert_eq!(after.owners.get(address), Some(*owner));
+            }
+            let root = after.root.as_ref();
+            for (id, site) in &tenants {
+                let mut wants = wants(id, site.as_ref(), root, deployment.as_ref());
+                if site.is_none() {
+                    // Nobody knows what it wants, so that it keeps what it had.
+                    let had = before.iter().filter(|(_, owner)| *owner == id);
+                    wants.extend(had.map(|(address, _)| address.clone()));
+                    if deployment.is_some() {
+                        wants.remove(DOMAIN);
+                    }
+                }
+                for address in &wants {
+                    let has = after.owners.get(address) == Some(id);
+                    let had = before.get(address) == Some(id);
+                    prop_assert!(has || !had, "`{}` lost `{}`: {:?}", id, address, after.owners);
+                    let is_told = after.conflicts.contains_key(id) || site.is_none();
+                    prop_assert!(has || is_told, "`{}` is not told of `{}`", id, address);
+                }
+                let is_told = |address: &String| wants.contains(address) || site.is_none();
+                let has_more = after.owners.iter().find(|(address, owner)| *owner == id && !is_told(address));
+                prop_assert_eq!(has_more, None, "`{}` does not want it", id);
+            }
+            let again = give(&after.owners);
+            prop_assert_eq!(&again.addresses, &after.addresses);
+            prop_assert_eq!(&again.owners, &after.owners);
+            before.clone_from(&after.owners);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Tells the program which build it is: `ROWHOUSE_BUILD` is a digest of the sources that decide what it makes.
+
+#[path = "src/memo/sources.rs"]
+mod sources;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::{env, io};
+
+fn main() -> io::Result<()> {
+    let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let found = sources::of(&Path::new(&package).join(".."))?;
+    let mut out = io::stdout().lock();
+    for path in &found.watched {
+        writeln!(out, "cargo::rerun-if-changed={}", path.display())?;
+    }
+    writeln!(out, "cargo::rustc-env=ROWHOUSE_BUILD={}", found.digest)
+}

@@ -1,0 +1,190 @@
+//! Sitemaps (<https://www.sitemaps.org/protocol.html>): the pages that search engines should keep.
+//!
+//! Each tenant hands out its entries, written, when it is compiled; a host's sitemap only joins them.
+
+use std::sync::Arc;
+
+use super::super::link::Resolver;
+use super::super::view;
+use super::super::xml::Xml;
+use content::name::reserved::{SITEMAP, sitemap_part};
+use content::tenant::{Page, Site};
+
+const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
+
+/// What one file may hold: 50,000 addresses and 50 MiB.
+const LIMITS: Limits = Limits {
+    urls: 50_000,
+    bytes: 50 * 1024 * 1024,
+};
+
+/// The most that a file may hold.
+#[derive(Clone, Copy)]
+struct Limits {
+    urls: usize,
+    bytes: usize,
+}
+
+/// The entries of one tenant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The host that its canonical URLs are on.
+    pub host: String,
+    /// A written `<url>` for each canonical, indexable page.
+    urls: Vec<String>,
+}
+
+/// The entries of a tenant, by the resolver of its canonical address: its pages without those that search engines should leave out.
+#[must_use]
+pub(super) fn listing(site: &Site, resolver: &Resolver) -> Listing {
+    let pages = site.pages.values().filter(|page| !page.front.noindex);
+    Listing {
+        host: resolver.address.host.clone(),
+        urls: pages
+            .map(|page| {
+                let mut xml = Xml::fragment();
+                xml.element("url", &[], |xml| {
+                    let url = resolver.url_at(&resolver.address, &page.path);
+                    xml.text("loc", &[], &url);
+                    if let Some(day) = last_change(site, page) {
+                        xml.text("lastmod", &[], &day.to_string());
+                    }
+                });
+                xml.into_string()
+            })
+            .collect(),
+    }
+}
+
+/// The day of a page's last change. A collection changes with its entries.
+fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
+    let own = page.front.updated.or(page.front.date);
+    let entries = page
+        .front
+        .collection
+        .iter()
+        .flat_map(|_| view::entries(site, &page.path));
+    let newest = entries.filter_map(|entry| entry.front.updated.or(entry.front.date));
+    own.into_iter().chain(newest).max().map(|date| date.day())
+}
+
+/// The sitemap of a host as files: paths and texts. More entries than one file may hold make an index and its parts; none make no file.
+#[must_use]
+pub(super) fn files(origin: &str, listings: &[Arc<Listing>]) -> Vec<(String, String)> {
+    files_within(origin, listings, LIMITS)
+}
+
+fn files_within(origin: &str, listings: &[Arc<Listing>], limits: Limits) -> Vec<(String, String)> {
+    let urls: Vec<&str> = listings
+        .iter()
+        .flat_map(|listing| listing.urls.iter().map(String::as_str))
+        .collect();
+    let parts = parts(&urls, limits);
+    match parts.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![(SITEMAP.to_owned(), document("urlset", only))],
+        parts => {
+            let path = |index: usize| sitemap_part(index + 1);
+            let entries: Vec<String> = (0..parts.len())
+                .map(|index| {
+                    let mut xml = Xml::fragment();
+                    xml.element("sitemap", &[], |xml| {
+                        xml.text("loc", &[], &format!("{origin}{}", path(index)));
+                    });
+                    xml.into_string()
+                })
+                .collect();
+            let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+            let index = (SITEMAP.to_owned(), document("sitemapindex", &entries));
+            let texts = parts.iter().map(|part| document("urlset", part));
+            std::iter::once(index)
+                .chain(texts.enumerate().map(|(number, text)| (path(number), text)))
+                .collect()
+        }
+    }
+}
+
+/// Cuts the entries into files that keep the limits.
+fn parts<'a, 'u>(urls: &'a [&'u str], limits: Limits) -> Vec<&'a [&'u str]> {
+    let around = document("urlset", &[]).len();
+    let mut parts = Vec::new();
+    let (mut start, mut bytes) = (0, around);
+    for (index, url) in urls.iter().enumerate() {
+        if index - start == limits.urls || (bytes + url.len() > limits.bytes && index > start) {
+            parts.push(&urls[start..index]);
+            (start, bytes) = (index, around);
+        }
+        bytes += url.len();
+    }
+    if start < urls.len() {
+        parts.push(&urls[start..]);
+    }
+    parts
+}
+
+fn document(root: &str, entries: &[&str]) -> String {
+    let mut xml = Xml::document();
+    xml.element(root, &[("xmlns", NAMESPACE)], |xml| {
+        for entry in entries {
+            xml.raw(entry);
+        }
+    });
+    xml.into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listings(count: usize) -> Vec<Arc<Listing>> {
+        let urls = (0..count).map(|number| format!("<url><loc>{number}</loc></url>\n"));
+        vec![Arc::new(Listing {
+            host: "a.example".to_owned(),
+            urls: urls.collect(),
+        })]
+    }
+
+    fn paths(count: usize, limits: Limits) -> Vec<(String, usize)> {
+        files_within("https://a.example", &listings(count), limits)
+            .into_iter()
+            .map(|(path, text)| (path, text.matches("<loc>").count()))
+            .collect()
+    }
+
+    #[test]
+    fn a_file_holds_no_more_than_it_may() {
+        let limits = Limits {
+            urls: 3,
+            bytes: 10_000,
+        };
+        let named = |path: &str, count| (path.to_owned(), count);
+        assert_eq!(paths(0, limits), []);
+        assert_eq!(paths(3, limits), [named(SITEMAP, 3)]);
+        let four = [
+            named(SITEMAP, 2),
+            named("/sitemap-1.xml", 3),
+            named("/sitemap-2.xml", 1),
+        ];
+        assert_eq!(paths(4, limits), four);
+        let narrow = Limits {
+            urls: 100,
+            bytes: document("urlset", &[]).len() + 3 * "<url><loc>0</loc></url>\n".len(),
+        };
+        assert_eq!(paths(4, narrow), four);
+    }
+
+    #[test]
+    fn an_index_names_its_parts_in_full() {
+        let limits = Limits {
+            urls: 1,
+            bytes: 10_000,
+        };
+        let files = files_within("https://a.example", &listings(2), limits);
+        assert!(
+            files[0]
+                .1
+                .contains("<loc>https://a.example/sitemap-2.xml</loc>"),
+            "{files:?}"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! The web manifest (W3C, Web Application Manifest): the name, the icons and the colours of a site on a phone's home screen.
+
+use serde_json::json;
+
+use super::super::asset::ASSETS;
+use super::super::picture::icon::Icons;
+use super::super::template::{Scope, asset_href};
+use content::tenant::Site;
+use content::tenant::values::Colour;
+
+/// Its media type (W3C, Web Application Manifest, section 5.1).
+pub(super) const MEDIA_TYPE: &str = "application/manifest+json";
+
+/// The manifest of a tenant at the address that `scope` is for.
+pub(super) fn text(
+    site: &Site,
+    scope: &Scope,
+    icons: Option<&Icons>,
+    colour: Option<&Colour>,
+) -> String {
+    let home = scope.resolver.href("/");
+    let drawn = icons.into_iter().flat_map(|icons| {
+        let vector = asset_href(scope, &icons.path)
+            .map(|href| json!({"src": href, "sizes": "any", "type": "image/svg+xml"}));
+        let sizes = icons.manifest.iter().map(|icon| {
+            let (width, height) = icon.size();
+            json!({
+                "src": format!("{ASSETS}{}", icon.file_name("icon")),
+                "sizes": format!("{width}x{height}"),
+                "type": "image/png",
+            })
+        });
+        vector.into_iter().chain(sizes)
+    });
+    let manifest = &site.manifest;
+    let mut text = json!({
+        "name": manifest.name,
+        "lang": manifest.language,
+        "id": home,
+        "start_url": home,
+        "scope": home,
+        "display": "browser",
+        "icons": drawn.collect::<Vec<_>>(),
+    });
+    if let Some(description) = &manifest.description {
+        text["description"] = description.as_str().into();
+    }
+    if let Some(colour) = colour {
+        for key in ["theme_color", "background_color"] {
+            text[key] = colour.as_str().into();
+        }
+    }
+    text.to_string()
+}

@@ -1,0 +1,407 @@
+//! What a careful editor would say of the finished pages: titles, descriptions, headings, alternative texts, weight, and pages that nobody finds.
+//!
+//! Pages are looked at as they are rendered, at the tenant's canonical address, so that what a theme adds counts as what an author writes does. Everything here is a warning, and is only said once there is no mistake: who must repair first need not polish.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Inputs;
+use super::link::below;
+use super::markdown;
+use content::report::{Code, Diagnostic, Place, Report, Severity};
+use content::tenant::{Page, Site};
+use release::snapshot::{Body, Resource};
+
+/// The longest title that search engines show in full, about.
+const TITLE: usize = 60;
+/// The shortest and longest description that they show as it is.
+const DESCRIPTION: std::ops::RangeInclusive<usize> = 50..=160;
+/// HTML and CSS of the first view, compressed, in bytes.
+const FIRST_VIEW: usize = 30 << 10;
+/// All JavaScript of a page's islands, compressed, in bytes.
+const SCRIPTS: usize = 80 << 10;
+
+/// A page that no page of its tenant leads to. Another tenant's may, which only the owner of all knows.
+#[derive(Debug, Clone)]
+pub struct Orphan {
+    /// Where it answers.
+    pub paths: Vec<String>,
+    /// What is to be said when nobody else leads there either.
+    pub diagnostic: Diagnostic,
+}
+
+/// What marks a line that its owner has to write, in YAML and in Markdown.
+const FILL_IN_YAML: &str = "# fill in";
+const FILL_IN_TEXT: &str = "<!-- fill in -->";
+
+/// What was seen of a page.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Every `id`.
+    pub(super) ids: BTreeSet<String>,
+    /// The levels of its headings, in order.
+    headings: Vec<u8>,
+    /// Pictures without an `alt` attribute.
+    silent: Vec<String>,
+    /// Where its links lead, without fragments.
+    links: BTreeSet<String>,
+    /// Islands that come to life.
+    islands: BTreeSet<String>,
+}
+
+/// Looks at a page's HTML.
+pub(super) fn look(html: &str) -> Seen {
+    use lol_html::{RewriteStrSettings, element};
+    let (mut ids, mut headings, mut silent) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let (mut links, mut islands) = (BTreeSet::new(), BTreeSet::new());
+    let settings = RewriteStrSettings::new()
+        .append_element_content_handler(element!("[id]", |element| {
+            ids.extend(element.get_attribute("id"));
+            Ok(())
+        }))
+        .append_element_content_handler(element!("h1, h2, h3, h4, h5, h6", |element| {
+            headings.extend(element.tag_name().bytes().last().map(|digit| digit - b'0'));
+            Ok(())
+        }))
+        .append_element_content_handler(element!("img:not([alt])", |element| {
+            silent.push(element.get_attribute("src").unwrap_or_default());
+            Ok(())
+        }))
+        .append_element_content_handler(element!("a[href]", |element| {
+            let href = element.get_attribute("href").unwrap_or_default();
+            links.insert(href.split(['#', '?']).next().unwrap_or_default().to_owned());
+            Ok(())
+        }))
+        .append_element_content_handler(element!("row-island[name]", |element| {
+            islands.extend(element.get_attribute("name"));
+            Ok(())
+        }));
+    // Markup that cannot be read has nothing to look at.
+    let _ = lol_html::rewrite_str(html, settings);
+    Seen {
+        ids,
+        headings,
+        silent,
+        links,
+        islands,
+    }
+}
+
+/// Says what there is to say about all pages of a tenant. `seen` and `bodies` are by path.
+pub(super) fn check(
+    site: &Site,
+    prefix: &str,
+    seen: &BTreeMap<String, Seen>,
+    bodies: impl Fn(&str) -> Option<usize>,
+    inputs: &Inputs,
+) -> (Report, Vec<Orphan>) {
+    let mut auditor = Auditor {
+        site,
+        report: Report::default(),
+        orphans: Vec::new(),
+    };
+    let mut linked: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, seen) in seen {
+        for to in &seen.links {
+            linked.entry(to).or_default().insert(from);
+        }
+    }
+    let stylesheet = inputs.templates.stylesheet_weight;
+    for page in site.pages.values() {
+        let Some(seen) = seen.get(&page.path) else {
+            continue;
+        };
+        if !page.front.noindex {
+            auditor.description(page);
+            let is_found = page.paths().any(|path| {
+                let here = below(prefix, path);
+                let from = linked.get(here.as_str());
+                from.is_some_and(|from| from.iter().any(|from| *from != page.path))
+            });
+            if page.path != "/" && !is_found {
+                auditor.orphan(page);
+            }
+        }
+        auditor.title(page);
+        auditor.headings(page, &seen.headings);
+        auditor.pictures(page, &seen.silent);
+        let html = bodies(&page.path).unwrap_or_default();
+        auditor.weight(page, html, stylesheet, scripts(&seen.islands, inputs));
+    }
+    auditor.twice();
+    auditor.unfinished();
+    (auditor.report, auditor.orphans)
+}
+
+/// The smallest form of a body, in bytes.
+pub(super) fn weight(resource: &Resource) -> usize {
+    match resource {
+        Resource::Body(Body { variants, .. }) => {
+            let sizes = variants.iter().map(|variant| variant.bytes.len());
+            sizes.min().unwrap_or_default()
+        }
+        Resource::Redirect(_) => 0,
+    }
+}
+
+/// What the islands of a page make the browser load, in bytes.
+fn scripts(used: &BTreeSet<String>, inputs: &Inputs) -> usize {
+    let manifest = inputs.islands.bundle.manifest();
+    let islands = used.iter().filter_map(|name| manifest.islands.get(name));
+    let own = islands.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));
+    let runtime = std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
+    let files: BTreeSet<&String> = own.chain(runtime).collect();
+    let path = |file: &String| format!("{}{file}", super::asset::ASSETS);
+    let resources = files
+        .into_iter()
+        .filter_map(|file| inputs.islands.files.get(path(file).as_str()));
+    resources.map(|resource| weight(resource)).sum()
+}
+
+struct Auditor<'a> {
+    site: &'a Site,
+    report: Report,
+    orphans: Vec<Orphan>,
+}
+
+impl Auditor<'_> {
+    /// A warning at a key of a page's front matter, or at its beginning.
+    fn warn(&mut self, code: Code, page: &Page, key: &str, message: String, hint: &str) {
+        let site = self.site;
+        self.add(code, &page.file, || {
+            keyed(site, page, key, code, message).hint(hint)
+        });
+    }
+
+    fn warn_at(&mut self, code: Code, page: &Page, place: Place, message: String, hint: &str) {
+        let site = self.site;
+        self.add(code, &page.file, || {
+            let diagnostic = Diagnostic::warning(code, site.name_of(&page.file), message);
+            site.locate(diagnostic, &page.file, place).hint(hint)
+        });
+    }
+
+    fn add(&mut self, code: Code, file: &str, make: impl FnOnce() -> Diagnostic) {
+        let name = self.site.name_of(file);
+        self.report.add(Severity::Warning, code, &name, make);
+    }
+
+    fn title(&mut self, page: &Page) {
+        let length = page.front.title.chars().count();
+        if length > TITLE {
+            let message = format!("the title has {length} characters, more than {TITLE}");
+            self.warn(
+                Code::TitleLength,
+                page,
+                "title",
+                message,
+                "put what the page is about first, and let `heading` say the rest",
+            );
+        }
+    }
+
+    fn description(&mut self, page: &Page) {
+        let (key, own) = match (&page.front.description, &page.front.excerpt) {
+            (None, Some(excerpt)) => ("excerpt", Some(excerpt)),
+            (description, _) => ("description", description.as_ref()),
+        };
+        let of_tenant = self
+            .site
+            .manifest
+            .description
+            .as_ref()
+            .filter(|_| page.path == "/");
+        let Some(text) = own.or(of_tenant) else {
+            let message = "the page has no description of its own".to_owned();
+            return self.warn(Code::MissingDescription, page, key, message, "say in 50 to 160 characters what it holds, as `description`: search results and shared links show it");
+        };
+        let length = text.chars().count();
+        if !DESCRIPTION.contains(&length) {
+            let message = format!("the description has {length} characters");
+            self.warn(
+                Code::DescriptionLength,
+                page,
+                key,
+                message,
+                "write 50 to 160: less says too little, more is cut off",
+            );
+        }
+    }
+
+    fn orphan(&mut self, page: &Page) {
+        let message = format!("no page leads to `{}`", page.path);
+        let hint = "link it where people look for it, or give it `noindex: true`";
+        self.orphans.push(Orphan {
+            paths: page.paths().map(ToOwned::to_owned).collect(),
+            diagnostic: keyed(self.site, page, "title", Code::OrphanPage, message).hint(hint),
+        });
+    }
+
+    fn headings(&mut self, page: &Page, levels: &[u8]) {
+        let first = levels.iter().filter(|level| **level == 1).count();
+        let mut before = 0;
+        let skipped = levels.iter().find(|level| {
+            let jumps = **level > before + 1;
+            before = **level;
+            jumps
+        });
+        let message = match (first, skipped) {
+            (1, None) => return,
+            (1, Some(level)) => format!("an `h{level}` has no `h{}` above it", level - 1),
+            (count, _) => format!("the page has {count} headings `h1`, and not one"),
+        };
+        let place = first_heading(page);
+        self.warn_at(
+            Code::HeadingOrder,
+            page,
+            place,
+            message,
+            "begin with `##` below the page's own heading, and go down one step at a time",
+        );
+    }
+
+    fn pictures(&mut self, page: &Page, silent: &[String]) {
+        for reference in markdown::references(&page.body) {
+            if reference.silent {
+                let place = Place {
+                    line: page.body_line + reference.line - 1,
+                    column: 1,
+                    length: 2,
+                };
+                let message = format!("the picture `{}` has no words", reference.destination);
+                self.warn_at(
+                    Code::MissingAlt,
+                    page,
+                    place,
+                    message,
+                    "say between the brackets what it shows: `![A blue door](door.png)`",
+                );
+            }
+        }
+        for source in silent {
+            let message = format!("the picture `{source}` has no `alt` attribute");
+            self.warn(
+                Code::MissingAlt,
+                page,
+                "title",
+                message,
+                "give it `alt`, which may be empty where it only decorates",
+            );
+        }
+    }
+
+    fn weight(&mut self, page: &Page, html: usize, stylesheet: usize, scripts: usize) {
+        if html + stylesheet > FIRST_VIEW {
+            let message = format!(
+                "HTML and CSS come to {} bytes compressed ({html} and {stylesheet}), more than {FIRST_VIEW}",
+                html + stylesheet
+            );
+            self.warn(
+                Code::PageWeight,
+                page,
+                "title",
+                message,
+                "split the page, or inline fewer drawings",
+            );
+        }
+        if scripts > SCRIPTS {
+            let message =
+                format!("the islands load {scripts} bytes of JavaScript, more than {SCRIPTS}");
+            self.warn(
+                Code::PageWeight,
+                page,
+                "title",
+                message,
+                "use fewer islands, or `client=\"none\"` for those that need not live",
+            );
+        }
+    }
+
+    /// Lines that are still as `rowhouse new` wrote them.
+    fn unfinished(&mut self) {
+        let site = self.site;
+        let pages = site.pages.values();
+        let bodies: BTreeMap<&str, usize> = pages
+            .map(|page| (page.file.as_str(), page.body_line))
+            .collect();
+        for (file, text) in &site.texts {
+            let body = bodies.get(file.as_str()).copied().unwrap_or(usize::MAX);
+            for (index, line) in text.lines().enumerate() {
+                let mark = if index + 1 < body {
+                    FILL_IN_YAML
+                } else {
+                    FILL_IN_TEXT
+                };
+                let Some(at) = line.find(mark) else {
+                    continue;
+                };
+                let words = line[..at].trim_end();
+                self.add(Code::FillIn, file, || {
+                    let start = words.chars().take_while(|letter| letter.is_whitespace());
+                    let start = start.count();
+                    let place = Place {
+                        line: index + 1,
+                        column: start + 1,
+                        length: words.chars().count() - start,
+                    };
+                    let message = "this line is as `rowhouse new` wrote it";
+                    let warning = Diagnostic::warning(Code::FillIn, site.name_of(file), message);
+                    let located = site.locate(warning, file, place);
+                    located.hint("write your own words, and take the comment away")
+                });
+            }
+        }
+    }
+
+    /// Titles and descriptions that two pages share.
+    fn twice(&mut self) {
+        let site = self.site;
+        let mut titles: BTreeMap<&str, &Page> = BTreeMap::new();
+        let mut descriptions: BTreeMap<&str, &Page> = BTreeMap::new();
+        for page in site.pages.values().filter(|page| !page.front.noindex) {
+            let hint = "say what is different: people see both in one list of results";
+            if let Some(other) = titles.insert(&page.front.title, page) {
+                let message = format!("`{}` has the same title", other.file);
+                self.warn(Code::DuplicateTitle, page, "title", message, hint);
+            }
+            if let Some(description) = &page.front.description
+                && let Some(other) = descriptions.insert(description, page)
+            {
+                let message = format!("`{}` has the same description", other.file);
+                self.warn(
+                    Code::DuplicateDescription,
+                    page,
+                    "description",
+                    message,
+                    hint,
+                );
+            }
+        }
+    }
+}
+
+/// A warning at a key of a page's front matter, or at its beginning.
+fn keyed(site: &Site, page: &Page, key: &str, code: Code, message: String) -> Diagnostic {
+    let text = site.texts.get(&page.file).map_or("", String::as_str);
+    let starts = |line: &str| {
+        line.strip_prefix(key)
+            .is_some_and(|rest| rest.starts_with(':'))
+    };
+    let index = text.lines().position(starts);
+    let place = Place {
+        line: index.map_or(1, |index| index + 1),
+        column: 1,
+        length: index.map_or(3, |_| key.chars().count()),
+    };
+    let diagnostic = Diagnostic::warning(code, site.name_of(&page.file), message);
+    site.locate(diagnostic, &page.file, place)
+}
+
+/// The first heading that the author wrote, which is where an order goes wrong most often; else the beginning of the file.
+fn first_heading(page: &Page) -> Place {
+    let index = page.body.lines().position(|line| line.starts_with('#'));
+    Place {
+        line: index.map_or(1, |index| page.body_line + index),
+        column: 1,
+        length: 3,
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether text can be told from its ground (WCAG 2.2, success criterion 1.4.3).
+
+use std::collections::BTreeMap;
+
+use content::report::{Code, Diagnostic};
+use content::tenant::values::Colour;
+use content::tenant::{MANIFEST, Site};
+use content::theme::Theme;
+
+/// What text of normal size needs (WCAG 2.2, 1.4.3, level AA).
+const ENOUGH: f64 = 4.5;
+
+/// A warning for each pair of the theme that the tenant's colours bring below 4.5:1, by day and by night.
+#[must_use]
+pub(super) fn check(site: &Site, theme: &Theme) -> Vec<Diagnostic> {
+    let brand = &site.manifest.brand;
+    let day: BTreeMap<&str, &Colour> = theme
+        .manifest
+        .roles
+        .iter()
+        .map(|(name, role)| (name.as_str(), &role.day))
+        .collect();
+    let night: BTreeMap<&str, &Colour> = theme
+        .manifest
+        .roles
+        .iter()
+        .map(|(name, role)| (name.as_str(), &role.night))
+        .collect();
+    [("day", day, &brand.day), ("night", night, &brand.night)]
+        .into_iter()
+        .flat_map(|(time, mut colours, own)| {
+            colours.extend(own.iter().map(|(name, colour)| (name.as_str(), colour)));
+            theme
+                .manifest
+                .contrast
+                .iter()
+                .filter_map(move |[text, ground]| {
+                    let (front, back) = (colours.get(text.as_str())?, colours.get(ground.as_str())?);
+                    let ratio = ratio(front.as_str(), back.as_str())?;
+                    (ratio < ENOUGH).then(|| {
+                        Diagnostic::warning(
+                            Code::LowContrast,
+                            site.name_of(MANIFEST),
+                            format!(
+                                "by {time}, `{text}` {} on `{ground}` {} has a contrast of {ratio:.2}:1",
+                                front.as_str(),
+                                back.as_str()
+                            ),
+                        )
+                        .hint(format!("text needs {ENOUGH}:1 (WCAG 2.2 AA)"))
+                    })
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.2, contrast ratio).
+fn ratio(one: &str, other: &str) -> Option<f64> {
+    let (one, other) = (luminance(one)?, luminance(other)?);
+    Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
+}
+
+/// The relative luminance of a colour, from 0 to 1 (WCAG 2.2, relative luminance).
+fn luminance(colour: &str) -> Option<f64> {
+    let channel = |start: usize| {
+        let value = f64::from(u8::from_str_radix(colour.get(start..start + 2)?, 16).ok()?) / 255.0;
+        Some(if value <= 0.04045 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        })
+    };
+    Some(0.2126 * channel(1)? + 0.7152 * channel(3)? + 0.0722 * channel(5)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn black_on_white_is_twenty_one() {
+        assert!((ratio("#000000", "#ffffff").expect("colours") - 21.0).abs() < 0.001);
+        assert!((ratio("#777777", "#ffffff").expect("colours") - 4.48).abs() < 0.01);
+        assert_eq!(ratio("#12", "#ffffff"), None);
+    }
+}

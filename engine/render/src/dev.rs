@@ -1,0 +1,124 @@
+//! What `--dev` adds: the script that keeps an open page as its files are, and a page for a tenant that has none.
+//!
+//! The script's tag names the tenant, whose mistakes concern the page, and a digest of the page without its styles: when that stays the same, only styles can have changed, and the browser swaps them.
+//!
+//! **Invariant:** without the script among the [`Islands`] nothing of this is in any byte.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use annotate_snippets::Renderer as Terminal;
+use bytes::Bytes;
+use http::StatusCode;
+use sha2::{Digest, Sha256};
+
+use super::asset::{ASSETS, hex};
+use super::encode::{self, Effort};
+use super::head::Head;
+use super::island::Islands;
+use super::markdown::escape;
+use super::policy::{self, Caching, Kind};
+use super::template::Scope;
+use super::{Address, PlacedMount};
+use content::name::TenantId;
+use content::report::Diagnostic;
+use content::tenant::manifest::Hsts;
+use release::snapshot::{Body, Mount, Resource, ResourceTable};
+
+/// The script's tag for a page; empty without `--dev`.
+pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String {
+    if scope.islands.dev.is_none() {
+        return String::new();
+    }
+    // Social images are drawn in the tenant's colours, so that their names follow the styles.
+    let sheet = head.stylesheet.iter();
+    let styles = sheet
+        .flat_map(|(href, integrity)| [href, integrity])
+        .chain(&head.brand_style)
+        .chain(head.image.iter().map(|image| &image.url))
+        .chain(
+            head.theme_colors
+                .iter()
+                .flat_map(|(day, night)| [day, night]),
+        );
+    let plain = styles.fold(html.to_owned(), |html, style| html.replace(style, ""));
+    element(
+        &scope.islands,
+        scope.resolver.tenant.as_str(),
+        &plain,
+        draft,
+    )
+}
+
+fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
+    let Some(script) = &islands.dev else {
+        return String::new();
+    };
+    format!(
+        "<script type=\"module\" src=\"{ASSETS}{}\" integrity=\"{}\" data-tenant=\"{tenant}\" data-page=\"{}\"{}></script>\n",
+        script.hashed_name,
+        script.integrity,
+        hex(&Sha256::digest(html)[..12]),
+        if draft { " data-draft" } else { "" },
+    )
+}
+
+/// What a tenant that never had a good state answers at `address`, whatever the path: that it has none, and why.
+#[must_use]
+pub fn nothing_yet(
+    tenant: &TenantId,
+    address: Address,
+    mistakes: &[Diagnostic],
+    islands: &Islands,
+    secure: bool,
+) -> PlacedMount {
+    let page = Arc::new(Resource::Body(Body {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        fields: policy::fields(
+            &Kind::Page {
+                style_hash: None,
+                noindex: true,
+                caching: Caching::default(),
+                hsts: Hsts::default(),
+            },
+            "text/html; charset=utf-8",
+            secure,
+        ),
+        cache_tag: policy::cache_tag(tenant, None),
+        variants: encode::variants(
+            Bytes::from(nothing_yet_page(tenant, mistakes, islands)),
+            true,
+            Effort::Page,
+        ),
+    }));
+    let mount = Mount {
+        tenant: tenant.shared(),
+        prefix: address.prefix.as_str().into(),
+        resources: ResourceTable::new(),
+        not_found: vec![("".into(), Arc::clone(&page))],
+        method_not_allowed: page,
+        traffic: OnceLock::new(),
+    };
+    PlacedMount {
+        address,
+        mount: Arc::new(mount),
+    }
+}
+
+fn nothing_yet_page(tenant: &TenantId, mistakes: &[Diagnostic], islands: &Islands) -> String {
+    let terminal = Terminal::plain();
+    let mut said = String::new();
+    for mistake in mistakes {
+        // Writing into a String cannot fail.
+        let _ = writeln!(said, "{}\n", mistake.render(&terminal));
+    }
+    let said = escape(said.trim_end());
+    let script = element(islands, tenant.as_str(), &said, false);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{tenant} has no page yet</title>\n{script}</head>\n\
+         <body>\n<h1>{tenant} has no page yet</h1>\n<p>Its folder has never been without mistakes. \
+         This page becomes the site when they are mended.</p>\n<pre>{said}</pre>\n</body>\n</html>\n"
+    )
+}

@@ -1,0 +1,405 @@
+//! React components rendered to HTML in this process, by QuickJS running the same sources that the browser gets.
+//!
+//! Each thread that compiles has an engine of its own, made when the first island needs it.
+//! An engine that threw, ran out of steps or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+use rowhouse_ui::Bundle;
+use rquickjs::context::EvalOptions;
+use rquickjs::{CatchResultExt, Context, Function, Runtime};
+use serde_json::Value as Json;
+use thiserror::Error;
+
+use super::asset::Asset;
+use super::markdown::escape;
+use super::memo::{self, Memo};
+use content::report::{Code, hint_for};
+use content::schema::{Schema, SchemaError};
+use content::yaml::Node;
+use release::snapshot::ResourceTable;
+
+/// How often QuickJS may ask whether to go on, which it does after every ten thousand steps: about a second of work.
+/// Counted and not timed, so that a slow or busy machine decides as a quick one does. The largest of the theme's islands needs three.
+const STEPS: u32 = 2_500;
+/// The most that an engine may hold, in bytes. The bundle needs 1.5 MB.
+const MEMORY: usize = 32 << 20;
+/// The most stack that JavaScript may use, well below a thread's own.
+const STACK: usize = 512 << 10;
+
+/// How many results an engine remembers.
+const KNOWN: usize = 64;
+
+/// The islands' bundle, its files compressed once for all tenants and themes.
+#[derive(Debug)]
+pub struct Islands {
+    /// The bundle.
+    pub bundle: Bundle,
+    /// Its files by path, ready to be served.
+    pub files: ResourceTable,
+    /// The script that every page names with `--dev`, and only then.
+    pub dev: Option<Asset>,
+    integrity: BTreeMap<String, String>,
+    /// What each island's properties have to be.
+    schemas: BTreeMap<String, Result<Schema, SchemaError>>,
+}
+
+impl Islands {
+    /// Hashes and compresses the bundle's files. `secure`: visitors come over TLS.
+    #[must_use]
+    pub fn new(bundle: Bundle, secure: bool) -> Self {
+        Self::kept(bundle, secure, &Memo::default())
+    }
+
+    /// The same; what was pressed before is taken from the memo.
+    #[must_use]
+    pub fn kept(bundle: Bundle, secure: bool, memo: &Memo) -> Self {
+        let assets: Vec<Asset> = bundle
+            .files()
+            .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
+            .collect();
+        Self {
+            files: super::shared_files(&assets, secure, memo),
+            integrity: assets
+                .into_iter()
+                .map(|asset| (asset.hashed_name, asset.integrity))
+                .collect(),
+            schemas: bundle
+                .manifest()
+                .islands
+                .iter()
+                .map(|(name, island)| {
+                    let schema = Schema::new(island.props.clone(), |_, _| Ok(()));
+                    (name.clone(), schema)
+                })
+                .collect(),
+            dev: None,
+            bundle,
+        }
+    }
+
+    /// The same for authors: pages keep themselves as their files are, and drafts are shown.
+    #[must_use]
+    pub fn with_dev_script(mut self, secure: bool) -> Self {
+        let script = Bytes::copy_from_slice(self.bundle.dev_script().as_bytes());
+        let script = Asset::new("dev.js", script);
+        self.files.extend(super::shared_files(
+            std::slice::from_ref(&script),
+            secure,
+            &Memo::default(),
+        ));
+        self.dev = Some(script);
+        self
+    }
+
+    /// The `integrity` attribute of one of its files.
+    #[must_use]
+    pub fn integrity(&self, file: &str) -> &str {
+        self.integrity.get(file).map_or("", String::as_str)
+    }
+}
+
+/// How an island comes to life in the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Client {
+    /// At once.
+    Load,
+    /// When the browser has nothing else to do.
+    Idle,
+    /// When it comes into view.
+    Visible,
+    /// When a media query matches.
+    Media(String),
+    /// When a visitor turns to it.
+    Interaction,
+    /// Never: static markup.
+    None,
+}
+
+impl Client {
+    /// The names that templates write.
+    pub const NAMES: [&str; 6] = ["load", "idle", "visible", "media", "interaction", "none"];
+
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Idle => "idle",
+            Self::Visible => "visible",
+            Self::Media(_) => "media",
+            Self::Interaction => "interaction",
+            Self::None => "none",
+        }
+    }
+}
+
+/// One use of an island.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// The component.
+    pub name: &'a str,
+    /// Its properties.
+    pub props: &'a Json,
+    /// When it comes to life.
+    pub client: Client,
+    /// What its generated ids begin with, unique on the page.
+    pub prefix: &'a str,
+}
+
+/// Why an island could not be rendered.
+#[derive(Debug, Error)]
+pub(super) enum IslandError {
+    /// There is none of that name.
+    #[error("there is no island `{name}`: {hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The nearest, or all.
+        hint: String,
+    },
+    /// The properties do not fit.
+    #[error("island `{name}`: {problems}")]
+    Props {
+        /// The name.
+        name: String,
+        /// Everything that does not fit.
+        problems: String,
+    },
+    /// The component threw, or was stopped.
+    #[error("island `{name}` failed: {reason}")]
+    Failed {
+        /// The name.
+        name: String,
+        /// The reason, with the JavaScript stack.
+        reason: String,
+    },
+}
+
+impl IslandError {
+    /// The kind of mistake that it is.
+    #[must_use]
+    pub(super) const fn code(&self) -> Code {
+        match self {
+            Self::Unknown { .. } | Self::Props { .. } => Code::IslandProps,
+            Self::Failed { .. } => Code::IslandFailed,
+        }
+    }
+}
+
+/// Renders one island to the markup that a page holds.
+///
+/// # Errors
+/// When there is no such island, its properties do not fit, or it fails.
+pub(super) fn render(
+    islands: &Islands,
+    call: &Call<'_>,
+    memo: &Memo,
+) -> Result<String, IslandError> {
+    let bundle = &islands.bundle;
+    check_props(islands, call)?;
+    let islands = &bundle.manifest().islands;
+    let island = islands.get(call.name).ok_or_else(|| IslandError::Unknown {
+        name: call.name.to_owned(),
+        hint: hint_for(call.name, islands.keys().map(String::as_str)),
+    })?;
+    let props = call.props.to_string();
+    let html = if island.server {
+        let key = memo::key(
+            "island",
+            &[
+                bundle.id().as_bytes(),
+                call.name.as_bytes(),
+                &[u8::from(call.client == Client::None)],
+                props.as_bytes(),
+                call.prefix.as_bytes(),
+            ],
+        );
+        let render = || in_engine(bundle, |engine| engine.known_or_rendered(key, call, &props));
+        let html = memo
+            .get(key, render)
+            .map_err(|reason| IslandError::Failed {
+                name: call.name.to_owned(),
+                reason,
+            })?;
+        String::from_utf8_lossy(&html).into_owned()
+    } else {
+        String::new()
+    };
+    if call.client == Client::None {
+        return Ok(html);
+    }
+    let media = match &call.client {
+        Client::Media(query) => format!(" media=\"{}\"", escape(query)),
+        _ => String::new(),
+    };
+    let render = if island.server {
+        ""
+    } else {
+        " render=\"browser\""
+    };
+    Ok(format!(
+        "<row-island name=\"{}\" client=\"{}\"{media}{render} src=\"{}{}\" prefix=\"{}\" props=\"{}\">{html}</row-island>",
+        call.name,
+        call.client.name(),
+        super::asset::ASSETS,
+        island.file,
+        call.prefix,
+        escape(&props),
+    ))
+}
+
+fn check_props(islands: &Islands, call: &Call<'_>) -> Result<(), IslandError> {
+    let schema = match islands.schemas.get(call.name) {
+        Some(Ok(schema)) => schema,
+        Some(Err(error)) => {
+            return Err(IslandError::Failed {
+                name: call.name.to_owned(),
+                reason: error.to_string(),
+            });
+        }
+        None => return Ok(()),
+    };
+    let (problems, _) = schema.check(&Node::from_json(call.props));
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<String> = problems
+        .into_iter()
+        .map(|problem| match problem.hint {
+            Some(hint) => format!("{} ({hint})", problem.message),
+            None => problem.message,
+        })
+        .collect();
+    Err(IslandError::Props {
+        name: call.name.to_owned(),
+        problems: problems
+            .join("; ")
+            .replace("the file needs", "its properties need")
+            .replace("the file", "its properties"),
+    })
+}
+
+thread_local! {
+    static ENGINE: RefCell<Option<(String, Engine)>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` in this thread's engine, and drops the engine when it fails.
+fn in_engine(
+    bundle: &Bundle,
+    work: impl FnOnce(&mut Engine) -> Result<Bytes, String>,
+) -> Result<Bytes, String> {
+    ENGINE.with(|cell| {
+        let mut slot = cell.borrow_mut();
+        let fresh = slot.as_ref().is_none_or(|(id, _)| id != bundle.id());
+        if fresh {
+            *slot = Some((
+                bundle.id().to_owned(),
+                Engine::start(bundle.server_script())?,
+            ));
+        }
+        let result = match slot.as_mut() {
+            Some((_, engine)) => work(engine),
+            None => Err("no engine".to_owned()),
+        };
+        if result.is_err() {
+            *slot = None;
+        }
+        result
+    })
+}
+
+struct Engine {
+    runtime: Runtime,
+    context: Context,
+    /// What it rendered last: many tenants have islands that say the same.
+    known: HashMap<memo::Key, Bytes>,
+}
+
+impl Engine {
+    fn start(script: &str) -> Result<Self, String> {
+        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        runtime.set_memory_limit(MEMORY);
+        runtime.set_max_stack_size(STACK);
+        let context = Context::full(&runtime).map_err(|error| error.to_string())?;
+        let engine = Self {
+            runtime,
+            context,
+            known: HashMap::new(),
+        };
+        // Components that log must not fail for it; nobody reads these lines while a tenant is compiled.
+        engine.within_limits(|| {
+            engine.context.with(|context| {
+                let console = "globalThis.console ??= Object.fromEntries(['debug','error','info','log','warn'].map((name) => [name, () => {}]));";
+                context
+                    .eval::<(), _>(console)
+                    .and_then(|()| {
+                        let mut options = EvalOptions::default();
+                        options.filename = Some("server.js".to_owned());
+                        options.strict = false;
+                        context.eval_with_options::<(), _>(script, options)
+                    })
+                    .catch(&context)
+                    .map_err(|error| error.to_string())
+            })
+        })?;
+        Ok(engine)
+    }
+
+    fn known_or_rendered(
+        &mut self,
+        key: memo::Key,
+        call: &Call<'_>,
+        props: &str,
+    ) -> Result<Bytes, String> {
+        if let Some(html) = self.known.get(&key) {
+            return Ok(html.clone());
+        }
+        let html = self.render(call, props)?;
+        let html = Bytes::from(html.into_bytes().into_boxed_slice());
+        if self.known.len() == KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, html.clone());
+        Ok(html)
+    }
+
+    fn render(&self, call: &Call<'_>, props: &str) -> Result<String, String> {
+        let function = if call.client == Client::None {
+            "renderStatic"
+        } else {
+            "render"
+        };
+        self.within_limits(|| {
+            self.context.with(|context| {
+                context
+                    .globals()
+                    .get::<_, Function<'_>>(function)
+                    .and_then(|function| {
+                        function.call::<_, String>((call.name, props, call.prefix))
+                    })
+                    .catch(&context)
+                    .map_err(|error| error.to_string().trim().to_owned())
+            })
+        })
+    }
+
+    fn within_limits<T>(&self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        let asked = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&asked);
+        self.runtime.set_interrupt_handler(Some(Box::new(move || {
+            counter.fetch_add(1, Relaxed) >= STEPS
+        })));
+        let result = work();
+        self.runtime.set_interrupt_handler(None);
+        match result {
+            Err(_) if asked.load(Relaxed) > STEPS => {
+                Err("it never ends: it was stopped after 25 million steps".to_owned())
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Makes an author's link right for the place that a page is rendered for.
+//!
+//! Authors write from their own root (`/terms`), to a neighbour by name (`studio:/contact`) or to a fact of the company (`company:email`).
+
+use std::sync::Arc;
+
+use url::{Position, Url};
+
+use super::policy::Caching;
+use content::address::{Address, Origin};
+use content::name::TenantId;
+pub use content::tenant::link::{Target, target};
+use content::tenant::manifest::{Company, Hsts};
+
+/// A fragment that no page has: the place where it is followed stays.
+const NOWHERE: &str = "#";
+
+/// What all tenants of a deployment share: a change here touches every page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Street {
+    /// Where the deployment lives.
+    pub origin: Origin,
+    /// The tenant at the domain's root.
+    pub root: Option<TenantId>,
+    /// The company profile, from the root tenant.
+    pub company: Company,
+    /// The social image of pages that have none of their own nor of their tenant: the root tenant's, as an absolute URL.
+    pub image: Option<String>,
+    /// The year of the copyright line.
+    pub year: i16,
+    /// What the domain says of TLS: the root tenant decides.
+    pub hsts: Hsts,
+    /// How long shared caches may keep pages.
+    pub caching: Caching,
+}
+
+/// Resolves the links of one tenant at one address.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    /// What is shared.
+    pub street: Arc<Street>,
+    /// The tenant whose links they are.
+    pub tenant: TenantId,
+    /// The address that is rendered for.
+    pub address: Address,
+}
+
+impl Resolver {
+    /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
+    #[must_use]
+    pub fn href(&self, link: &str) -> String {
+        let place = match target(link) {
+            Ok(Target::Own(path, _)) if path.is_empty() => String::new(),
+            Ok(Target::Own(path, _)) => below(&self.address.prefix, &path),
+            Ok(Target::Neighbour(tenant, path, _)) if tenant == self.tenant.as_str() => {
+                below(&self.address.prefix, &path)
+            }
+            Ok(Target::Neighbour(tenant, path, _)) => {
+                self.on_the_domain(&self.neighbour_path(&tenant, &path))
+            }
+            Ok(Target::Company(fact)) => return self.company_fact(&fact),
+            Ok(Target::Outside) => return link.to_owned(),
+            Err(_) => return NOWHERE.to_owned(),
+        };
+        // The query and the fragment stay as they are written.
+        let tail = link.find(['?', '#']).unwrap_or(link.len());
+        format!("{place}{}", &link[tail..])
+    }
+
+    /// The `Location` for a link: its `href`, percent-encoded as browsers do it (WHATWG URL, section 4.4).
+    #[must_use]
+    pub fn location(&self, link: &str) -> String {
+        let href = self.href(link);
+        let base = self.url_at(&self.address, "/");
+        match Url::parse(&base).and_then(|base| base.join(&href)) {
+            Ok(url) if href.starts_with(['/', '#']) => url[Position::BeforePath..].to_owned(),
+            Ok(url) => url.into(),
+            Err(_) => NOWHERE.to_owned(),
+        }
+    }
+
+    /// The `href` for a link of the company profile, whose paths are the root tenant's.
+    #[must_use]
+    pub fn company_href(&self, link: &str) -> String {
+        match target(link) {
+            Ok(Target::Own(path, _)) if !path.is_empty() => self.on_the_domain(link),
+            _ => self.href(link),
+        }
+    }
+
+    /// The absolute URL of one of this tenant's pages at an address.
+    #[must_use]
+    pub fn url_at(&self, address: &Address, path: &str) -> String {
+        format!(
+            "{}{}",
+            self.street.origin.at(&address.host),
+            below(&address.prefix, path)
+        )
+    }
+
+    /// Whether a link, as written, leads out of the deployment.
+    #[must_use]
+    pub fn leaves(&self, link: &str) -> bool {
+        let href = self.href(link);
+        (href.starts_with("https:") || href.starts_with("http:"))
+            && matches!(target(link), Ok(Target::Outside | Target::Company(_)))
+    }
+
+    fn company_fact(&self, fact: &str) -> String {
+        let company = &self.street.company;
+        match fact {
+            "email" => Some(format!("mailto:{}", company.email.as_str())),
+            "scheduling" => company
+                .scheduling
+                .as_ref()
+                .map(|url| url.as_str().to_owned()),
+            "network" => company.network.as_ref().map(|url| url.as_str().to_owned()),
+            _ => None,
+        }
+        .unwrap_or_else(|| self.on_the_domain("/"))
+    }
+
+    /// Whether its tenant is the one at the domain's root, whatever its manifest wants.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.street.root.as_ref() == Some(&self.tenant)
+    }
+
+    fn neighbour_path(&self, tenant: &str, path: &str) -> String {
+        if self
+            .street
+            .root
+            .as_ref()
+            .is_some_and(|root| root.as_str() == tenant)
+        {
+            path.to_owned()
+        } else {
+            below(&format!("/{tenant}"), path)
+        }
+    }
+
+    /// A path of the studio's domain, absolute where the page itself is on another host.
+    fn on_the_domain(&self, path: &str) -> String {
+        if self.address.host == self.street.origin.domain() {
+            path.to_owned()
+        } else {
+            format!("{}{path}", self.street.origin)
+        }
+    }
+}
+
+/// A path below a prefix: `/` below `/bluedoor` is `/bluedoor`.
+#[must_use]
+pub fn below(prefix: &str, path: &str) -> String {
+    match (prefix, path) {
+        ("", path) => path.to_owned(),
+        (prefix, "/") => prefix.to_owned(),
+        (prefix, path) => format!("{prefix}{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn resolver(host: &str, prefix: &str) -> Resolver {
+        let company = serde_json::json!({"name": "C", "legal_name": "C", "description": "C", "email": "a@b.example", "scheduling": "https://cal.example/x"});
+        Resolver {
+            street: Arc::new(Street {
+                origin: "https://studio.example".parse().expect("an origin"),
+                root: None,
+                company: serde_json::from_value(company).expect("a company"),
+                image: None,
+                year: 2026,
+                hsts: Hsts::default(),
+                caching: Caching::default(),
+            }),
+            tenant: TenantId::new("corner").expect("an id"),
+            address: Address {
+                host: host.to_owned(),
+                prefix: prefix.to_owned(),
+                canonical: true,
+            },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_link_makes_an_href_of_another_scheme(
+            link in "[ \t\n]?(javascript|JavaScript|vbscript|data|file|foo|company|https?|mailto|tel|studio|/|#)?[:/\\\\ \t\n?#]{0,4}(%0a)?(alert\\(1\\)|[a-z@.]{0,6})",
+            any in "\\PC{0,20}",
+        ) {
+            for (host, prefix) in [("studio.example", "/corner"), ("corner.studio.example", "")] {
+                let resolver = resolver(host, prefix);
+                let page = Url::parse(&resolver.url_at(&resolver.address, "/terms")).expect("a URL");
+                for link in [&link, &any] {
+                    for written in [resolver.href(link), resolver.company_href(link), resolver.location(link)] {
+                        let url = page.join(&written);
+                        let scheme = url.as_ref().map(Url::scheme);
+                        prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel")), "{link:?}: {written:?}");
+                        prop_assert!(target(link).is_ok() || written == NOWHERE || written.starts_with('/'), "{link:?}: {written:?}");
+                    }
+                    prop_assert!(resolver.location(link).bytes().all(|byte| byte.is_ascii_graphic()), "{link:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What holds for every text, tried with invented ones.
+
+use std::sync::{Arc, LazyLock};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event as Xml};
+
+use super::*;
+use crate::link::Street;
+use crate::policy::Caching;
+use content::address::Address;
+use content::name::TenantId;
+use content::tenant::manifest::Hsts;
+use content::tenant::values::check_format;
+
+/// The elements that Markdown has, and the attributes that each may have.
+const VOCABULARY: &[(&str, &[&str])] = &[
+    ("a", &["aria-label", "class", "href", "title"]),
+    ("blockquote", &[]),
+    ("br", &[]),
+    ("code", &["class"]),
+    ("dd", &[]),
+    ("del", &[]),
+    ("div", &["aria-label", "class", "id", "role", "tabindex"]),
+    ("dl", &[]),
+    ("dt", &[]),
+    ("em", &[]),
+    ("h1", &["class", "id"]),
+    ("h2", &["class", "id"]),
+    ("h3", &["class", "id"]),
+    ("h4", &["class", "id"]),
+    ("h5", &["class", "id"]),
+    ("h6", &["class", "id"]),
+    ("hr", &[]),
+    ("img", &["alt", "src", "title"]),
+    ("li", &[]),
+    ("ol", &["start"]),
+    ("p", &[]),
+    ("pre", &[]),
+    ("strong", &[]),
+    ("sup", &["class"]),
+    ("table", &[]),
+    ("tbody", &[]),
+    ("td", &["data-align"]),
+    ("th", &["data-align"]),
+    ("thead", &[]),
+    ("tr", &[]),
+    ("ul", &[]),
+];
+
+static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
+    let company = serde_json::json!({
+        "name": "Studio", "legal_name": "Studio LLC", "description": "It is.", "email": "post@studio.example",
+    });
+    Resolver {
+        street: Arc::new(Street {
+            origin: "https://studio.example".parse().unwrap(),
+            root: None,
+            company: serde_json::from_value(company).unwrap(),
+            image: None,
+            year: 2026,
+            hsts: Hsts::default(),
+            caching: Caching::default(),
+        }),
+        tenant: TenantId::new("corner").unwrap(),
+        address: Address {
+            host: "studio.example".to_owned(),
+            prefix: "/corner".to_owned(),
+            canonical: true,
+        },
+    }
+});
+
+static ASSETS: LazyLock<BTreeMap<String, Asset>> = LazyLock::new(|| {
+    let door = Asset::new("door.png", b"a door".as_slice().into());
+    BTreeMap::from([("door.png".to_owned(), door)])
+});
+
+/// What a browser would be given for a text.
+fn rendered(text: &str) -> Rendered {
+    let nothing = BTreeMap::new();
+    render(
+        text,
+        &Surroundings {
+            resolver: &RESOLVER,
+            assets: &ASSETS,
+            themed: &nothing,
+        },
+    )
+}
+
+/// What means something in Markdown or HTML, whole and in halves.
+const PIECES: &[&str] = &[
+    "word",
+    " ",
+    "  \n",
+    "\n",
+    "\n\n",
+    "    ",
+    "\t",
+    "# ",
+    "## A ",
+    "### ",
+    "===\n",
+    "---\n",
+    "***",
+    "**",
+    "*",
+    "_",
+    "~~",
+    "`",
+    "``",
+    "```\n",
+    "```js onload=x\n",
+    "> ",
+    "- ",
+    "1. ",
+    "7) ",
+    "[",
+    "]",
+    "](",
+    ")",
+    "(",
+    "![",
+    "[a](/b)",
+    "[a](javascript:alert(1))",
+    "![b](door.png \"t\")",
+    "![b](javascript:x)",
+    "[a]: ",
+    "[a]",
+    "[^1]",
+    "[^1]: ",
+    "[^a\"b]",
+    "<https://a.example>",
+    "<javascript:x>",
+    "<a@b.example>",
+    "| a | b |\n",
+    "|---|:-:|\n",
+    "term\n: ",
+    ": ",
+    "\\",
+    "&amp;",
+    "&#x6a;avascript:",
+    "&lt;",
+    "&",
+    "<",
+    ">",
+    "\"",
+    "'",
+    "<!--",
+    "-->",
+    "<!-- note -->",
+    "<b>",
+    "</b>",
+    "<br>",
+    "<div>",
+    "</div>",
+    "<script>",
+    "</script>",
+    "<script src=\"/x.js\">",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=x>",
+    "<style>",
+    "</style>",
+    "<a href=\"javascript:x\">",
+    "<?php",
+    "?>",
+    "<!DOCTYPE x>",
+    "<![CDATA[",
+    "]]>",
+    "<textarea>",
+    "{#id}",
+    "{#a\"onclick=x}",
+    "{#x\"><script>}",
+    "{.class}",
+    "{ onclick=alert(1) }",
+    "{style=\"x\"}",
+    "{",
+    "}",
+    "\u{0}",
+    "\u{feff}",
+    "\u{202e}",
+    "\u{e9}",
+    "\r\n",
+    "--",
+    "...",
+    "company:email",
+    "/terms#a?b",
+    "studio:/x",
+    "$x$",
+    "^",
+    "~",
+];
+
+/// Such pieces behind each other.
+fn text() -> impl Strategy<Value = String> {
+    let piece = select(PIECES).prop_map(str::to_owned);
+    let piece = prop_oneof![9 => piece, 1 => "\\PC{0,6}"];
+    vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// Reads a start tag: its name, and its attributes.
+fn element(tag: &BytesStart<'_>) -> Result<(String, Vec<(String, String)>), TestCaseError> {
+    let name = tag.name().as_ref().to_owned();
+    let mut attributes = Vec::new();
+    for attribute in tag.attributes() {
+        let attribute = attribute.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let key = attribute.key.as_ref().to_owned();
+        attributes.push((key, attribute.value.to_string()));
+    }
+    Ok((name, attributes))
+}
+
+/// Whether an address is one that a page may hold.
+fn is_harmless(address: &str) -> bool {
+    let known = ["/", "#", "https:", "http:", "mailto:", "tel:"];
+    address.is_empty() || known.iter().any(|start| address.starts_with(start))
+}
+
+fn check(text: &str) -> Result<(), TestCaseError> {
+    let rendered = rendered(text);
+    let references = references(text);
+    let links = references.iter().filter(|reference| !reference.picture);
+    let mut pictures = references.iter().filter(|reference| reference.picture);
+    // What is not is a mistake, and never served.
+    let are_links = links
+        .clone()
+        .all(|link| check_format("link", &link.destination).is_ok());
+    let are_pictures = pictures.all(|picture| ASSETS.contains_key(&picture.destination));
+    for reference in &references {
+        prop_assert!((1..=text.matches('\n').count() + 1).contains(&reference.line));
+    }
+
+    let whole = format!("<main>{}</main>", rendered.html);
+    let mut reader = Reader::from_str(&whole);
+    reader.config_mut().check_end_names = true;
+    loop {
+        let event = reader.read_event();
+        let event = event.map_err(|error| TestCaseError::fail(format!("{error}: {whole}")))?;
+        let (Xml::Start(tag) | Xml::Empty(tag)) = &event else {
+            prop_assert!(
+                matches!(
+                    event,
+                    Xml::Text(_) | Xml::GeneralRef(_) | Xml::End(_) | Xml::Eof
+                ),
+                "{event:?} in {whole}"
+            );
+            if matches!(event, Xml::Eof) {
+                break;
+            }
+            continue;
+        };
+        let (name, attributes) = element(tag)?;
+        if name == "main" {
+            continue;
+        }
+        let known = VOCABULARY.iter().find(|(known, _)| *known == name);
+        let (_, may_have) =
+            known.ok_or_else(|| TestCaseError::fail(format!("{name} in {whole}")))?;
+        for (key, value) in attributes {
+            prop_assert!(may_have.contains(&&*key), "{name} {key} in {whole}");
+            match &*key {
+                "href" => prop_assert!(!are_links || is_harmless(&value), "{value} in {whole}"),
+                "src" => prop_assert!(
+                    !are_pictures || value.starts_with('/'),
+                    "{value} in {whole}"
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    let ids: std::collections::BTreeSet<&str> = rendered
+        .headings
+        .iter()
+        .map(|heading| heading.id.as_str())
+        .collect();
+    prop_assert_eq!(
+        ids.len(),
+        rendered.headings.len(),
+        "each heading has an id of its own"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_heading_brings_no_attribute_that_its_author_made_up() {
+    let html = rendered("# A {#a\"b .c onclick=alert(1) style=x}\n").html;
+    assert!(
+        html.starts_with("<h1 id=\"a&quot;b\" class=\"c\">A"),
+        "{html}"
+    );
+    assert!(html.contains("href=\"#a&quot;b\""), "{html}");
+    assert!(
+        !html.contains("onclick") && !html.contains("style"),
+        "{html}"
+    );
+}
+
+#[test]
+fn html_is_shown_as_text() {
+    let html = rendered("a <b>c</b>\n\n<script>\nx\n</script>\n\n<!-- note --> word\n").html;
+    let text =
+        "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n<p>&lt;script&gt;\nx\n&lt;/script&gt;</p>\n<p>word</p>\n";
+    assert_eq!(html, text);
+}
+
+#[test]
+fn columns_are_aligned_without_a_style_that_the_policy_forbids() {
+    let html = rendered("| a | b | c |\n|:--|:-:|--:|\n| d | e | f |\n").html;
+    let head = "<th>a</th><th data-align=\"center\">b</th><th data-align=\"right\">c</th>";
+    let row = "<td>d</td><td data-align=\"center\">e</td><td data-align=\"right\">f</td>";
+    assert!(html.contains(head) && html.contains(row), "{html}");
+    assert!(!html.contains("style="), "{html}");
+}
+
+#[test]
+fn an_address_in_angle_brackets_is_a_link() {
+    assert_eq!(
+        rendered("<a@b.example>").html,
+        "<p><a href=\"mailto:a@b.example\">a@b.example</a></p>\n"
+    );
+    assert_eq!(
+        references("<a@b.example>")[0].destination,
+        "mailto:a@b.example"
+    );
+}
+
+#[test]
+fn a_picture_is_the_tenants_or_the_themes() {
+    let nothing = BTreeMap::new();
+    let source = |assets, themed| {
+        let around = Surroundings {
+            resolver: &RESOLVER,
+            assets,
+            themed,
+        };
+        let html = render("![A door](door.png)", &around).html;
+        html.split('"').nth(1).unwrap().to_owned()
+    };
+    let name = &ASSETS["door.png"].hashed_name;
+    assert_eq!(source(&ASSETS, &nothing), format!("/corner/assets/{name}"));
+    assert_eq!(source(&nothing, &ASSETS), format!("/assets/{name}"));
+}
+
+proptest! {
+    #[test]
+    fn what_comes_out_is_well_formed_and_holds_nothing_that_runs(text in text()) {
+        check(&text)?;
+    }
+
+    #[test]
+    fn any_text_is_rendered(text in "(?s).{0,200}") {
+        check(&text)?;
+    }
+
+    #[test]
+    fn html_is_told_wherever_it_is_and_nowhere_else(text in text()) {
+        let pieces = html(&text);
+        for (piece, line) in &pieces {
+            prop_assert!((1..=text.matches('\n').count() + 1).contains(line));
+            prop_assert!(piece.contains('<') && !piece.starts_with("<!-- note"));
+        }
+        if !text.contains('<') {
+            prop_assert_eq!(pieces, vec![]);
+        }
+    }
+
+    #[test]
+    fn what_stands_in_a_line_is_well_formed(text in text()) {
+        let nothing = BTreeMap::new();
+        let around = Surroundings { resolver: &RESOLVER, assets: &ASSETS, themed: &nothing };
+        let whole = format!("<main>{}</main>", render_inline(&text, &around));
+        let mut reader = Reader::from_str(&whole);
+        loop {
+            match reader.read_event() {
+                Ok(Xml::Eof) => break,
+                Ok(_) => {}
+                Err(error) => prop_assert!(false, "{error}: {whole}"),
+            }
+        }
+    }
+}

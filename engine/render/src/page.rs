@@ -1,0 +1,393 @@
+//! One page at one address: its head, its view, its layout, its bytes.
+
+mod about;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use super::Inputs;
+use super::around::Around;
+use super::asset::{Asset, policy_hash};
+use super::dev;
+use super::encode::{self, Effort};
+use super::head::{Head, SCRIPTS_MARK};
+use super::link::Resolver;
+use super::markdown::{self, Rendered, Surroundings};
+use super::policy::{self, Kind};
+use super::script::script_tags;
+use super::stylesheet::property;
+use super::template::Scope;
+use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
+use content::address::Address;
+use content::report::Diagnostic;
+use content::tenant::manifest::NamedLink;
+use content::tenant::page::NotFound;
+use content::tenant::{Page, Site};
+use release::snapshot::fields::Fields;
+use release::snapshot::{Body, Resource};
+
+/// Renders the pages of a tenant for one address.
+pub(super) struct Renderer<'a> {
+    /// The tenant.
+    pub site: &'a Site,
+    /// Makes links right.
+    pub resolver: Resolver,
+    canonical: &'a Address,
+    assets: &'a Arc<BTreeMap<String, Asset>>,
+    inputs: &'a Inputs,
+    around: &'a Around,
+    brand_style: Option<String>,
+    indexed: Arc<Fields>,
+    hidden: Arc<Fields>,
+}
+
+/// Pages that no file stands for.
+pub(super) enum Special<'a> {
+    /// No page at this path.
+    NotFound,
+    /// No entry of this name in a collection.
+    Entry(&'a NotFound),
+    /// A page was asked for with a method that it does not take.
+    MethodNotAllowed,
+}
+
+impl Special<'_> {
+    /// What shared links and lists of results say of it, where there are words for that.
+    fn description(&self) -> Option<&str> {
+        match self {
+            Self::NotFound => Some("The page you're looking for doesn't exist or has been moved."),
+            Self::Entry(words) => words.text.as_deref(),
+            Self::MethodNotAllowed => {
+                Some("This address does not take a request of that kind. Nothing was changed.")
+            }
+        }
+    }
+
+    /// The status that it comes with (RFC 9110, section 15.5).
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound | Self::Entry(_) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+}
+
+impl<'a> Renderer<'a> {
+    /// Prepares what all pages of the tenant share at an address.
+    pub(super) fn new(
+        site: &'a Site,
+        addresses: &'a [Address],
+        address: &'a Address,
+        assets: &'a Arc<BTreeMap<String, Asset>>,
+        inputs: &'a Inputs,
+        around: &'a Around,
+    ) -> Self {
+        let brand_style = brand_style(site, inputs);
+        let style_hash = brand_style.as_deref().map(policy_hash);
+        let street = &inputs.street;
+        // Who is mounted below a prefix of the domain says nothing about the domain.
+        let hsts = if address.host == street.origin.domain() {
+            street.hsts
+        } else {
+            site.manifest.hsts
+        };
+        let fields = |noindex| {
+            let kind = Kind::Page {
+                style_hash: style_hash.clone(),
+                noindex,
+                caching: street.caching,
+                hsts,
+            };
+            policy::fields(&kind, "text/html; charset=utf-8", street.origin.is_secure())
+        };
+        Self {
+            site,
+            resolver: super::resolver(site, address, &inputs.street),
+            canonical: addresses.first().unwrap_or(address),
+            assets,
+            inputs,
+            around,
+            indexed: fields(false),
+            hidden: fields(true),
+            brand_style,
+        }
+    }
+
+    /// Whether visitors come over TLS.
+    pub(super) fn secure(&self) -> bool {
+        self.inputs.street.origin.is_secure()
+    }
+
+    /// The bytes of a page with their headers; without a `page`, of one that no file stands for.
+    pub(super) fn body(
+        &self,
+        html: String,
+        status: StatusCode,
+        noindex: bool,
+        page: Option<&Page>,
+    ) -> Resource {
+        Resource::Body(Body {
+            status,
+            fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
+            cache_tag: policy::cache_tag(&self.site.id, page),
+            variants: encode::kept_variants(
+                Bytes::from(html.into_bytes().into_boxed_slice()),
+                true,
+                page.map_or(Effort::Error, |_| Effort::Page),
+                &self.inputs.memo,
+            ),
+        })
+    }
+
+    /// One of the tenant's own files.
+    pub(super) fn file(&self, asset: &Asset) -> Resource {
+        super::file(
+            asset,
+            Kind::of_tenant(&asset.name),
+            self.secure(),
+            Effort::Page,
+            &self.inputs.memo,
+        )
+    }
+
+    /// A page of the tenant.
+    pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
+        let rendered = markdown::render(&page.body, &self.surroundings());
+        let trail = self.trail(page);
+        let canonical = self.resolver.url_at(self.canonical, &page.path);
+        let scope = self.scope();
+        let head = self.head(page, &trail, &canonical, &scope);
+        let layout = view::layout_of(self.site, page);
+        let page_view = self.view(page, rendered, &trail, canonical, layout);
+        self.finish(page_view, &head, scope, page.front.draft)
+    }
+
+    /// A page that no file stands for.
+    pub(super) fn special(&self, special: &Special<'_>) -> Result<String, Diagnostic> {
+        let status = special.status();
+        let home = LinkView {
+            label: "Return to Home".to_owned(),
+            href: Some(self.resolver.href("/")),
+            current: false,
+            new_tab: false,
+        };
+        let (layout, title, text, back) = match special {
+            Special::NotFound => ("not-found", "Page not found", special.description(), home),
+            Special::Entry(words) => (
+                "not-found",
+                words.title.as_str(),
+                words.text.as_deref(),
+                self.link(&words.back),
+            ),
+            Special::MethodNotAllowed => ("error", "Unexpected Application Error!", None, home),
+        };
+        let scope = self.scope();
+        let common = self.common_head(&scope);
+        let head = Head {
+            title: self.title(title),
+            description: Some(special.description().unwrap_or(title).to_owned()),
+            image: common.image.clone().or_else(|| self.drawn_image("/")),
+            noindex: true,
+            structured_data: None,
+            ..common
+        };
+        let page = PageView {
+            path: "",
+            title,
+            heading: title,
+            description: text,
+            layout,
+            back: Some(back),
+            status: Some(StatusView {
+                code: status.as_u16(),
+                reason: status.canonical_reason().unwrap_or_default(),
+                detail: self.detail(special),
+            }),
+            ..PageView::default()
+        };
+        self.finish(page, &head, scope, false)
+    }
+
+    /// The cause of an error page, which authors see and visitors do not.
+    fn detail(&self, special: &Special<'_>) -> Option<&'static str> {
+        match special {
+            Special::MethodNotAllowed if self.inputs.islands.dev.is_some() => {
+                Some("pages answer GET, HEAD and OPTIONS only")
+            }
+            _ => None,
+        }
+    }
+
+    /// Renders the layout, and puts the scripts into the head once the islands are known.
+    fn finish(
+        &self,
+        page: PageView<'_>,
+        head: &Head,
+        scope: Scope,
+        draft: bool,
+    ) -> Result<String, Diagnostic> {
+        let view = View {
+            head: head.html(),
+            site: view::site(self.site, &self.resolver, page.path),
+            company: view::company(&self.resolver, page.path),
+            page,
+        };
+        let layout = view.page.layout;
+        let template = format!("layouts/{layout}.html");
+        let (html, scope) = self.inputs.templates.render(&template, &view, scope)?;
+        // The script of `--dev` comes first, so that it hears of every island that fails.
+        let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
+        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
+    }
+
+    fn view<'p>(
+        &'p self,
+        page: &'p Page,
+        rendered: Rendered,
+        trail: &[Step],
+        canonical: String,
+        layout: &'p str,
+    ) -> PageView<'p> {
+        let front = &page.front;
+        let collection = view::collection_of(self.site, page);
+        let siblings = collection
+            .map(|parent| view::entries(self.site, &parent.path))
+            .unwrap_or_default();
+        let position = siblings
+            .iter()
+            .position(|sibling| sibling.path == page.path);
+        let neighbour = |index: Option<usize>| {
+            index
+                .and_then(|index| siblings.get(index))
+                .map(|page| self.link_to(page))
+        };
+        let entries = match &front.collection {
+            Some(_) => view::entries(self.site, &page.path),
+            None => Vec::new(),
+        };
+        PageView {
+            path: &page.path,
+            title: &front.title,
+            heading: front.heading.as_deref().unwrap_or(&front.title),
+            description: self.description(page),
+            canonical: Some(canonical),
+            layout,
+            date: front.date.map(|date| date.day().to_string()),
+            date_text: front.date.map(|date| date.long()),
+            updated: front.updated.map(|date| date.day().to_string()),
+            updated_text: front.updated.map(|date| date.long()),
+            effective: front.effective,
+            excerpt: front.excerpt.as_deref(),
+            tags: &front.tags,
+            body: rendered.html,
+            contents: rendered.headings,
+            breadcrumbs: self.breadcrumbs(trail),
+            back: front.back.as_ref().map(|back| self.link(back)),
+            sections: view::sections(self.site, page, &self.resolver),
+            entries: entries
+                .into_iter()
+                .map(|page| view::entry(page, &self.resolver))
+                .collect(),
+            collection: collection.map(|page| self.link_to(page)),
+            newer: neighbour(position.and_then(|index| index.checked_sub(1))),
+            older: neighbour(position.map(|index| index + 1)),
+            status: None,
+        }
+    }
+
+    fn link(&self, link: &NamedLink) -> LinkView {
+        LinkView {
+            label: link.label.clone(),
+            href: Some(self.resolver.href(link.link.as_str())),
+            current: false,
+            new_tab: link.new_tab,
+        }
+    }
+
+    fn link_to(&self, page: &Page) -> PageLink {
+        PageLink {
+            label: page
+                .front
+                .heading
+                .as_deref()
+                .unwrap_or(&page.front.title)
+                .to_owned(),
+            href: self.resolver.href(&page.path),
+        }
+    }
+
+    /// The way to a page from the domain's home page.
+    fn trail(&self, page: &Page) -> Vec<Step> {
+        let home = Step {
+            name: "Home".to_owned(),
+            url: format!("{}/", self.inputs.street.origin),
+            href: self.resolver.company_href("/"),
+        };
+        let own = view::trail(self.site, page)
+            .into_iter()
+            .map(|(name, path)| Step {
+                name: name.to_owned(),
+                url: self.resolver.url_at(self.canonical, path),
+                href: self.resolver.href(path),
+            });
+        // The root tenant's landing page is the home page itself.
+        let skipped = usize::from(self.resolver.is_root());
+        std::iter::once(home).chain(own.skip(skipped)).collect()
+    }
+
+    fn breadcrumbs(&self, trail: &[Step]) -> Vec<LinkView> {
+        let last = trail.len() - 1;
+        trail
+            .iter()
+            .enumerate()
+            .map(|(index, step)| LinkView {
+                label: step.name.clone(),
+                href: (index < last).then(|| step.href.clone()),
+                current: index == last,
+                new_tab: false,
+            })
+            .collect()
+    }
+
+    /// What its templates work with.
+    pub(super) fn scope(&self) -> Scope {
+        Scope::new(&self.resolver, self.assets, self.inputs)
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            resolver: &self.resolver,
+            assets: self.assets,
+            themed: &self.inputs.templates.assets.files,
+        }
+    }
+}
+
+/// A step on the way to a page.
+struct Step {
+    name: String,
+    url: String,
+    href: String,
+}
+
+/// The tenant's own colours over the theme's.
+fn brand_style(site: &Site, inputs: &Inputs) -> Option<String> {
+    let brand = &site.manifest.brand;
+    let properties: String = inputs
+        .templates
+        .theme
+        .manifest
+        .roles
+        .iter()
+        .filter(|(name, _)| brand.day.contains_key(*name) || brand.night.contains_key(*name))
+        .map(|(name, role)| {
+            let day = brand.day.get(name).unwrap_or(&role.day);
+            let night = brand.night.get(name).unwrap_or(&role.night);
+            property(name, day, night)
+        })
+        .collect();
+    (!properties.is_empty()).then(|| format!(":root{{{properties}}}"))
+}

@@ -1,0 +1,350 @@
+//! Pictures that no author made: social images and icons, drawn from SVG.
+//!
+//! A [`Drawing`] is a text and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
+//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`Gallery`] has a slot for each picture, which a snapshot shows before it is filled.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`social`] | the theme's `social.svg`, with a page's title in it |
+//! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
+//! | [`fit`] | text broken into lines that fit |
+//! | [`fonts`] | the theme's fonts, for drawing and measuring |
+//! | [`weight`] | how much work it is to read a drawing |
+//! | [`cost`] | how much memory and work it is to draw it |
+//! | [`gallery`] | the slots that they are drawn into |
+//!
+//! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
+
+pub(super) mod cost;
+pub(super) mod fit;
+pub(super) mod fonts;
+mod gallery;
+pub(super) mod icon;
+pub(super) mod social;
+pub(super) mod weight;
+
+use std::collections::BTreeSet;
+use std::iter::repeat_n;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::usvg::{ImageHrefResolver, Options, Tree};
+use sha2::{Digest, Sha256};
+
+use super::asset::hex;
+use content::tenant::values::Colour;
+use fonts::Fonts;
+use weight::TooHeavy;
+
+pub use gallery::{Gallery, Undrawn};
+
+/// A picture with its place.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// The host.
+    pub host: String,
+    /// The whole path.
+    pub path: String,
+    /// What is shown there.
+    pub drawing: Arc<Drawing>,
+}
+
+/// What a drawing becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A PNG of this width and height.
+    Png(u32, u32),
+    /// A Windows icon of one square picture, for `/favicon.ico`.
+    Ico(u32),
+}
+
+/// Something to be drawn.
+#[derive(Debug)]
+pub struct Drawing {
+    /// None once it is drawn, for as long as that is shown.
+    svg: Mutex<Option<Arc<str>>>,
+    form: Form,
+    /// What lies below it: pictures have no holes.
+    ground: Option<Colour>,
+    fonts: Arc<Fonts>,
+    digest: [u8; 32],
+    /// The file that it comes from, for messages.
+    file: String,
+}
+
+impl Drawing {
+    /// Names a drawing.
+    pub(super) fn new(
+        svg: impl Into<Arc<str>>,
+        form: Form,
+        ground: Option<&Colour>,
+        fonts: &Arc<Fonts>,
+    ) -> Self {
+        let svg = svg.into();
+        let mut hash = Sha256::new();
+        hash.update(format!("{form:?} {:?} ", ground.map(Colour::as_str)));
+        hash.update(fonts.digest());
+        hash.update(svg.as_bytes());
+        Self {
+            digest: hash.finalize().into(),
+            svg: Mutex::new(Some(svg)),
+            form,
+            ground: ground.cloned(),
+            fonts: Arc::clone(fonts),
+            file: String::new(),
+        }
+    }
+
+    /// Says which file it comes from: `tenants/bluedoor/assets/icon.svg`.
+    pub(super) fn of_file(self, file: String) -> Self {
+        Self { file, ..self }
+    }
+
+    /// `social.1a2b3c4d5e6f7a8b.png` for `social`.
+    pub(super) fn file_name(&self, stem: &str) -> String {
+        let extension = match self.form {
+            Form::Png(..) => "png",
+            Form::Ico(_) => "ico",
+        };
+        format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
+    }
+
+    /// Its width and height in pixels.
+    pub(super) const fn size(&self) -> (u32, u32) {
+        match self.form {
+            Form::Png(width, height) => (width, height),
+            Form::Ico(side) => (side, side),
+        }
+    }
+
+    /// Lets the text go, which is as long as the picture.
+    fn forget(&self) {
+        *self.svg() = None;
+    }
+
+    fn svg(&self) -> MutexGuard<'_, Option<Arc<str>>> {
+        self.svg.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes, or why there are none.
+    fn draw(&self) -> Result<Vec<u8>, String> {
+        let svg = self.svg().clone().ok_or("it was drawn before")?;
+        let (width, height) = self.size();
+        weight::check(&svg).map_err(|heavy| heavy.message)?;
+        let tree = read(&svg, &self.fonts)?;
+        let place = centred(&tree, width, height);
+        cost::check(&tree, place, width, height).map_err(|much| much.to_string())?;
+        let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
+        pixmap.fill(self.ground.as_ref().map_or(Color::WHITE, colour));
+        resvg::render(&tree, place, &mut pixmap.as_mut());
+        let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
+        Ok(match self.form {
+            Form::Png(..) => png,
+            Form::Ico(side) => in_ico(side, &png),
+        })
+    }
+}
+
+/// A drawing as the renderer sees it, which has no picture and no font but the theme's.
+fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
+    let options = Options {
+        fontdb: fonts.database(),
+        image_href_resolver: ImageHrefResolver {
+            resolve_data: Box::new(|_, _, _| None),
+            resolve_string: Box::new(|_, _| None),
+        },
+        ..Options::default()
+    };
+    Tree::from_str(svg, &options).map_err(|error| error.to_string())
+}
+
+/// Whether a drawing is too much work at this size. What is no drawing at all is none.
+fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), TooHeavy> {
+    weight::check(svg)?;
+    // What the renderer cannot bear must end nothing else.
+    let read = catch_unwind(AssertUnwindSafe(|| match read(svg, fonts) {
+        Ok(tree) => cost::check(&tree, centred(&tree, width, height), width, height),
+        Err(_) => Ok(()),
+    }));
+    let problem = match read {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(much)) => much.to_string(),
+        Err(_) => "the renderer fails on the drawing".to_owned(),
+    };
+    Err(TooHeavy {
+        message: problem,
+        place: Some((1, 1)),
+    })
+}
+
+/// As large as it fits, in the middle.
+fn centred(tree: &Tree, width: u32, height: u32) -> Transform {
+    let size = tree.size();
+    let (width, height) = (width as f32, height as f32);
+    let scale = (width / size.width()).min(height / size.height());
+    Transform::from_row(
+        scale,
+        0.0,
+        0.0,
+        scale,
+        (width - size.width() * scale) / 2.0,
+        (height - size.height() * scale) / 2.0,
+    )
+}
+
+fn colour(text: &Colour) -> Color {
+    let digits = text.as_str().trim_start_matches('#');
+    let [_, red, green, blue] = u32::from_str_radix(digits, 16)
+        .unwrap_or(0xff_ff_ff)
+        .to_be_bytes();
+    Color::from_rgba8(red, green, blue, 0xff)
+}
+
+fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
+    // Plain areas pack best as they are, and quickest.
+    encoder.set_compression(png::Compression::Balanced);
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer;
+    match form {
+        // Nothing shines through, so that a fourth channel would say nothing.
+        Form::Png(..) => {
+            let pixels = pixmap.pixels().iter();
+            let pixels: Vec<[u8; 3]> = pixels
+                .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
+                .collect();
+            if let Some((palette, data)) = numbered(&pixels) {
+                encoder.set_color(png::ColorType::Indexed);
+                encoder.set_palette(palette.into_flattened());
+                writer = encoder.write_header()?;
+                writer.write_image_data(&data)?;
+            } else {
+                encoder.set_color(png::ColorType::Rgb);
+                writer = encoder.write_header()?;
+                writer.write_image_data(pixels.as_flattened())?;
+            }
+        }
+        // Readers of icons expect 32 bits a pixel.
+        Form::Ico(_) => {
+            encoder.set_color(png::ColorType::Rgba);
+            writer = encoder.write_header()?;
+            writer.write_image_data(pixmap.data())?;
+        }
+    }
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// The colours of a picture and the number of each pixel's among them, where they are few enough for one byte. Drawings have few, and come to half the size.
+fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
+    let runs = || pixels.chunk_by(|one, other| one == other);
+    let mut colours = BTreeSet::new();
+    for colour in runs().filter_map(<[_]>::first) {
+        colours.insert(*colour);
+        if colours.len() > 256 {
+            return None;
+        }
+    }
+    let palette: Vec<[u8; 3]> = colours.into_iter().collect();
+    let mut numbers = Vec::with_capacity(pixels.len());
+    for run in runs() {
+        let number = palette.binary_search(run.first()?).ok()?;
+        numbers.extend(repeat_n(u8::try_from(number).ok()?, run.len()));
+    }
+    Some((palette, numbers))
+}
+
+/// A directory of one entry before the PNG (Microsoft, ICONDIR and ICONDIRENTRY).
+fn in_ico(side: u32, png: &[u8]) -> Vec<u8> {
+    const HEADER: u32 = 22;
+    let side = u8::try_from(side).unwrap_or(0);
+    let length = u32::try_from(png.len()).unwrap_or(u32::MAX);
+    let mut bytes = vec![0, 0, 1, 0, 1, 0, side, side, 0, 0, 1, 0, 32, 0];
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(HEADER.to_le_bytes());
+    bytes.extend(png);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 2\"><path fill=\"#ff0000\" d=\"M0 0h1v2H0z\"/><image href=\"/etc/passwd\" width=\"2\" height=\"2\"/></svg>";
+
+    fn drawing(form: Form) -> Drawing {
+        let ground: Colour = serde_json::from_str("\"#0000ff\"").expect("a colour");
+        Drawing::new(HALF.to_owned(), form, Some(&ground), &Arc::default())
+    }
+
+    fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().expect("a PNG");
+        let mut bytes = vec![0; reader.output_buffer_size().expect("a size")];
+        reader.next_frame(&mut bytes).expect("a frame");
+        (reader.info().width, reader.info().height, bytes)
+    }
+
+    #[test]
+    fn a_drawing_stands_in_the_middle_on_its_ground() {
+        let drawing = drawing(Form::Png(4, 2));
+        let bytes = drawing.draw().expect("bytes");
+        let (width, height, pixels) = pixels(&bytes);
+        assert_eq!((width, height), (4, 2));
+        let row = [[0, 0, 255], [255, 0, 0], [0, 0, 255], [0, 0, 255]].concat();
+        assert_eq!(pixels, [row.clone(), row].concat());
+        assert_eq!(
+            bytes,
+            drawing.draw().expect("bytes"),
+            "another run, other bytes"
+        );
+    }
+
+    #[test]
+    fn few_colours_are_numbered_and_many_are_not() {
+        let grey = |value: u8| [value; 3];
+        let few = [grey(9), grey(9), grey(1), grey(9)];
+        let (palette, numbers) = numbered(&few).expect("few");
+        assert_eq!(
+            (palette, numbers),
+            (vec![grey(1), grey(9)], vec![1, 1, 0, 1])
+        );
+        let mut many: Vec<[u8; 3]> = (0..=255).map(grey).collect();
+        assert!(numbered(&many).is_some());
+        many.push([1, 2, 3]);
+        assert!(numbered(&many).is_none());
+    }
+
+    #[test]
+    fn a_name_says_all_that_the_bytes_depend_on() {
+        let names: std::collections::BTreeSet<String> =
+            [Form::Png(4, 2), Form::Png(2, 4), Form::Ico(2)]
+                .map(|form| drawing(form).file_name("x"))
+                .into();
+        assert_eq!(names.len(), 3, "{names:?}");
+        let white = Drawing::new(HALF.to_owned(), Form::Png(4, 2), None, &Arc::default());
+        assert_ne!(
+            white.file_name("x"),
+            drawing(Form::Png(4, 2)).file_name("x")
+        );
+    }
+
+    #[test]
+    fn an_icon_is_a_directory_with_one_png() {
+        let bytes = drawing(Form::Ico(48)).draw().expect("bytes");
+        assert_eq!(bytes[..8], [0, 0, 1, 0, 1, 0, 48, 48]);
+        let length = u32::from_le_bytes(bytes[14..18].try_into().expect("four")) as usize;
+        let offset = u32::from_le_bytes(bytes[18..22].try_into().expect("four")) as usize;
+        assert_eq!(offset + length, bytes.len());
+        assert_eq!(pixels(&bytes[offset..]).0, 48);
+    }
+
+    #[test]
+    fn what_is_no_drawing_says_why() {
+        let drawing = Drawing::new("<p/>".to_owned(), Form::Png(1, 1), None, &Arc::default());
+        assert!(drawing.draw().is_err());
+    }
+}

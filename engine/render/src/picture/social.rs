@@ -1,0 +1,135 @@
+//! The picture that shared links show: the theme's `social.svg` with the page's title, by day.
+//!
+//! The template sees what a page's layout sees. It names colours as style sheets do, `var(--ink)`, and gets the tenant's, because the renderer knows no custom properties.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use resvg::usvg::roxmltree::Document;
+
+use super::super::link::Resolver;
+use super::super::side_by_side;
+use super::super::template::{SOCIAL, Scope, Templates};
+use super::super::view::{self, PageView, View};
+use super::{Drawing, Form};
+use content::report::{Code, Diagnostic};
+use content::tenant::values::Colour;
+use content::tenant::{Page, Site};
+
+/// What the sites that show shared links recommend.
+const SIZE: Form = Form::Png(1200, 630);
+
+/// The drawings of the pages that name no picture, by the page's path, and the templates that failed with the file of the page.
+pub(crate) struct Social {
+    pub(crate) drawings: BTreeMap<String, Arc<Drawing>>,
+    pub(crate) failures: Vec<(Diagnostic, String)>,
+}
+
+/// Prepares the drawings of a tenant. None where the theme has no template for them.
+pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&Colour>) -> Social {
+    let mut social = Social {
+        drawings: BTreeMap::new(),
+        failures: Vec::new(),
+    };
+    let templates = &scope.templates;
+    if site.manifest.image.is_some() || !templates.theme.files.contains_key(SOCIAL) {
+        return social;
+    }
+    let pages = site.pages.values();
+    let pages = pages.filter(|page| page.front.image.is_none());
+    let made = side_by_side(pages, |page| {
+        (page, text(site, page, &scope.resolver, scope.clone()))
+    });
+    for (page, text) in made {
+        match text {
+            Ok(text) => {
+                let drawing = Drawing::new(text, SIZE, ground, &templates.fonts)
+                    .of_file(site.name_of(&page.file));
+                social.drawings.insert(page.path.clone(), Arc::new(drawing));
+            }
+            Err(diagnostic) => social.failures.push((diagnostic, page.file.clone())),
+        }
+    }
+    social
+}
+
+/// What the picture shows, in words.
+#[must_use]
+pub(crate) fn words(site: &Site, page: &Page) -> String {
+    let title = page.front.heading.as_deref().unwrap_or(&page.front.title);
+    match site.manifest.name.as_str() {
+        name if name == title => title.to_owned(),
+        name => format!("{name}: {title}"),
+    }
+}
+
+fn text(site: &Site, page: &Page, resolver: &Resolver, scope: Scope) -> Result<String, Diagnostic> {
+    let templates = Arc::clone(&scope.templates);
+    let view = View {
+        head: String::new(),
+        site: view::site(site, resolver, &page.path),
+        company: view::company(resolver, &page.path),
+        page: PageView {
+            path: &page.path,
+            title: &page.front.title,
+            heading: page.front.heading.as_deref().unwrap_or(&page.front.title),
+            tags: &page.front.tags,
+            date_text: page.front.date.map(|date| date.long()),
+            ..PageView::default()
+        },
+    };
+    let (text, _) = templates.render(SOCIAL, &view, scope)?;
+    let text = with_colours(&text, |role| by_day(site, &templates, role));
+    match Document::parse(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Diagnostic::mistake(
+            Code::TemplateFailed,
+            format!("{}/{SOCIAL}", templates.theme.label),
+            format!("the drawing is no XML: {error}"),
+        )),
+    }
+}
+
+/// A role's colour by day: the tenant's, else the theme's.
+#[must_use]
+pub(crate) fn by_day<'a>(
+    site: &'a Site,
+    templates: &'a Templates,
+    role: &str,
+) -> Option<&'a Colour> {
+    let own = site.manifest.brand.day.get(role);
+    own.or_else(|| Some(&templates.theme.manifest.roles.get(role)?.day))
+}
+
+/// Puts colours in the place of `var(--role)`, and `currentColor` where there is no such role.
+fn with_colours<'a>(svg: &str, colour: impl Fn(&str) -> Option<&'a Colour>) -> String {
+    let mut out = String::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some((before, after)) = rest.split_once("var(--") {
+        out.push_str(before);
+        let (inside, behind) = after.split_once(')').unwrap_or((after, ""));
+        let role = inside.trim().replace('-', "_");
+        out.push_str(colour(&role).map_or("currentColor", Colour::as_str));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_properties_become_colours() {
+        let ink: Colour = serde_json::from_str("\"#14181e\"").expect("a colour");
+        let found = with_colours(
+            "<style>a{fill:var(--on-ink)}</style><path fill=\"var(--ink)\"/><b c=\"var( --ink\"",
+            |role| (role == "on_ink").then_some(&ink),
+        );
+        assert_eq!(
+            found,
+            "<style>a{fill:#14181e}</style><path fill=\"currentColor\"/><b c=\"var( --ink\""
+        );
+    }
+}

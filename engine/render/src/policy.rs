@@ -1,0 +1,260 @@
+//! The headers that do not depend on a request: made when a tenant is compiled, shared by all bodies of a kind.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use clap::Args;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use super::asset::{ASSETS, Opened, attachment, is_compressible, tenant_type};
+use super::speculation;
+use content::name::TenantId;
+use content::tenant::manifest::Hsts;
+use content::tenant::page::Page;
+use release::snapshot::fields::{self, CACHE_TAG, Fields};
+
+/// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Args)]
+#[command(next_help_heading = "Caching")]
+pub struct Caching {
+    /// Let shared caches keep a page for so long without asking (`s-maxage`)
+    ///
+    /// A saved page is seen by visitors of a CDN after so long, or once the CDN is told to throw away its `Cache-Tag`: the tenant's id, or the id and the page's path (`bluedoor/terms`). Without this flag they ask every time.
+    #[arg(
+        long = "page-shared-max-age",
+        env = "ROWHOUSE_PAGE_SHARED_MAX_AGE",
+        value_name = "SECONDS"
+    )]
+    pub shared_max_age: Option<u32>,
+    /// Let caches answer with an old page for so long while they ask for the new one (`stale-while-revalidate`)
+    #[arg(
+        long = "page-stale-while-revalidate",
+        env = "ROWHOUSE_PAGE_STALE_WHILE_REVALIDATE",
+        value_name = "SECONDS"
+    )]
+    pub stale_while_revalidate: Option<u32>,
+}
+
+impl Caching {
+    fn cache_control(self) -> String {
+        let mut text = "public, max-age=0".to_owned();
+        if let Some(seconds) = self.shared_max_age {
+            text.push_str(&format!(", s-maxage={seconds}"));
+        }
+        match self.stale_while_revalidate {
+            Some(seconds) => text.push_str(&format!(", stale-while-revalidate={seconds}")),
+            // It would forbid what the other directive allows (RFC 9111, section 5.2.2.2).
+            None => text.push_str(", must-revalidate"),
+        }
+        text
+    }
+}
+
+/// What a body is, as far as its headers go.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// An HTML page, with the hash of its inline style where there is one.
+    Page {
+        /// A source expression for `style-src`: `'sha256-...'`.
+        style_hash: Option<String>,
+        /// Whether search engines should leave it out.
+        noindex: bool,
+        /// How long it may be kept.
+        caching: Caching,
+        /// What its host says of TLS, where visitors come over it.
+        hsts: Hsts,
+    },
+    /// A file with its hash in its name: it never changes.
+    Immutable,
+    /// The same of a tenant's own.
+    Tenant {
+        /// Whether it is a document by itself, which then may do nothing.
+        confined: bool,
+        /// `Content-Disposition` of what is saved and not shown.
+        attachment: Option<String>,
+    },
+    /// A file with a fixed name: it may change with the next snapshot.
+    Plain,
+}
+
+impl Kind {
+    /// A tenant's own file, with its media type.
+    pub(super) fn of_tenant(name: &str) -> (Self, &'static str) {
+        let (media_type, opened) = tenant_type(name);
+        let kind = Self::Tenant {
+            confined: opened != Opened::Part,
+            attachment: (opened == Opened::Download).then(|| attachment(name)),
+        };
+        (kind, media_type)
+    }
+
+    const fn is_immutable(&self) -> bool {
+        matches!(self, Self::Immutable | Self::Tenant { .. })
+    }
+}
+
+/// What has a fixed name is asked for again every time.
+const REVALIDATE: &str = "public, max-age=0, must-revalidate";
+/// A year, and never asked for again (RFC 8246).
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// All that fields follow from.
+type Named = (Kind, String, bool);
+
+/// The fields that some body has now. Most tenants have the same ones: one copy of them stays in the processor's cache, and a thousand would not.
+static IN_USE: LazyLock<Mutex<HashMap<Named, Weak<Fields>>>> = LazyLock::new(Mutex::default);
+
+/// The header fields of the bodies of one kind and media type, whoever's they are.
+#[must_use]
+pub(super) fn fields(kind: &Kind, media_type: &str, secure: bool) -> Arc<Fields> {
+    let name = (kind.clone(), media_type.to_owned(), secure);
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(fields) = in_use.get(&name).and_then(Weak::upgrade) {
+        return fields;
+    }
+    in_use.retain(|_, fields| fields.strong_count() > 0);
+    let varies = is_compressible(media_type);
+    let ranges = kind.is_immutable();
+    let fields = Arc::new(Fields::new(
+        headers(kind, media_type, secure),
+        varies,
+        ranges,
+    ));
+    in_use.insert(name, Arc::downgrade(&fields));
+    fields
+}
+
+fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    // Values that are the same everywhere are static: a copy of such a one touches no counter that all workers share.
+    let mut always = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    always(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    always(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-site",
+    );
+    match kind {
+        Kind::Immutable | Kind::Tenant { .. } => always(header::CACHE_CONTROL, FOREVER),
+        Kind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
+        Kind::Page { noindex, hsts, .. } => {
+            // Pages only: what every host serves, fonts for example, cannot speak for each of them, and the last answer counts.
+            if secure {
+                always(header::STRICT_TRANSPORT_SECURITY, hsts.field());
+            }
+            always(header::REFERRER_POLICY, "strict-origin-when-cross-origin");
+            always(HeaderName::from_static("permissions-policy"), PERMISSIONS);
+            always(
+                HeaderName::from_static("cross-origin-opener-policy"),
+                "same-origin",
+            );
+            always(header::X_FRAME_OPTIONS, "DENY");
+            if *noindex {
+                always(HeaderName::from_static("x-robots-tag"), "noindex");
+            }
+        }
+    }
+
+    let mut set = |name: HeaderName, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    };
+    set(header::CONTENT_TYPE, media_type);
+    match kind {
+        Kind::Page {
+            style_hash,
+            caching,
+            ..
+        } => {
+            set(header::CACHE_CONTROL, &caching.cache_control());
+            // Each page has its own. Present from the start, so that setting it does not make the copy grow.
+            set(CACHE_TAG, "-");
+            set(
+                header::CONTENT_SECURITY_POLICY,
+                &content_security_policy(style_hash.as_deref(), secure),
+            );
+            set(
+                HeaderName::from_static("speculation-rules"),
+                &format!("\"{ASSETS}{}\"", speculation::rules().hashed_name),
+            );
+        }
+        Kind::Tenant {
+            confined,
+            attachment,
+        } => {
+            if *confined {
+                set(header::CONTENT_SECURITY_POLICY, CONFINED);
+            }
+            if let Some(attachment) = attachment {
+                set(header::CONTENT_DISPOSITION, attachment);
+            }
+        }
+        // A drawing opened by itself is a document: it must not run anything either.
+        Kind::Immutable | Kind::Plain if media_type.starts_with("image/svg") => {
+            set(header::CONTENT_SECURITY_POLICY, CONFINED);
+        }
+        Kind::Immutable | Kind::Plain => {}
+    }
+    headers
+}
+
+/// What a file may do that is opened by itself: nothing, on an origin of its own. Only a drawing has styles and pictures, and those it holds itself (HTML, sandboxing; CSP Level 3, section 6.4.2).
+const CONFINED: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
+
+const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()";
+
+/// Everything from here, nothing inline but the tenant's own colours, no page in a frame, and forms to mail programs only (CSP Level 3, Trusted Types).
+///
+/// Scripts come from the program's own path, never from below a tenant's. `'self'` cannot name a path, and a host can only if each host has fields of its own, which thousands of tenants cannot afford.
+/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin.
+/// A tenant at the root of its own host has files below that path, too; none of them is a script by its type.
+fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
+    let style = style_hash
+        .map(|hash| format!(" {hash}"))
+        .unwrap_or_default();
+    let upgrade = if secure {
+        "; upgrade-insecure-requests"
+    } else {
+        ""
+    };
+    format!(
+        "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self'{style}; img-src 'self'; font-src 'self'; \
+         connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
+         frame-ancestors 'none'{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
+         script-src *:*{ASSETS}"
+    )
+}
+
+/// What a page is thrown away by. One that no file stands for has its tenant's tag only.
+pub(super) fn cache_tag(tenant: &TenantId, page: Option<&Page>) -> Option<HeaderValue> {
+    let tenant = tenant.as_str();
+    let tag = page.map(|page| fields::cache_tag(tenant, &page.path));
+    HeaderValue::from_str(tag.as_deref().unwrap_or(tenant)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_caches_keep_pages_for_as_long_as_they_are_told() {
+        let control = |shared_max_age, stale_while_revalidate| {
+            let caching = Caching {
+                shared_max_age,
+                stale_while_revalidate,
+            };
+            caching.cache_control()
+        };
+        assert_eq!(control(None, None), REVALIDATE);
+        assert_eq!(
+            control(Some(60), None),
+            "public, max-age=0, s-maxage=60, must-revalidate"
+        );
+        assert_eq!(
+            control(Some(60), Some(600)),
+            "public, max-age=0, s-maxage=60, stale-while-revalidate=600"
+        );
+    }
+}

@@ -1,0 +1,389 @@
+//! Does everything that an author named exist: pages, fragments, pictures, drawings, layouts, roles?
+//!
+//! What can be decided within the tenant is decided here, with the place where it is written.
+//! Links to neighbours are handed out, because only the owner of all tenants knows them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::asset::Asset;
+use super::contrast;
+use super::link::{Target, target};
+use super::markdown;
+use super::template::Templates;
+use super::view;
+use content::report::{Code, Diagnostic, Lines, Place, Report, Severity, hint_for, nearest};
+use content::tenant::{Hidden, MANIFEST, Page, Site};
+
+/// A link to another tenant's page, with what is to be said when that page is not there.
+#[derive(Debug, Clone)]
+pub struct NeighbourLink {
+    /// The other tenant.
+    pub tenant: String,
+    /// The page's path within it.
+    pub path: String,
+    /// The warning, complete but for its words.
+    pub diagnostic: Diagnostic,
+}
+
+/// The paths of a site, and the fragments of each page.
+pub(super) type Fragments = BTreeMap<String, BTreeSet<String>>;
+
+/// So many links to neighbours have their place with them.
+const QUOTED: usize = 200;
+
+/// Checks the references of a site.
+pub(super) struct Checker<'a> {
+    /// The site.
+    pub site: &'a Site,
+    /// Its files.
+    pub assets: &'a BTreeMap<String, Asset>,
+    /// Its theme.
+    pub templates: &'a Templates,
+    /// What the pages hold once they are rendered.
+    pub fragments: &'a Fragments,
+    /// The links that are known to lead nowhere, and why.
+    pub known_missing: HashMap<&'a str, &'a str>,
+    /// What was found.
+    pub report: Report,
+    /// What only the owner can decide.
+    pub neighbours: Vec<NeighbourLink>,
+}
+
+/// Where a reference is written.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    file: &'a str,
+    at: At<'a>,
+    /// The page that a bare fragment belongs to.
+    page: Option<&'a str>,
+}
+
+/// The place of a reference, looked for only once there is something to say of it.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Place(Place),
+    /// Some words in the line that is `line` of its file.
+    Words {
+        words: &'a str,
+        written: &'a str,
+        line: usize,
+    },
+}
+
+impl Spot<'_> {
+    fn place(&self) -> Place {
+        match self.at {
+            At::Place(place) => place,
+            At::Words {
+                words,
+                written,
+                line,
+            } => place_of(words, written, line),
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Checks the manifest and every page.
+    pub(super) fn check(&mut self) {
+        let site = self.site;
+        self.formatted(&site.formatted, MANIFEST, None);
+        self.roles();
+        for page in site.pages.values() {
+            self.layouts(page);
+            self.day(page);
+            self.formatted(&page.formatted, &page.file, Some(&page.path));
+            let lines = Lines::of(&page.body);
+            for (html, line) in markdown::html(&page.body) {
+                let at = At::Words {
+                    words: &html,
+                    written: lines.get(line),
+                    line: page.body_line + line - 1,
+                };
+                self.html(
+                    &html,
+                    Spot {
+                        file: &page.file,
+                        at,
+                        page: None,
+                    },
+                );
+            }
+            for reference in markdown::references(&page.body) {
+                let line = reference.line;
+                let at = At::Words {
+                    words: &reference.destination,
+                    written: lines.get(line),
+                    line: page.body_line + line - 1,
+                };
+                let spot = Spot {
+                    file: &page.file,
+                    at,
+                    page: Some(&page.path),
+                };
+                self.in_markdown(&reference, spot);
+            }
+        }
+    }
+
+    fn formatted(&mut self, texts: &[content::schema::Formatted], file: &str, page: Option<&str>) {
+        for text in texts {
+            let spot = Spot {
+                file,
+                at: At::Place(text.place),
+                page,
+            };
+            match text.format.as_str() {
+                "link" => self.link(&text.text, spot),
+                "asset" => self.asset(&text.text, spot),
+                "house" => self.drawing(
+                    &format!("houses/{}.svg", text.text),
+                    &format!("{}.svg", text.text),
+                    spot,
+                ),
+                "icon" => self.drawing(
+                    &format!("icons/{}.svg", text.text),
+                    &format!("icons/{}.svg", text.text),
+                    spot,
+                ),
+                "markdown" => {
+                    for (html, _) in markdown::html(&text.text) {
+                        self.html(&html, spot);
+                    }
+                    for reference in markdown::references(&text.text) {
+                        self.in_markdown(&reference, spot);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn html(&mut self, html: &str, spot: Spot<'_>) {
+        self.tell(Severity::Mistake, Code::RawHtml, spot, || {
+            let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
+            let hint = "write it in Markdown or as a section, or `&lt;` for the character `<`";
+            (message, Some(hint.to_owned()))
+        });
+    }
+
+    fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
+        if !reference.picture {
+            if let Err(problem) =
+                content::tenant::values::check_format("link", &reference.destination)
+            {
+                return self.tell(Severity::Mistake, Code::BadValue, spot, || problem);
+            }
+            return self.link(&reference.destination, spot);
+        }
+        self.asset(&reference.destination, spot);
+    }
+
+    fn link(&mut self, link: &str, spot: Spot<'_>) {
+        match target(link) {
+            // What is no link was told with the values.
+            Err(_) | Ok(Target::Outside | Target::Company(_)) => {}
+            Ok(Target::Own(path, fragment)) => {
+                self.own_link(link, &path, fragment.as_deref(), spot)
+            }
+            Ok(Target::Neighbour(tenant, path, fragment)) if tenant == self.site.id.as_str() => {
+                self.own_link(link, &path, fragment.as_deref(), spot);
+            }
+            Ok(Target::Neighbour(tenant, path, _)) => {
+                let name = self.site.name_of(spot.file);
+                let diagnostic = Diagnostic::mistake(Code::BrokenNeighbourLink, name, "");
+                // To find the place of each of thousands would take long.
+                let diagnostic = match self.neighbours.len() < QUOTED {
+                    true => self.site.locate(diagnostic, spot.file, spot.place()),
+                    false => diagnostic,
+                };
+                self.neighbours.push(NeighbourLink {
+                    tenant,
+                    path,
+                    diagnostic: Diagnostic {
+                        severity: Severity::Warning,
+                        ..diagnostic
+                    },
+                });
+            }
+        }
+    }
+
+    fn own_link(&mut self, link: &str, path: &str, fragment: Option<&str>, spot: Spot<'_>) {
+        let page = if path.is_empty() {
+            spot.page.unwrap_or("/")
+        } else {
+            path
+        };
+        let Some(ids) = self.fragments.get(page) else {
+            return self.lost(link, page, spot);
+        };
+        if let Some(fragment) = fragment
+            && !fragment.is_empty()
+            && !ids.contains(fragment)
+        {
+            self.tell(Severity::Mistake, Code::BrokenFragment, spot, || {
+                let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
+                (
+                    message,
+                    Some(hint_for(fragment, ids.iter().map(String::as_str))),
+                )
+            });
+        }
+    }
+
+    /// A link that leads to no page that is served.
+    fn lost(&mut self, link: &str, page: &str, spot: Spot<'_>) {
+        let (site, fragments) = (self.site, self.fragments);
+        if let Some(reason) = self.known_missing.get(link).copied() {
+            if spot.file != MANIFEST {
+                let message = || format!("`{link}` leads to no page, which is known: {reason}");
+                self.tell(Severity::Note, Code::KnownMissing, spot, || {
+                    (message(), None)
+                });
+            }
+            return;
+        }
+        if let Some(hidden) = site.hidden.get(page) {
+            let why = match hidden {
+                Hidden::Draft => "a draft, which visitors do not see",
+                Hidden::Scheduled => "a page that is not served at this time",
+            };
+            let hint = "visitors who follow it find nothing until the page is there";
+            return self.tell(Severity::Warning, Code::HiddenLink, spot, || {
+                (format!("`{link}` leads to {why}"), Some(hint.to_owned()))
+            });
+        }
+        self.tell(Severity::Mistake, Code::BrokenLink, spot, || {
+            let hint = match nearest(page, fragments.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `pages{page}.md`, or correct the link"),
+            };
+            (format!("`{link}` leads to no page"), Some(hint))
+        });
+    }
+
+    fn asset(&mut self, path: &str, spot: Spot<'_>) {
+        if !self.assets.contains_key(path) && !self.templates.assets.files.contains_key(path) {
+            self.missing(path, path, "the tenant's `assets` have no", spot);
+        }
+    }
+
+    fn drawing(&mut self, themed: &str, own: &str, spot: Spot<'_>) {
+        if !self.assets.contains_key(own) && !self.templates.assets.files.contains_key(themed) {
+            self.missing(
+                own,
+                themed,
+                "neither the tenant's `assets` nor the theme has",
+                spot,
+            );
+        }
+    }
+
+    fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: Spot<'_>) {
+        let (assets, themed_assets) = (self.assets, &self.templates.assets.files);
+        self.tell(Severity::Mistake, Code::MissingAsset, spot, || {
+            let known = assets.keys().chain(themed_assets.keys());
+            let hint = match nearest(themed, known.map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `assets/{shown}`"),
+            };
+            (format!("{words} `{shown}`"), Some(hint))
+        });
+    }
+
+    fn layouts(&mut self, page: &Page) {
+        let layouts: Vec<&str> = self.templates.layouts().collect();
+        let own = page.front.layout.as_deref();
+        let entries = page
+            .front
+            .collection
+            .as_ref()
+            .and_then(|collection| collection.layout.as_deref());
+        for layout in own.into_iter().chain(entries) {
+            if !layouts.contains(&layout) {
+                self.report.push(
+                    Diagnostic::mistake(
+                        Code::UnknownLayout,
+                        self.site.name_of(&page.file),
+                        format!("the theme has no layout `{layout}`"),
+                    )
+                    .hint(hint_for(layout, layouts.iter().copied())),
+                );
+            }
+        }
+    }
+
+    /// A feed tells what is new, so that an entry without a day cannot be in it.
+    fn day(&mut self, page: &Page) {
+        let collection = view::collection_of(self.site, page).map(|above| &above.front.collection);
+        let in_feed = matches!(collection, Some(Some(collection)) if collection.feed);
+        if in_feed && page.front.date.is_none() && !page.front.noindex {
+            let diagnostic = Diagnostic::warning(
+                Code::MissingDate,
+                self.site.name_of(&page.file),
+                "the entry has no `date`, so that the collection's feed leaves it out",
+            );
+            let place = Place {
+                line: 1,
+                column: 1,
+                length: 3,
+            };
+            let located = self.site.locate(diagnostic, &page.file, place);
+            self.report
+                .push(located.hint("add the day it was written: `date: 2025-07-21`"));
+        }
+    }
+
+    fn roles(&mut self) {
+        let roles = &self.templates.theme.manifest.roles;
+        let brand = &self.site.manifest.brand;
+        for role in brand.day.keys().chain(brand.night.keys()) {
+            if !roles.contains_key(role) {
+                self.report.push(
+                    Diagnostic::mistake(
+                        Code::UnknownKey,
+                        self.site.name_of(MANIFEST),
+                        format!("the theme has no role `{role}`"),
+                    )
+                    .hint(hint_for(role, roles.keys().map(String::as_str))),
+                );
+            }
+        }
+        let site = self.site;
+        self.report
+            .extend(contrast::check(site, &self.templates.theme));
+    }
+
+    /// Says something of a place: words and a hint, which are made only where they are listed.
+    fn tell(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        spot: Spot<'_>,
+        words: impl FnOnce() -> (String, Option<String>),
+    ) {
+        let site = self.site;
+        let name = site.name_of(spot.file);
+        self.report.add(severity, code, &name, || {
+            let (message, hint) = words();
+            let diagnostic = Diagnostic::mistake(code, &name, message);
+            let located = site.locate(diagnostic, spot.file, spot.place());
+            let told = match hint {
+                Some(hint) => located.hint(hint),
+                None => located,
+            };
+            Diagnostic { severity, ..told }
+        });
+    }
+}
+
+/// Where some words stand in the line that is `line` of its file, or else its beginning.
+fn place_of(words: &str, written: &str, line: usize) -> Place {
+    let found = written.find(words);
+    Place {
+        line,
+        column: found.map_or(0, |byte| written[..byte].chars().count()) + 1,
+        length: found.map_or(1, |_| words.chars().count().max(1)),
+    }
+}

@@ -1,0 +1,392 @@
+//! A style without its comments and needless white space: no page is drawn before its stylesheet is there.
+//!
+//! Only what stands between tokens (CSS Syntax Level 3, section 4) is touched: CSS that is newer than this program passes as it is.
+
+use cssparser::{ParseError, Parser, ParserInput, SourceLocation, Token, serialize_string};
+
+use content::report::{Code, Diagnostic, Place};
+
+/// What is wrong with a style, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Flaw {
+    code: Code,
+    message: String,
+    hint: Option<&'static str>,
+    line: usize,
+    column: usize,
+    length: usize,
+}
+
+impl Flaw {
+    fn new(code: Code, message: impl Into<String>, at: SourceLocation, found: &str) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            line: at.line as usize + 1,
+            column: at.column as usize,
+            length: found.lines().next().map_or(1, |line| line.chars().count()),
+        }
+    }
+
+    fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// Tells of it; `text` is the style that lies in `file`.
+    pub(super) fn diagnostic(self, file: String, text: &str) -> Diagnostic {
+        let place = Place {
+            line: self.line,
+            column: self.column,
+            length: self.length,
+        };
+        let diagnostic = Diagnostic::mistake(self.code, file, self.message).at(place, text);
+        match self.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+/// A style without its comments and needless white space, each `url()` replaced by what `resolve` makes of it.
+pub(super) fn minified(
+    css: &str,
+    resolve: impl Fn(&str) -> Option<String>,
+) -> Result<String, Flaw> {
+    let mut input = ParserInput::new(css);
+    let mut minifier = Minifier {
+        open: true,
+        ..Minifier::default()
+    };
+    minifier.copy(&mut Parser::new(&mut input), &resolve, None)?;
+    minifier.end_declarations();
+    Ok(minifier.css)
+}
+
+/// A block that is being read.
+struct Block<'a> {
+    opening: &'a str,
+    closing: &'static str,
+    at: SourceLocation,
+}
+
+impl<'a> Block<'a> {
+    fn new(opening: &'a str, closing: &'static str, at: SourceLocation) -> Self {
+        Self {
+            opening,
+            closing,
+            at,
+        }
+    }
+
+    fn is_url(&self) -> bool {
+        self.opening.eq_ignore_ascii_case("url(")
+    }
+
+    fn never_closed(&self) -> Flaw {
+        let message = format!("`{}` is never closed", self.opening);
+        Flaw::new(Code::BadStyle, message, self.at, self.opening)
+            .hint("close it where its block ends")
+    }
+}
+
+/// What stands between two tokens.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    #[default]
+    Nothing,
+    /// It separates two tokens, but is no descendant combinator.
+    Comment,
+    Space,
+}
+
+/// The style so far.
+#[derive(Debug, Default)]
+struct Minifier {
+    css: String,
+    gap: Gap,
+    /// Whether nothing has to separate the next token from what is before it.
+    open: bool,
+    /// Semicolons that are written when something follows them in their block.
+    semicolons: usize,
+    /// How many blocks are open.
+    depth: usize,
+}
+
+/// Blocks in blocks beyond this are refused: each takes room on the stack, and no style needs as many.
+const MAX_DEPTH: usize = 64;
+
+impl Minifier {
+    /// Copies all tokens up to the end of a block.
+    fn copy(
+        &mut self,
+        parser: &mut Parser<'_, '_>,
+        resolve: &impl Fn(&str) -> Option<String>,
+        inside: Option<&Block<'_>>,
+    ) -> Result<(), Flaw> {
+        loop {
+            let start = parser.position();
+            let at = parser.current_source_location();
+            let Ok(token) = parser.next_including_whitespace_and_comments().cloned() else {
+                return Ok(());
+            };
+            let text = parser.slice_from(start);
+            let flaw = |message: &str| Flaw::new(Code::BadStyle, message, at, text);
+            match token {
+                Token::WhiteSpace(_) => self.gap = Gap::Space,
+                Token::Comment(_) => self.gap = self.gap.max(Gap::Comment),
+                Token::UnquotedUrl(target) => {
+                    self.push("url(");
+                    self.push(&url(&target, at, resolve)?);
+                    self.push(")");
+                }
+                Token::QuotedString(target) if inside.is_some_and(Block::is_url) => {
+                    self.push(&url(&target, at, resolve)?)
+                }
+                Token::BadString(_) => {
+                    return Err(flaw("the string does not end on its line")
+                        .hint("close it with the quotation mark that it begins with"));
+                }
+                Token::BadUrl(_) => {
+                    return Err(flaw("the address in `url()` cannot be read")
+                        .hint("put it in quotation marks"));
+                }
+                Token::CloseParenthesis | Token::CloseSquareBracket | Token::CloseCurlyBracket => {
+                    return Err(match inside {
+                        Some(block) => block.never_closed(),
+                        None => flaw(&format!("`{text}` closes nothing"))
+                            .hint("take it away, or open what it should close"),
+                    });
+                }
+                Token::Function(_) | Token::ParenthesisBlock => {
+                    self.block(parser, resolve, &Block::new(text, ")", at))?
+                }
+                Token::SquareBracketBlock => {
+                    self.block(parser, resolve, &Block::new(text, "]", at))?
+                }
+                Token::CurlyBracketBlock => {
+                    self.block(parser, resolve, &Block::new(text, "}", at))?
+                }
+                _ => self.push(text),
+            }
+        }
+    }
+
+    fn block(
+        &mut self,
+        parser: &mut Parser<'_, '_>,
+        resolve: &impl Fn(&str) -> Option<String>,
+        block: &Block<'_>,
+    ) -> Result<(), Flaw> {
+        if self.depth == MAX_DEPTH {
+            let message = format!("more than {MAX_DEPTH} blocks lie in each other");
+            return Err(Flaw::new(Code::TooLarge, message, block.at, block.opening));
+        }
+        self.push(block.opening);
+        self.open = true;
+        self.depth += 1;
+        let mut copied = Ok(());
+        let mut inside_ends = None;
+        let nested: Result<(), ParseError<'_, ()>> = parser.parse_nested_block(|inner| {
+            copied = self.copy(inner, resolve, Some(block));
+            inside_ends = Some(inner.position());
+            // What was not copied after a flaw is passed over.
+            while inner.next_including_whitespace_and_comments().is_ok() {}
+            Ok(())
+        });
+        copied?;
+        self.depth -= 1;
+        if nested.is_err() || inside_ends == Some(parser.position()) {
+            return Err(block.never_closed());
+        }
+        self.push(block.closing);
+        Ok(())
+    }
+
+    fn push(&mut self, text: &str) {
+        match text {
+            ";" => {
+                self.semicolons += 1;
+                self.open = true;
+                self.gap = Gap::Nothing;
+                return;
+            }
+            "}" => self.semicolons = 0,
+            _ => self.end_declarations(),
+        }
+        let closes = matches!(text, "{" | "}" | ")" | "]" | ",");
+        if !self.open && !closes {
+            match self.gap {
+                Gap::Nothing => {}
+                Gap::Comment => self.css.push_str("/**/"),
+                Gap::Space => self.css.push(' '),
+            }
+        }
+        self.css.push_str(text);
+        self.gap = Gap::Nothing;
+        self.open = matches!(text, "{" | "}" | "(" | "[" | "," | ":" | "url(");
+    }
+
+    fn end_declarations(&mut self) {
+        for _ in 0..std::mem::take(&mut self.semicolons) {
+            self.css.push(';');
+        }
+    }
+}
+
+/// The quoted address that a style's `url()` stands for.
+fn url(
+    target: &str,
+    at: SourceLocation,
+    resolve: impl Fn(&str) -> Option<String>,
+) -> Result<String, Flaw> {
+    let resolved = resolve(target).ok_or_else(|| {
+        let message = format!("the theme has no file `{target}`");
+        Flaw::new(Code::MissingAsset, message, at, target)
+            .hint("addresses are relative to the stylesheet's own folder")
+    })?;
+    let mut quoted = String::new();
+    // Writing into a String cannot fail.
+    let _ = serialize_string(&resolved, &mut quoted);
+    Ok(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(css: &str) -> String {
+        minified(css, |target| Some(target.replace(".woff2", ".1a2b.woff2"))).unwrap()
+    }
+
+    fn flaw(css: &str) -> (Code, String, usize, usize) {
+        let flaw = minified(css, |_| None).unwrap_err();
+        (flaw.code, flaw.message, flaw.line, flaw.column)
+    }
+
+    #[test]
+    fn comments_and_needless_white_space_stay_behind() {
+        assert_eq!(
+            short(
+                "/* why */\n@layer a, b;\n\n.x > .y,\n.z {\n  color: red;\n  margin: 0 auto;\n}\n"
+            ),
+            "@layer a,b;.x > .y,.z{color:red;margin:0 auto}"
+        );
+    }
+
+    #[test]
+    fn white_space_that_means_something_stays() {
+        for css in [
+            "a :hover{}",
+            "a:hover{}",
+            ".a .b{}",
+            ".a[b] [c]{}",
+            "@media screen and (width >= 48rem) and (scripting:enabled){}",
+            ".a{padding:calc(1px + (2px - -3px)) 0;background:url(\"#x\") no-repeat}",
+            ".a\\, .b{}",
+            ".a\\; .b{}",
+            "@page :first{}",
+            ".a{&:hover &{color:red}}",
+            ".a{content:\"  a  /* b */ ; \"}",
+        ] {
+            assert_eq!(short(css), css);
+        }
+        assert_eq!(short(".a/**/.b{}"), ".a/**/.b{}");
+        assert_eq!(short(".a /**/ .b{}"), ".a .b{}");
+    }
+
+    #[test]
+    fn addresses_get_their_hashed_names_and_comments_do_not() {
+        assert_eq!(
+            short("/* url(x) */@font-face{src:url( ../a.woff2 ), URL('b.woff2') format('woff2')}"),
+            "@font-face{src:url(\"../a.1a2b.woff2\"),URL(\"b.1a2b.woff2\") format('woff2')}"
+        );
+    }
+
+    #[test]
+    fn a_flaw_names_its_place() {
+        let style =
+            |message: &str, line, column| (Code::BadStyle, message.to_owned(), line, column);
+        assert_eq!(
+            flaw("a{}\n.b {\n  color: red;\n"),
+            style("`{` is never closed", 2, 4)
+        );
+        assert_eq!(flaw("a{b{c:d}"), style("`{` is never closed", 1, 2));
+        assert_eq!(flaw("a{}\n}"), style("`}` closes nothing", 2, 1));
+        assert_eq!(flaw("a{b:c)}"), style("`{` is never closed", 1, 2));
+        assert_eq!(
+            flaw("a{\n  b: calc(1px;\n}"),
+            style("`calc(` is never closed", 2, 6)
+        );
+        assert_eq!(
+            flaw("a{b:\"c\n}"),
+            style("the string does not end on its line", 1, 5)
+        );
+        assert_eq!(
+            flaw("a{b:url(c d)}"),
+            style("the address in `url()` cannot be read", 1, 5)
+        );
+        assert_eq!(
+            flaw("a{b:url(c.png)}"),
+            (
+                Code::MissingAsset,
+                "the theme has no file `c.png`".to_owned(),
+                1,
+                5
+            )
+        );
+        assert_eq!(flaw(&"(".repeat(100_000)).0, Code::TooLarge);
+    }
+
+    proptest::proptest! {
+        /// A minified style reads as the same tokens, and is as short as it gets.
+        #[test]
+        fn the_tokens_stay_the_same(css in "([a-z.:;,{}()\\[\\]+> \\n#\"'!@-]|/\\*|\\*/|[0-9]px|url\\(){0,40}") {
+            let Ok(once) = minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
+            let twice = minified(&once, |target| Some(target.to_owned()));
+            proptest::prop_assert_eq!(twice, Ok(once.clone()));
+            let (before, after) = (tokens(&css), tokens(&once));
+            proptest::prop_assert_eq!(before, after);
+        }
+    }
+
+    /// All tokens that are no white space, comment, or last semicolon of a block, with those inside blocks.
+    fn tokens(css: &str) -> Vec<String> {
+        fn gather(parser: &mut Parser<'_, '_>, found: &mut Vec<String>) {
+            while let Ok(token) = parser.next().cloned() {
+                let closing = match token {
+                    Token::Function(_) | Token::ParenthesisBlock => ")",
+                    Token::SquareBracketBlock => "]",
+                    Token::CurlyBracketBlock => "}",
+                    _ => "",
+                };
+                if let Token::UnquotedUrl(target) = token {
+                    found.extend([
+                        "Function(\"url\")".to_owned(),
+                        format!("QuotedString({target:?})"),
+                        ")".to_owned(),
+                    ]);
+                    continue;
+                }
+                found.push(format!("{token:?}"));
+                if !closing.is_empty() {
+                    let nested: Result<(), ParseError<'_, ()>> =
+                        parser.parse_nested_block(|inner| {
+                            gather(inner, found);
+                            Ok(())
+                        });
+                    nested.unwrap();
+                    while closing == "}" && found.last().is_some_and(|last| last == "Semicolon") {
+                        found.pop();
+                    }
+                    found.push(closing.to_owned());
+                }
+            }
+        }
+        let mut input = ParserInput::new(css);
+        let mut found = Vec::new();
+        gather(&mut Parser::new(&mut input), &mut found);
+        found
+    }
+}

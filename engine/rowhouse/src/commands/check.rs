@@ -1,0 +1,108 @@
+//! `rowhouse check`: everything that is to say about the tenants' folders.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use annotate_snippets::Renderer;
+
+use jiff::Timestamp;
+
+use super::{FAILED, MISTAKES, estate, print, sarif, say};
+use crate::cli::{CheckArguments, CheckFormat};
+use content::address::deployment::FILE;
+use content::report::{Code, Diagnostic, Report, Severity, hint_for};
+use render::policy::Caching;
+
+/// Checks all tenants, and prints what concerns those that are named.
+pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    if let Some(code) = &arguments.explain {
+        return Ok(explain(code));
+    }
+    let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
+    estate.reload(Timestamp::now())?;
+    let known: Vec<String> = estate
+        .status()
+        .tenants
+        .iter()
+        .map(|tenant| tenant.id.to_string())
+        .collect();
+    if let Some(stranger) = arguments.names.iter().find(|name| !known.contains(name)) {
+        let hint = hint_for(stranger, known.iter().map(String::as_str));
+        say(&format!("error: there is no tenant `{stranger}`: {hint}"));
+        return Ok(ExitCode::from(FAILED));
+    }
+    let mut report = Report::default();
+    report.extend(
+        estate
+            .report()
+            .into_iter()
+            .filter(|diagnostic| concerns(diagnostic, arguments)),
+    );
+    match arguments.format {
+        CheckFormat::Text => as_text(&report, known.len()),
+        CheckFormat::Json => {
+            let list: Vec<&Diagnostic> = report.iter().collect();
+            print(&serde_json::to_string_pretty(&list)?);
+        }
+        CheckFormat::Sarif => print(&serde_json::to_string_pretty(&sarif::log(&report))?),
+    }
+    Ok(if report.is_servable() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(MISTAKES)
+    })
+}
+
+/// Whether a thing belongs to one of the named tenants, or to all where none is named. The mistakes of a theme and of `deployment.yaml` concern everybody.
+fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
+    arguments.names.is_empty()
+        || arguments.names.iter().any(|name| {
+            let folder = arguments.content.tenants.join(name).display().to_string();
+            diagnostic.file == folder || diagnostic.file.starts_with(&format!("{folder}/"))
+        })
+        || diagnostic.file == arguments.content.tenants.join(FILE).display().to_string()
+        || !diagnostic
+            .file
+            .starts_with(&arguments.content.tenants.display().to_string())
+}
+
+/// Prints what a code means.
+fn explain(code: &str) -> ExitCode {
+    let known = || Code::ALL.iter().map(|code| code.as_str());
+    match Code::ALL.iter().find(|known| known.as_str() == code) {
+        Some(code) => {
+            print(&format!("{code}\n\n{}", code.explanation()));
+            ExitCode::SUCCESS
+        }
+        None => {
+            say(&format!(
+                "error: there is no code `{code}`: {}",
+                hint_for(code, known())
+            ));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// As a compiler would print it, with a line that counts.
+pub(super) fn as_text(report: &Report, tenants: usize) {
+    let renderer = if std::io::stdout().is_terminal() {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    for diagnostic in report.iter() {
+        print(&format!("{}\n", diagnostic.render(&renderer)));
+    }
+    let count = |severity, one: &str| {
+        let count = report.count(severity);
+        format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    };
+    say(&format!(
+        "{tenants} tenant{}: {}, {}, {}",
+        if tenants == 1 { "" } else { "s" },
+        count(Severity::Mistake, "mistake"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note"),
+    ));
+}

@@ -1,0 +1,103 @@
+//! What the command line asks for, one file a verb. Only these print.
+//!
+//! Exit codes: 0 well, 1 mistakes in the content, 2 could not run.
+
+mod check;
+mod export;
+mod log;
+mod new;
+mod otlp;
+mod probe;
+mod routes;
+mod sarif;
+mod schema;
+mod serve;
+mod supervisor;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use rowhouse_ui::Bundle;
+
+use crate::cli::{Cli, Command, Content};
+use crate::reload::{Estate, Kept, Places};
+use render::Islands;
+use render::policy::Caching;
+
+/// Mistakes were found.
+const MISTAKES: u8 = 1;
+/// Could not run.
+const FAILED: u8 = 2;
+
+/// Runs a command to its end.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let result = match cli.command {
+        None => serve::run(&cli.serve),
+        Some(Command::Serve(arguments)) => serve::run(&arguments),
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Export(arguments)) => export::run(&arguments),
+        Some(Command::Routes(arguments)) => routes::run(&arguments),
+        Some(Command::New(arguments)) => new::run(&arguments),
+        Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),
+        Some(Command::Schema(arguments)) => schema::run(&arguments),
+    };
+    result.unwrap_or_else(|error| {
+        say(&format!("error: {error:#}"));
+        ExitCode::from(FAILED)
+    })
+}
+
+/// The estate that the flags describe, with nothing read yet. `state`: where things are kept; `dev`: for authors.
+fn estate(
+    content: &Content,
+    caching: Caching,
+    state: Option<&Path>,
+    dev: bool,
+) -> anyhow::Result<Estate> {
+    let bundle = match &content.ui_dist {
+        Some(directory) => Bundle::from_dir(directory),
+        None => Bundle::embedded(),
+    }
+    .context("cannot use the islands")?;
+    let beside = Path::new("themes");
+    let places = Places {
+        tenants: content.tenants.clone(),
+        themes: content
+            .themes
+            .clone()
+            .or_else(|| beside.is_dir().then(|| beside.to_owned())),
+        deployment: content.deployment.clone(),
+        origin: content.origin.clone(),
+        caching,
+    };
+    let secure = content.origin.is_secure();
+    let kept = state.map(|state| Kept::open(state, &places));
+    let memo = kept.as_ref().map(Kept::islands_memo).unwrap_or_default();
+    let mut islands = Islands::kept(bundle, secure, &memo);
+    if dev {
+        islands = islands.with_dev_script(secure);
+    }
+    let estate = Estate::new(places, Arc::new(islands));
+    Ok(match kept {
+        None => estate,
+        Some(kept) => {
+            kept.keep_islands(&memo);
+            estate.with_kept(kept)
+        }
+    })
+}
+
+/// A line for people, to stderr.
+#[expect(clippy::print_stderr, reason = "commands print")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// Data, to stdout. A reader that went away is not a failure.
+fn print(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}

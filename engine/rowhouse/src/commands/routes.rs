@@ -1,0 +1,106 @@
+//! `rowhouse routes`: who answers what.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use jiff::Timestamp;
+
+use super::{estate, print};
+use crate::cli::{RoutesArguments, RoutesFormat};
+use crate::reload::Estate;
+use release::snapshot::{HostEntry, Snapshot};
+use render::link::below;
+use render::policy::Caching;
+
+/// One page at one address.
+#[derive(Debug, Serialize)]
+struct Route {
+    host: String,
+    path: String,
+    tenant: String,
+    file: String,
+    kind: &'static str,
+    /// Whether this is the URL that search engines keep.
+    canonical: bool,
+    indexed: bool,
+}
+
+/// Prints every page at every address of every tenant.
+pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
+    let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
+    let snapshot = estate.reload(Timestamp::now())?;
+    let routes = routes(&estate, &snapshot);
+    match arguments.format {
+        RoutesFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
+        RoutesFormat::Text => as_table(&routes),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn routes(estate: &Estate, snapshot: &Snapshot) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for (site, compiled) in estate.sites() {
+        for placed in &compiled.mounts {
+            let host = &placed.address.host;
+            for page in site.pages.values() {
+                for path in page.paths() {
+                    let full = below(&placed.address.prefix, path);
+                    if !is_answered_by(snapshot, host, &full, &placed.mount.prefix) {
+                        continue;
+                    }
+                    routes.push(Route {
+                        host: host.clone(),
+                        path: full,
+                        tenant: site.id.to_string(),
+                        file: site.name_of(&page.file),
+                        kind: "page",
+                        canonical: placed.address.canonical && path == page.path,
+                        indexed: !page.front.noindex,
+                    });
+                }
+            }
+        }
+    }
+    routes.sort_by(|one, other| (&one.host, &one.path).cmp(&(&other.host, &other.path)));
+    routes
+}
+
+/// Whether no longer prefix of the host takes the path: somebody else answers there then.
+fn is_answered_by(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
+    let Some(HostEntry::Site(routes)) = snapshot.hosts.get(host) else {
+        return false;
+    };
+    let ends = path.match_indices('/').map(|(end, _)| end);
+    let mut longer = ends.chain([path.len()]).filter(|end| *end > prefix.len());
+    !longer.any(|end| routes.prefixes.contains_key(&path[..end]))
+}
+
+fn as_table(routes: &[Route]) {
+    let width = |column: fn(&Route) -> &str| {
+        routes
+            .iter()
+            .map(|route| column(route).len())
+            .max()
+            .unwrap_or(0)
+    };
+    let (host, path, tenant) = (
+        width(|route| &route.host),
+        width(|route| &route.path),
+        width(|route| &route.tenant),
+    );
+    for route in routes {
+        print(&format!(
+            "{:host$}  {:path$}  {:tenant$}  {}{}",
+            route.host,
+            route.path,
+            route.tenant,
+            route.file,
+            if route.canonical {
+                ""
+            } else {
+                "  (names the canonical URL)"
+            },
+        ));
+    }
+}

@@ -1,0 +1,221 @@
+//! `rowhouse serve`: bind, compile, answer, reload on SIGHUP, drain on SIGTERM.
+//!
+//! The addresses are bound before anything is compiled, so that a port in use is told at once.
+//! A supervisor that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use opentelemetry_sdk::trace::SdkTracer;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{error, info, warn};
+
+use super::otlp::Spans;
+use super::{FAILED, estate, log, supervisor};
+use crate::cli::{ServeArguments, WatchMethod};
+use crate::reload::{Keeper, tell};
+use crate::watch::{Method, Notice};
+use content::report::guard::guard;
+use release::snapshot::Snapshot;
+use server::admin::{self, Admin};
+use server::descriptors::connections_that_fit;
+use server::events::Events;
+use server::listen::{bind, inherited};
+use server::settings::ServeSettings;
+use server::shelf::Shelf;
+use server::status::StatusBoard;
+
+/// Serves until a signal ends it.
+pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    let (access_log, _guards) = log::start(arguments);
+    let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
+    let begin = Instant::now();
+    let mut visitors = inherited()?;
+    if visitors.is_empty() {
+        visitors.push(bind(arguments.listen)?);
+    }
+    let operators =
+        bind(arguments.admin).context("the address for operators is set by `--admin`")?;
+    let mut estate = estate(
+        &arguments.content,
+        arguments.caching,
+        arguments.state.as_deref(),
+        arguments.dev,
+    )?
+    .impatient();
+    // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
+    let reload = || estate.reload(Timestamp::now());
+    let reloaded = guard("start", "all", "tenants", reload);
+    let snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
+    let shelf = Arc::new(Shelf::new(snapshot));
+    let board = Arc::new(StatusBoard::default());
+    tell(&estate, &board);
+    let events = arguments.dev.then(|| Events::new(&estate.wrongs(None)));
+    board.reloaded(begin.elapsed(), estate.alarm().map(ToOwned::to_owned));
+    let owner = Keeper {
+        estate,
+        shelf: Arc::clone(&shelf),
+        board: Arc::clone(&board),
+        events: events.clone(),
+    }
+    .start(match arguments.watch {
+        WatchMethod::Auto => Method::Notifications,
+        WatchMethod::Poll => Method::Polling,
+        WatchMethod::Off => Method::Off,
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    let house = House {
+        visitors,
+        operators,
+        admin: Admin {
+            shelf,
+            board,
+            access_log,
+            hosts: arguments.admin_host.clone(),
+        },
+        owner,
+        events,
+        begin,
+        tracer: spans.as_ref().map(Spans::tracer),
+    };
+    runtime.block_on(house.serve(arguments))
+}
+
+/// What is running.
+struct House {
+    visitors: Vec<TcpListener>,
+    operators: TcpListener,
+    admin: Admin,
+    owner: Sender<Notice>,
+    events: Option<Events>,
+    begin: Instant,
+    tracer: Option<SdkTracer>,
+}
+
+impl House {
+    async fn serve(self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+        let mut stop = Stop::new()?;
+        let mut again = Stop::new()?;
+        let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        let workers = ServeSettings::default().workers;
+        let mut limits = arguments.limits.clone();
+        limits.connections = connections_that_fit(limits.connections, workers);
+        self.announce(arguments)?;
+        let settings = ServeSettings {
+            workers,
+            grace: Duration::from_secs(arguments.grace),
+            trusted_proxies: arguments.trusted_proxy.clone(),
+            access_log: self.admin.access_log.clone(),
+            spans: self.tracer,
+            limits,
+            events: self.events,
+        };
+        let (shelf, board) = (self.admin.shelf.clone(), self.admin.board.clone());
+        let shutdown = async {
+            let name = stop.wait().await;
+            info!(signal = name, grace_s = arguments.grace, "draining");
+            supervisor::stopping();
+            board.drain();
+            Instant::now()
+        };
+        let mut signalled = None;
+        let serving = server::run(self.visitors, shelf, settings, async {
+            signalled = Some(shutdown.await);
+        });
+        tokio::select! {
+            drained = serving => {
+                let drained = drained?;
+                let took = signalled.map_or(Duration::ZERO, |signalled| signalled.elapsed());
+                info!(
+                    took_ms = milliseconds(took),
+                    waited_for = %drained.waited_for,
+                    cut = %drained.cut,
+                    "drained"
+                );
+                Ok(ExitCode::SUCCESS)
+            }
+            result = admin::run(self.operators, self.admin.clone()) => {
+                result.context("the admin listener ended")?;
+                Ok(ExitCode::from(FAILED))
+            }
+            () = pass_on(hang_up, self.owner, &self.admin.board) => Ok(ExitCode::from(FAILED)),
+            () = async { again.wait().await; again.wait().await; } => {
+                warn!("a second signal: ending at once");
+                Ok(ExitCode::from(FAILED))
+            }
+        }
+    }
+
+    /// Says that requests are answered: to people, and to a supervisor.
+    fn announce(&self, arguments: &ServeArguments) -> anyhow::Result<()> {
+        let addresses: Vec<String> = self
+            .visitors
+            .iter()
+            .map(|listener| Ok(listener.local_addr()?.to_string()))
+            .collect::<std::io::Result<_>>()?;
+        let tenants = self.admin.board.current().tenants.len();
+        info!(
+            origin = %arguments.content.origin,
+            listen = addresses.join(" "),
+            admin = %self.operators.local_addr()?,
+            tenants,
+            took_ms = milliseconds(self.begin.elapsed()),
+            "serving"
+        );
+        supervisor::ready(&format!(
+            "serving {tenants} tenants at {}",
+            arguments.content.origin
+        ));
+        Ok(())
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Passes every SIGHUP on as a wish to read all folders again.
+async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>, board: &StatusBoard) {
+    let mut attempts = board.attempts();
+    while hang_up.recv().await.is_some() {
+        supervisor::reloading();
+        attempts.mark_unchanged();
+        if owner.send(Notice::Everything).is_err() {
+            error!("nobody keeps the folders any longer; what is served stays");
+            std::future::pending::<()>().await;
+        }
+        // The board lives as long as this, so that waiting does not fail.
+        let _ = attempts.changed().await;
+        supervisor::ready("reloaded");
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+        })
+    }
+
+    async fn wait(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Compiles the tenants that changed, or stands in with what was good before the process began.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::Estate;
+use super::kept::kept_site;
+use super::read::Read;
+use super::tenant::MadeFrom;
+use super::workers::{Job, Kind, Wait};
+use content::address::Assignment;
+use content::name::TenantId;
+use content::report::guard::guard;
+use content::report::{Code, Diagnostic, Report, hint_for};
+use content::tenant::{MANIFEST, Site};
+use render::link::Street;
+use render::template::Templates;
+use render::{Compiled, Inputs};
+
+/// What was done for a tenant.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// Its folder was read, by the number of the reading; nothing where it is as it was.
+    Read(u64, Option<Box<Read>>),
+    /// It was compiled.
+    Compiled(Box<Attempt>),
+    /// What was good before the process began was compiled; nothing where that was of no use either.
+    StandIn(Option<Box<(Compiled, MadeFrom)>>),
+}
+
+/// A tenant that was compiled.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    made_from: MadeFrom,
+    compiled: Option<Compiled>,
+    report: Report,
+    took: Duration,
+}
+
+impl Estate {
+    /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
+    pub(super) fn compile(
+        &mut self,
+        assignment: &Assignment,
+        street: &Arc<Street>,
+        now: Timestamp,
+    ) {
+        let mut jobs = Vec::new();
+        let mut without_theme = Vec::new();
+        for (id, tenant) in &mut self.tenants {
+            let Some(site) = tenant.site.clone() else {
+                continue;
+            };
+            let Some(templates) = self.themes.get(&site.manifest.theme) else {
+                tenant.tried = None;
+                let report = unknown_theme(&site, self.themes.names());
+                tenant.conclude(report, Duration::ZERO);
+                if tenant.compiled.is_none() {
+                    without_theme.push((id.clone(), site));
+                }
+                continue;
+            };
+            let made_from = MadeFrom {
+                site,
+                addresses: assignment.addresses.get(id).cloned().unwrap_or_default(),
+                inputs: Inputs {
+                    street: Arc::clone(street),
+                    templates,
+                    islands: Arc::clone(&self.islands),
+                    memo: Arc::clone(&tenant.kept.memo),
+                },
+            };
+            if let Some(tried) = &tenant.tried
+                && tried.is(&made_from)
+            {
+                continue;
+            }
+            tenant.kept.memo.begin();
+            tenant.tried = Some(made_from.clone());
+            tenant.is_under_way = true;
+            jobs.push(Job {
+                id: id.clone(),
+                kind: Kind::Compile,
+                work: Box::new(move || {
+                    let begin = Instant::now();
+                    let (compiled, report) = made_from.compile();
+                    Done::Compiled(Box::new(Attempt {
+                        made_from,
+                        compiled,
+                        report,
+                        took: begin.elapsed(),
+                    }))
+                }),
+            });
+        }
+        for (id, site) in without_theme {
+            let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
+            jobs.extend(self.stand_in(&id, &site, addresses, street, now));
+        }
+        self.workers.hand_over(jobs);
+    }
+
+    /// Takes what was done, and waits for more as far as `wait` says. Whether anything came, and whether a folder was among it, which may change what others are.
+    pub(super) fn take_done(&mut self, wait: Wait, now: Timestamp) -> (bool, bool) {
+        let (mut is_new, mut is_read) = (false, false);
+        while let Some((id, done)) = self.workers.next(wait) {
+            match done {
+                Done::Read(number, read) => {
+                    is_read |= read.is_some();
+                    self.take_reading(&id, number, read, now);
+                }
+                Done::Compiled(attempt) => self.take_attempt(&id, *attempt, now),
+                Done::StandIn(stand_in) => {
+                    let tenant = self.tenants.get_mut(&id);
+                    let absent = tenant.filter(|tenant| tenant.compiled.is_none());
+                    if let (Some(tenant), Some(stand_in)) = (absent, stand_in) {
+                        tenant.replace(stand_in.0, stand_in.1, now);
+                    }
+                }
+            }
+            is_new = true;
+        }
+        (is_new, is_read)
+    }
+
+    /// Takes a tenant that was compiled, unless it is another one by now.
+    fn take_attempt(&mut self, id: &TenantId, attempt: Attempt, now: Timestamp) {
+        let made_from = attempt.made_from;
+        let tenant = self.tenants.get_mut(id);
+        let current = tenant.filter(|tenant| {
+            let tried = tenant.tried.as_ref();
+            tried.is_some_and(|tried| tried.is(&made_from))
+        });
+        let Some(tenant) = current else {
+            return;
+        };
+        tenant.conclude(attempt.report, attempt.took);
+        if let Some(compiled) = attempt.compiled {
+            tenant.replace(compiled, made_from, now);
+        } else if tenant.compiled.is_none() {
+            let MadeFrom {
+                site,
+                addresses,
+                inputs,
+            } = made_from;
+            let job = self.stand_in(id, &site, addresses, &inputs.street, now);
+            self.workers.hand_over(job.into_iter().collect());
+        }
+    }
+
+    /// A job that compiles the newest content with the newest theme that can be, of what was good before the process began.
+    fn stand_in(
+        &self,
+        id: &TenantId,
+        site: &Arc<Site>,
+        addresses: Vec<content::address::Address>,
+        street: &Arc<Street>,
+        now: Timestamp,
+    ) -> Option<Job<Done>> {
+        let kept = self.kept.as_ref()?;
+        let tenant = self.tenants.get(id)?;
+        let theme = &site.manifest.theme;
+        let (themes, drafts) = (Arc::clone(&self.themes.good), self.is_dev());
+        let (state, theme) = (Arc::clone(kept.state()), theme.clone());
+        let (id, site, street) = (id.clone(), Arc::clone(site), Arc::clone(street));
+        let (islands, memo) = (Arc::clone(&self.islands), Arc::clone(&tenant.kept.memo));
+        let templates = self.themes.get(&theme);
+        let attempt = move |site: Arc<Site>, templates: Arc<Templates>| {
+            let made_from = MadeFrom {
+                site,
+                addresses: addresses.clone(),
+                inputs: Inputs {
+                    street: Arc::clone(&street),
+                    templates,
+                    islands: Arc::clone(&islands),
+                    memo: Arc::clone(&memo),
+                },
+            };
+            Some((made_from.compile().0?, made_from))
+        };
+        let name = id.clone();
+        let find = move || {
+            let good_theme = || themes.get(&theme);
+            let good_site = || {
+                let good = Arc::new(kept_site(&state, &id, &site.label)?);
+                Some(good.at(now, drafts))
+            };
+            good_theme()
+                .and_then(|good| attempt(Arc::clone(&site), good))
+                .or_else(|| attempt(good_site()?, templates?))
+                .or_else(|| attempt(good_site()?, good_theme()?))
+                .map(Box::new)
+        };
+        Some(Job {
+            id: name.clone(),
+            kind: Kind::Compile,
+            work: Box::new(move || {
+                let found = guard("kept", name.as_str(), MANIFEST, find);
+                Done::StandIn(found.ok().flatten())
+            }),
+        })
+    }
+}
+
+fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Report {
+    let theme = &site.manifest.theme;
+    let (message, hint) = if themes.clone().any(|known| known == theme.as_str()) {
+        (
+            format!("the theme `{theme}` has mistakes and was never good"),
+            format!("mend what is reported of `themes/{theme}`"),
+        )
+    } else {
+        (
+            format!("there is no theme `{theme}`"),
+            hint_for(theme, themes),
+        )
+    };
+    let mut report = Report::default();
+    report
+        .push(Diagnostic::mistake(Code::UnknownTheme, site.name_of(MANIFEST), message).hint(hint));
+    report
+}

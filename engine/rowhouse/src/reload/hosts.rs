@@ -1,0 +1,158 @@
+//! Puts the hosts together: each one's tenants by prefix, and the files around their pages.
+//!
+//! Pictures take longer to draw than everything else takes to compile, so that a snapshot has slots for them, which are filled while it is served.
+//! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use content::address::Owners;
+use content::report::Report;
+use content::report::guard::guard;
+use release::snapshot::{HostRoutes, ResourceTable};
+use render::around::{HostFacts, host_files};
+use render::link::Street;
+use render::picture::{Gallery, Undrawn};
+use render::{Compiled, PlacedMount};
+
+/// The files of every host, with what they were made from.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    street: Option<Arc<Street>>,
+    files: BTreeMap<String, MadeFiles>,
+    gallery: Gallery,
+    /// Where the program failed.
+    pub(super) report: Report,
+}
+
+/// A host's files and what they were made from, which is not noted where the program failed: they are made anew with the next change.
+type MadeFiles = (Option<HostFacts>, ResourceTable);
+
+impl Hosts {
+    /// Every host that serves tenants, and the domain.
+    pub(super) fn routes(
+        &mut self,
+        tenants: &[Arc<Compiled>],
+        absent: &[PlacedMount],
+        street: &Arc<Street>,
+        owners: &Owners,
+    ) -> BTreeMap<String, HostRoutes> {
+        let domain = street.origin.domain();
+        let mut routes: BTreeMap<String, HostRoutes> = BTreeMap::new();
+        let mut facts: BTreeMap<String, HostFacts> = BTreeMap::new();
+        routes.entry(domain.to_owned()).or_default();
+        // What is served may be older than who has what: an address that was given up is its new owner's.
+        let is_owned = |placed: &&PlacedMount| {
+            let address = format!("{}{}", placed.address.host, placed.address.prefix);
+            let owner = owners.get(&address);
+            owner.is_none_or(|owner| owner.as_str() == &*placed.mount.tenant)
+        };
+        for compiled in tenants {
+            for placed in compiled.mounts.iter().filter(is_owned) {
+                place(
+                    placed,
+                    routes.entry(placed.address.host.clone()).or_default(),
+                );
+            }
+        }
+        for placed in absent {
+            let host = routes.entry(placed.address.host.clone()).or_default();
+            if is_free(host, &placed.address.prefix) {
+                place(placed, host);
+            }
+        }
+        for host in routes.keys() {
+            facts.insert(host.clone(), alone(host));
+        }
+        for compiled in tenants {
+            let canonical = &compiled.listing.host;
+            for placed in compiled.mounts.iter().filter(is_owned) {
+                let address = &placed.address;
+                // The domain stands for all tenants below it, whatever its root tenant prefers.
+                if address.prefix.is_empty()
+                    && address.host != domain
+                    && let Some(facts) = facts.get_mut(&address.host)
+                {
+                    facts.canonical.clone_from(canonical);
+                }
+            }
+            if let Some(facts) = facts.get_mut(canonical) {
+                facts.listings.push(Arc::clone(&compiled.listing));
+            }
+        }
+        self.refresh(facts, street);
+        for (host, routes) in &mut routes {
+            if let Some((_, files)) = self.files.get(host) {
+                routes.files.clone_from(files);
+            }
+        }
+        for picture in tenants.iter().flat_map(|compiled| &compiled.pictures) {
+            if let Some(host) = routes.get_mut(&picture.host) {
+                let path = picture.path.as_str().into();
+                host.pictures.insert(path, self.gallery.slot(picture));
+            }
+        }
+        routes
+    }
+
+    /// The pictures whose slots are open.
+    pub(super) fn undrawn(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Vec<Undrawn> {
+        let pictures = tenants.iter().flat_map(|compiled| {
+            let pictures = compiled.pictures.iter();
+            pictures.map(|picture| (picture, &compiled.memo))
+        });
+        self.gallery.undrawn(pictures, secure)
+    }
+
+    fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, street: &Arc<Street>) {
+        let same_street = self
+            .street
+            .as_ref()
+            .is_some_and(|before| Arc::ptr_eq(before, street));
+        let mut before = std::mem::take(&mut self.files);
+        self.report = Report::default();
+        for (host, facts) in facts {
+            let old = before.remove(&host).unwrap_or_default();
+            if same_street && old.0.as_ref() == Some(&facts) {
+                self.files.insert(host, old);
+                continue;
+            }
+            let new = match guard("host", &host, &host, || host_files(&facts, street)) {
+                Ok(files) => (Some(facts), files),
+                Err(diagnostic) => {
+                    self.report.push(diagnostic);
+                    (None, old.1)
+                }
+            };
+            self.files.insert(host, new);
+        }
+        self.street = Some(Arc::clone(street));
+    }
+}
+
+fn alone(host: &str) -> HostFacts {
+    HostFacts {
+        host: host.to_owned(),
+        canonical: host.to_owned(),
+        listings: Vec::new(),
+    }
+}
+
+fn is_free(host: &HostRoutes, prefix: &str) -> bool {
+    if prefix.is_empty() {
+        host.root.is_none()
+    } else {
+        !host.prefixes.contains_key(prefix)
+    }
+}
+
+fn place(placed: &PlacedMount, host: &mut HostRoutes) {
+    let prefix = placed.address.prefix.as_str();
+    if prefix.is_empty() {
+        host.root = Some(Arc::clone(&placed.mount));
+    } else {
+        host.longest_prefix = host.longest_prefix.max(prefix.matches('/').count());
+        host.prefixes
+            .insert(prefix.into(), Arc::clone(&placed.mount));
+    }
+}

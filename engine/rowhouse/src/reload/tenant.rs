@@ -1,0 +1,246 @@
+//! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use rayon::ThreadPoolBuilder;
+
+use content::address::Address;
+use content::name::TenantId;
+use content::report::guard::guard;
+use content::report::{Code, Diagnostic, Report, Severity};
+use content::source::Folder;
+use content::tenant::{MANIFEST, Site};
+use render::{Compiled, Inputs};
+use server::status::{State, TenantStatus};
+
+use super::kept::KeptMemo;
+use super::retired::Retired;
+
+/// A tenant as its owner sees it.
+#[derive(Debug)]
+pub(super) struct Tenant {
+    pub(super) fingerprint: Option<[u8; 32]>,
+    /// What reading the folder said, apart from what its content is.
+    pub(super) reading: Report,
+    /// The number of the reading that is under way, and of the newest one taken.
+    pub(super) asked: u64,
+    pub(super) taken: u64,
+    /// The last content without a mistake, with the pages that are still to come.
+    content_site: Option<Arc<Site>>,
+    /// What of it visitors see now; the same `Arc` as long as that stays the same.
+    pub(super) site: Option<Arc<Site>>,
+    /// What is wrong with the folder's content.
+    pub(super) content: Report,
+    /// What is wrong with the result.
+    pub(super) result: Report,
+    /// The addresses that it wants and does not get.
+    pub(super) conflicts: Vec<Diagnostic>,
+    pub(super) compiled: Option<Arc<Compiled>>,
+    /// What `compiled` was made from.
+    pub(super) made_from: Option<MadeFrom>,
+    /// What the last attempt was made from, whatever came of it.
+    pub(super) tried: Option<MadeFrom>,
+    /// Whether that attempt is not over yet.
+    pub(super) is_under_way: bool,
+    /// What was worked out for it.
+    pub(super) kept: KeptMemo,
+    /// The folder of `content_site`, until it is kept.
+    pub(super) pending: Option<Folder>,
+    /// Whether there is something new to be kept.
+    pub(super) is_new: bool,
+    /// Files that older pages may still ask for.
+    pub(super) retired: Retired,
+    /// How long the last compilation took.
+    pub(super) compiled_in: Duration,
+    state: State,
+    since: SystemTime,
+}
+
+impl Tenant {
+    pub(super) fn new(kept: KeptMemo, retired: Retired) -> Self {
+        Self {
+            fingerprint: None,
+            reading: Report::default(),
+            asked: 0,
+            taken: 0,
+            content_site: None,
+            site: None,
+            content: Report::default(),
+            result: Report::default(),
+            conflicts: Vec::new(),
+            compiled: None,
+            made_from: None,
+            tried: None,
+            is_under_way: false,
+            kept,
+            pending: None,
+            is_new: false,
+            retired,
+            compiled_in: Duration::ZERO,
+            state: State::Absent,
+            since: SystemTime::now(),
+        }
+    }
+
+    /// What is wrong now.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.content
+            .iter()
+            .chain(self.result.iter())
+            .chain(&self.conflicts)
+            .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        let addresses = self
+            .made_from
+            .iter()
+            .flat_map(|made_from| &made_from.addresses);
+        addresses
+            .map(|address| format!("{}{}", address.host, address.prefix))
+            .collect()
+    }
+
+    /// What the admin listener shows.
+    pub(super) fn status(&self, id: &TenantId) -> TenantStatus {
+        TenantStatus {
+            id: id.shared(),
+            state: self.state,
+            since: self.since,
+            pages: self.compiled.as_ref().map_or(0, |compiled| compiled.pages),
+            hosts: self.hosts(),
+            compiled_in: self.compiled_in,
+            is_under_way: self.is_under_way || self.asked > self.taken,
+            mistakes: self.mistakes().map(one_line).collect(),
+        }
+    }
+
+    /// Takes new content.
+    pub(super) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
+        let site = Arc::new(site);
+        self.site = Some(site.at(now, drafts));
+        self.content_site = Some(site);
+    }
+
+    /// Lets pages come and go whose moment has come.
+    pub(super) fn turn_pages(&mut self, now: Timestamp, drafts: bool) {
+        let (Some(content), Some(shown)) = (&self.content_site, &self.site) else {
+            return;
+        };
+        let due = content
+            .pages
+            .values()
+            .filter(|page| page.is_shown(now, drafts))
+            .map(|page| &page.path);
+        if !due.eq(shown.pages.keys()) {
+            self.site = Some(content.at(now, drafts));
+        }
+    }
+
+    /// The next moment at which one of its pages comes or goes.
+    pub(super) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        self.content_site.as_ref()?.next_change(now)
+    }
+
+    /// Ends an attempt with what there is to say.
+    pub(super) fn conclude(&mut self, report: Report, took: Duration) {
+        self.result = report;
+        self.compiled_in = took;
+        self.is_under_way = false;
+    }
+
+    /// Takes a new result. Files that only the one before had live on for a while.
+    pub(super) fn replace(&mut self, compiled: Compiled, made_from: MadeFrom, now: Timestamp) {
+        // A tenant's files are the same at all its addresses.
+        let files = |compiled: &Compiled| {
+            let first = compiled.mounts.first();
+            first.map(|placed| Arc::clone(&placed.mount))
+        };
+        if let Some(new) = files(&compiled) {
+            let old = self.compiled.as_deref().and_then(files);
+            let old = old.as_ref().map(|mount| &mount.resources);
+            self.retired.turn(old, &new.resources, now);
+        }
+        self.compiled = Some(Arc::new(compiled));
+        self.made_from = Some(made_from);
+        self.is_new = true;
+    }
+
+    /// Settles how the tenant is doing, and since when.
+    pub(super) fn settle(&mut self) {
+        let state = match (&self.compiled, self.mistakes().next()) {
+            (None, _) => State::Absent,
+            (Some(_), None) => State::Live,
+            (Some(_), Some(_)) => State::Degraded,
+        };
+        if state != self.state {
+            self.state = state;
+            self.since = SystemTime::now();
+        }
+    }
+}
+
+/// Everything that a compiled tenant depends on.
+#[derive(Debug, Clone)]
+pub(super) struct MadeFrom {
+    pub(super) site: Arc<Site>,
+    pub(super) addresses: Vec<Address>,
+    pub(super) inputs: Inputs,
+}
+
+impl MadeFrom {
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let (own, others) = (&self.inputs, &other.inputs);
+        Arc::ptr_eq(&self.site, &other.site)
+            && self.addresses == other.addresses
+            && Arc::ptr_eq(&own.street, &others.street)
+            && Arc::ptr_eq(&own.templates, &others.templates)
+            && Arc::ptr_eq(&own.islands, &others.islands)
+    }
+
+    pub(super) fn compile(&self) -> (Option<Compiled>, Report) {
+        let site = &self.site;
+        let work = || render::compile(site, &self.addresses, &self.inputs);
+        let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
+        // A small tenant is done sooner than other threads are awake.
+        let is_large = site.pages.len() * self.addresses.len() >= LARGE;
+        let pool = is_large.then(|| ThreadPoolBuilder::new().build().ok());
+        let compiled = match pool.flatten() {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
+        compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
+    }
+}
+
+/// Renderings, pages times addresses, from which a tenant's pages are rendered side by side.
+const LARGE: usize = 16;
+
+/// A report of one failure.
+pub(super) fn failure(diagnostic: Diagnostic) -> Report {
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+/// Whether the system would not give a file. It may do so the next time.
+pub(super) fn is_unread(report: &Report) -> bool {
+    let mut diagnostics = report.iter();
+    diagnostics.any(|diagnostic| diagnostic.code == Code::Unreadable)
+}
+
+/// A mistake in one line, as logs and lists show it.
+pub(super) fn one_line(diagnostic: &Diagnostic) -> String {
+    match diagnostic.place {
+        Some(place) => format!(
+            "{}:{}:{}: {} [{}]",
+            diagnostic.file, place.line, place.column, diagnostic.message, diagnostic.code
+        ),
+        None => format!(
+            "{}: {} [{}]",
+            diagnostic.file, diagnostic.message, diagnostic.code
+        ),
+    }
+}

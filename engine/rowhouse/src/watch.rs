@@ -1,0 +1,426 @@
+//! Says when something below a folder changed, and waits until it has settled.
+//!
+//! Two ways of noticing stand side by side, because the quick one (the system's notifications) is silent on network file systems and runs out of watches on large trees.
+//! Neither is believed about *what* changed: a notification only names a path, and whoever reads the folder compares contents.
+//! Both look at the folders that are read, found in the same way and within the same limits: at nothing hidden, at no folder twice, and at nothing outside of a tenant or theme. What cannot be watched is polled, and costs nobody else the notifications.
+//!
+//! **Invariant:** reads no content. It knows paths and moments, not tenants.
+
+mod folders;
+mod poll;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use rayon::prelude::*;
+use tracing::warn;
+
+use self::folders::{Folders, Place};
+pub use self::poll::POLL;
+use content::source::{self, Identity};
+
+/// How changes are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// By the system's notifications; by polling where these cannot be had.
+    Notifications,
+    /// By looking at every file once in [`POLL`]: for network file systems.
+    Polling,
+    /// Not at all: only a signal reloads.
+    Off,
+}
+
+/// How long nothing may change before a change is taken: longer than the pause between two writes of one copy, short enough to be felt as at once.
+const SETTLED: Duration = Duration::from_millis(60);
+/// The longest that a stream of changes to one folder is waited for before it is looked at all the same.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a folder that grows is looked at again before it is left to the next notification.
+const ROUNDS: usize = 16;
+
+/// What was noticed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Paths below the watched folders.
+    pub paths: BTreeSet<PathBuf>,
+    /// Anything may have changed: notifications were lost, or somebody asked.
+    pub everything: bool,
+}
+
+/// Something noticed, or asked for.
+#[derive(Debug)]
+pub enum Notice {
+    /// A path changed.
+    Path(PathBuf),
+    /// Anything may have changed.
+    Everything,
+    /// Nothing changed, but somebody else has something for whoever waits.
+    Ready,
+    /// The system has no more watches to give: notifications are no longer complete.
+    Deaf,
+}
+
+/// Watches folders for as long as it lives.
+#[derive(Debug)]
+pub struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    roots: Vec<PathBuf>,
+    /// Which folders, and which versions of files, the roots were when they were last looked at.
+    identities: Vec<Option<RootIdentity>>,
+    folders: Folders,
+    /// Directories of tenants or themes that cannot be watched, and are polled.
+    polled: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// Polling stands in for notifications that were wanted.
+    fell_back: bool,
+    notices: Receiver<Notice>,
+    sender: Sender<Notice>,
+}
+
+impl Watch {
+    /// Begins to watch folders with everything below them, and single files.
+    #[must_use]
+    pub fn start(method: Method, roots: Vec<PathBuf>) -> Self {
+        let (sender, notices) = channel();
+        // Notifications tell absolute paths.
+        let absolute = |root: PathBuf| std::path::absolute(&root).unwrap_or(root);
+        let roots: Vec<PathBuf> = roots.into_iter().map(absolute).collect();
+        let mut watch = Self {
+            watcher: None,
+            identities: identities(&roots),
+            roots,
+            folders: Folders::default(),
+            polled: Arc::default(),
+            fell_back: false,
+            notices,
+            sender,
+        };
+        match method {
+            Method::Off => {}
+            Method::Polling => watch.poll_all(),
+            Method::Notifications => {
+                watch.listen();
+                watch.poll_some();
+            }
+        }
+        watch
+    }
+
+    /// Whether changes are noticed by polling, although notifications were wanted.
+    #[must_use]
+    pub const fn fell_back(&self) -> bool {
+        self.fell_back
+    }
+
+    /// Whether a root is another folder or file now: it was mounted, unmounted, moved or written, or a link to it was flipped. Notifications come from the folder that it was.
+    fn looks_elsewhere(&mut self) -> bool {
+        let identities = identities(&self.roots);
+        if identities == self.identities {
+            return false;
+        }
+        self.identities = identities;
+        if self.watcher.is_some() {
+            self.listen();
+        }
+        true
+    }
+
+    fn fall_back(&mut self, reason: &dyn std::fmt::Display) {
+        if self.fell_back {
+            return;
+        }
+        warn!(%reason, "no notifications from the system: polling instead, which takes up to a second longer");
+        self.watcher = None;
+        self.fell_back = true;
+        self.folders = Folders::default();
+        self.lock_polled().clear();
+        self.poll_all();
+    }
+
+    /// For others to say that something may have changed.
+    #[must_use]
+    pub fn sender(&self) -> Sender<Notice> {
+        self.sender.clone()
+    }
+
+    /// Waits for changes and until they have settled. `None` when nothing happened for `longest`, or when something else is [`Notice::Ready`].
+    pub fn next(&mut self, longest: Duration) -> Option<Changes> {
+        let mut changes = Changes::default();
+        match self.notices.recv_timeout(longest) {
+            Ok(Notice::Ready) => return None,
+            Ok(notice) => self.add(notice, &mut changes),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                return self.looks_elsewhere().then(Changes::all);
+            }
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            match self.notices.recv_timeout(SETTLED) {
+                Ok(notice) => self.add(notice, &mut changes),
+                Err(_) => break,
+            }
+        }
+        // Before anybody reads: what changes there while it is read is noticed.
+        self.watch_changed(&changes);
+        Some(changes)
+    }
+
+    fn add(&mut self, notice: Notice, changes: &mut Changes) {
+        match notice {
+            Notice::Path(path) => changes.paths.extend(self.folders.shown(path)),
+            Notice::Everything => changes.everything = true,
+            Notice::Ready => {}
+            Notice::Deaf => {
+                self.fall_back(&"the limit of watches is reached");
+                changes.everything = true;
+            }
+        }
+    }
+
+    fn listen(&mut self) {
+        self.folders = Folders::default();
+        // Each folder is watched by itself: the library would end at the first that cannot be, and knows no limits.
+        let config = Config::default().with_follow_symlinks(false);
+        let listened = RecommendedWatcher::new(self.handler(), config).and_then(|mut watcher| {
+            for root in self.roots.iter().filter(|root| root.is_dir()) {
+                watcher.watch(root, RecursiveMode::NonRecursive)?;
+            }
+            Ok(watcher)
+        });
+        match listened {
+            Ok(watcher) => self.watcher = Some(watcher),
+            Err(error) => self.fall_back(&error),
+        }
+        self.watch_changed(&Changes::all());
+    }
+
+    /// Watches the folders of everything that changed, as they are now.
+    fn watch_changed(&mut self, changes: &Changes) {
+        let mut directories = self.directories(changes);
+        for round in 0..ROUNDS {
+            if self.watcher.is_none() || directories.is_empty() {
+                return;
+            }
+            let found: Vec<_> = directories
+                .into_par_iter()
+                .map(|directory| (folders::find(&directory), directory))
+                .collect();
+            directories = Vec::new();
+            let mut touched = BTreeSet::new();
+            for (found, directory) in found {
+                match found {
+                    Some(_) => self.lock_polled().remove(&directory),
+                    None => self.lock_polled().insert(directory.clone()),
+                };
+                let mut own = BTreeSet::new();
+                let found = found.unwrap_or_default();
+                let is_changed = self.folders.replace(directory.clone(), found, &mut own);
+                if is_changed {
+                    // What came into a folder after it was listed and before it was watched was told by nobody.
+                    directories.push(directory);
+                }
+                if is_changed || round == 0 {
+                    touched.extend(own);
+                }
+            }
+            let steps = self.folders.steps(touched);
+            for gone in steps.gone {
+                if let Some(watcher) = &mut self.watcher {
+                    // What is gone cannot be watched any longer; that it failed changes nothing.
+                    let _ = watcher.unwatch(&gone);
+                }
+            }
+            for place in steps.wanted {
+                let Some(watcher) = &mut self.watcher else {
+                    return;
+                };
+                if let Err(error) = watcher.watch(&place.at, RecursiveMode::NonRecursive) {
+                    self.unwatchable(&place, &error);
+                }
+            }
+        }
+    }
+
+    /// The directories of tenants and themes in which something changed.
+    fn directories(&self, changes: &Changes) -> Vec<PathBuf> {
+        let mut directories = BTreeSet::new();
+        for root in &self.roots {
+            let names = match changes.everything {
+                true => None,
+                false => changes.below(root),
+            };
+            if let Some(names) = names {
+                let shown = names.iter().filter(|name| !name.starts_with('.'));
+                directories.extend(shown.map(|name| root.join(name)));
+                continue;
+            }
+            // A root that cannot be listed is told by who reads it.
+            let listed = source::list(root).unwrap_or_default();
+            directories.extend(listed.into_values());
+            let known = self.folders.directories();
+            directories.extend(known.filter(|known| known.starts_with(root)).cloned());
+        }
+        directories.into_iter().collect()
+    }
+
+    /// Takes that a folder cannot be watched: only its own tenant or theme is polled.
+    fn unwatchable(&mut self, place: &Place, error: &notify::Error) {
+        if is_limit(error) {
+            drop(self.sender.send(Notice::Deaf));
+            self.watcher = None;
+            return;
+        }
+        // It has gone since it was found, which is told by the folder above it.
+        if matches!(error.kind, ErrorKind::PathNotFound) {
+            return;
+        }
+        let directory = self.roots.iter().find_map(|root| {
+            let inner = place.shown.strip_prefix(root).ok()?;
+            Some(root.join(inner.components().next()?))
+        });
+        if let Some(directory) = directory
+            && self.lock_polled().insert(directory)
+        {
+            warn!(path = %place.at.display(), %error, "a folder cannot be watched: what it belongs to is polled");
+        }
+    }
+
+    fn lock_polled(&self) -> std::sync::MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_all(&self) {
+        let roots = self.roots.clone();
+        let before = poll::below(&roots);
+        poll::poll(self.sender.clone(), before, move || poll::below(&roots));
+    }
+
+    /// Polls what cannot be watched.
+    fn poll_some(&self) {
+        let polled = Arc::clone(&self.polled);
+        let look = move || {
+            let polled = polled.lock().unwrap_or_else(PoisonError::into_inner);
+            let directories = polled.clone();
+            drop(polled);
+            let stamped = directories.into_iter().map(|directory| {
+                let stamp = poll::stamp(&directory);
+                (directory, stamp)
+            });
+            stamped.collect()
+        };
+        poll::poll(self.sender.clone(), poll::Stamps::new(), look);
+    }
+
+    fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
+        let sender = self.sender.clone();
+        move |event| {
+            // The receiver is gone only when everything ends.
+            let _ = match event {
+                Ok(event) if matches!(event.kind, EventKind::Access(_)) => Ok(()),
+                Ok(event) if event.need_rescan() => sender.send(Notice::Everything),
+                Ok(event) => event
+                    .paths
+                    .into_iter()
+                    .try_for_each(|path| sender.send(Notice::Path(path))),
+                Err(error) if is_limit(&error) => sender.send(Notice::Deaf),
+                Err(_) => sender.send(Notice::Everything),
+            };
+        }
+    }
+}
+
+impl Changes {
+    fn all() -> Self {
+        Self {
+            everything: true,
+            ..Self::default()
+        }
+    }
+
+    /// The names directly below `root` that changed; `None` when the root itself did.
+    #[must_use]
+    pub fn below(&self, root: &Path) -> Option<BTreeSet<String>> {
+        let root = Root::new(root);
+        let within = self.paths.iter().filter_map(|path| root.inner(path));
+        within
+            .map(|inner| {
+                let first = inner.components().next()?;
+                Some(first.as_os_str().to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// Whether anything below none of `roots` changed: a place that a link leads to.
+    #[must_use]
+    pub fn elsewhere(&self, roots: &[&Path]) -> bool {
+        let roots: Vec<Root<'_>> = roots.iter().map(|root| Root::new(root)).collect();
+        let is_within = |path: &PathBuf| roots.iter().any(|root| root.inner(path).is_some());
+        !self.paths.iter().all(is_within)
+    }
+}
+
+/// A watched folder by the name it was given and by its own: notifications may use either.
+struct Root<'a> {
+    given: &'a Path,
+    resolved: Option<PathBuf>,
+    absolute: Option<PathBuf>,
+}
+
+impl<'a> Root<'a> {
+    fn new(given: &'a Path) -> Self {
+        Self {
+            given,
+            resolved: given.canonicalize().ok(),
+            absolute: std::path::absolute(given).ok(),
+        }
+    }
+
+    fn inner<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let names = [&self.resolved, &self.absolute].into_iter().flatten();
+        std::iter::once(self.given)
+            .chain(names.map(PathBuf::as_path))
+            .find_map(|root| path.strip_prefix(root).ok())
+    }
+}
+
+/// Whether the system has no more watches (`ENOSPC`) or descriptors (`EMFILE`) to give.
+fn is_limit(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => {
+            matches!(
+                error.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            ) || error.raw_os_error() == Some(EMFILE)
+        }
+        _ => false,
+    }
+}
+
+/// Too many open descriptors (POSIX, `errno.h`; the same on all that we know).
+const EMFILE: i32 = 24;
+
+/// What tells a folder from every other that may stand at its path: its device and its number there. A root that is a file is not watched by notifications, so that its time and size tell.
+type RootIdentity = (Identity, Option<SystemTime>, u64);
+
+fn identities(roots: &[PathBuf]) -> Vec<Option<RootIdentity>> {
+    let roots = roots.iter();
+    roots
+        .map(|root| {
+            let metadata = std::fs::metadata(root).ok()?;
+            let file = Some(&metadata).filter(|metadata| metadata.is_file());
+            Some((
+                (metadata.dev(), metadata.ino()),
+                file.and_then(|metadata| metadata.modified().ok()),
+                file.map_or(0, |metadata| metadata.len()),
+            ))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

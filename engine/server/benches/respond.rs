@@ -1,0 +1,163 @@
+//! Time and memory that one answer takes, without sockets.
+//!
+//! Prints nanoseconds and allocations for each kind of answer, and fails where an answer allocates more than its header map: then a body, or something of its size, has been built.
+#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../tests/support/sample.rs"]
+mod sample;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use allocation_counter::measure;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
+use server::respond::{Asked, respond};
+
+const ROUNDS: u32 = 200_000;
+/// The most bytes that a header map with everything in it takes. The sample's pages have six times as many.
+const HEADER_MAP: u64 = 2560;
+
+/// A request, the status it must have, and the bytes that answering it may allocate.
+struct Case {
+    name: &'static str,
+    method: Method,
+    path: &'static str,
+    fields: Vec<(&'static str, String)>,
+    status: StatusCode,
+    bytes: u64,
+}
+
+fn main() {
+    let snapshot = sample::snapshot();
+    let page = |name, coding: &str| Case {
+        name,
+        method: Method::GET,
+        path: "/bluedoor/terms",
+        fields: vec![("accept-encoding", coding.to_owned())],
+        status: StatusCode::OK,
+        bytes: HEADER_MAP,
+    };
+    let other = |name, path, status| Case {
+        name,
+        path,
+        status,
+        ..page(name, "gzip, deflate, br, zstd")
+    };
+    let etag = {
+        let known = page("", "br");
+        let uri = known.path.parse().unwrap();
+        let headers = known.headers();
+        let answer = respond(&snapshot, &known.asked(&uri, &headers));
+        answer.response.headers()["etag"]
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    let cases = [
+        page("hit, br", "gzip, deflate, br, zstd"),
+        page("hit, zstd", "zstd;q=1.0, gzip;q=0.5"),
+        page("hit, gzip", "gzip, deflate"),
+        page("hit, identity", ""),
+        Case {
+            fields: vec![
+                ("accept-encoding", "br".to_owned()),
+                ("if-none-match", etag),
+            ],
+            status: StatusCode::NOT_MODIFIED,
+            ..page("known", "")
+        },
+        Case {
+            method: Method::HEAD,
+            ..page("head", "br")
+        },
+        Case {
+            fields: vec![("range", "bytes=0-99".to_owned())],
+            status: StatusCode::PARTIAL_CONTENT,
+            path: "/assets/font.woff2",
+            ..page("part", "")
+        },
+        other("shared file", "/assets/site.css", StatusCode::OK),
+        other("encoded path", "/bluedoor/%74erms", StatusCode::OK),
+        other(
+            "redirect",
+            "/bluedoor/terms/",
+            StatusCode::PERMANENT_REDIRECT,
+        ),
+        other("miss", "/bluedoor/nothing", StatusCode::NOT_FOUND),
+        other("refused", "/../x", StatusCode::BAD_REQUEST),
+    ];
+
+    println!(
+        "{:<14}{:>8}{:>14}{:>8}",
+        "answer", "ns", "allocations", "bytes"
+    );
+    let mut failed = false;
+    for case in &cases {
+        let uri: Uri = case.path.parse().unwrap();
+        let headers = case.headers();
+        let asked = case.asked(&uri, &headers);
+        let answer = || black_box(respond(&snapshot, black_box(&asked)));
+        assert_eq!(answer().response.status(), case.status, "{}", case.name);
+
+        let memory = measure(|| drop(answer()));
+        let start = Instant::now();
+        for _ in 0..ROUNDS {
+            answer();
+        }
+        let nanos = start.elapsed().as_nanos() / u128::from(ROUNDS);
+        let verdict = if memory.bytes_total > case.bytes {
+            "  more than allowed"
+        } else {
+            ""
+        };
+        failed |= !verdict.is_empty();
+        println!(
+            "{:<14}{nanos:>8}{:>14}{:>8}{verdict}",
+            case.name, memory.count_total, memory.bytes_total
+        );
+    }
+    assert!(!failed, "an answer allocates more than its header map");
+}
+
+impl Case {
+    fn asked<'a>(&'a self, uri: &'a Uri, headers: &'a HeaderMap) -> Asked<'a> {
+        Asked {
+            method: &self.method,
+            uri,
+            version: Version::HTTP_11,
+            headers,
+            content: false,
+        }
+    }
+
+    /// Its own fields, among those that a browser sends with every request.
+    fn headers(&self) -> HeaderMap {
+        let common = [
+            ("host", "studio.example"),
+            (
+                "user-agent",
+                "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36",
+            ),
+            (
+                "accept",
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            ),
+            ("accept-language", "en-US,en;q=0.9"),
+            ("sec-fetch-mode", "navigate"),
+        ];
+        let own = self
+            .fields
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
+        common
+            .into_iter()
+            .chain(own)
+            .map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_str(value).unwrap(),
+                )
+            })
+            .collect()
+    }
+}

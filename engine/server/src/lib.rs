@@ -1,0 +1,272 @@
+//! Answers requests from the snapshot on the [`Shelf`](shelf::Shelf).
+//!
+//! ```text
+//! listen -> accept -> worker -> stream/vitals -> hyper -> visit -> respond -> hyper -> stream
+//!           (seats)   (thread)  (timeouts)                (counts)  (pure)
+//! ```
+//! [`run`] accepts connections and hands each to the worker with the fewest. When all seats are taken, those that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
+//!
+//! **Invariant:** knows no YAML, Markdown, Tera, React or tenant folder; sees only a [`Snapshot`](release::snapshot::Snapshot). A request takes no lock, opens no file and builds no body.
+
+pub mod access;
+pub mod admin;
+mod body;
+mod condition;
+mod connections;
+pub mod descriptors;
+pub mod drain;
+pub mod events;
+mod host;
+mod line;
+pub mod listen;
+mod metrics;
+mod negotiate;
+pub mod origin;
+mod path;
+mod redirect;
+mod request_id;
+pub mod respond;
+#[cfg(test)]
+#[path = "../tests/support/sample.rs"]
+mod sample;
+pub mod settings;
+pub mod shelf;
+mod span;
+pub mod status;
+mod stream;
+mod visit;
+mod vitals;
+mod worker;
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tracing::error;
+
+use self::connections::{Addresses, Seat, Share, household};
+use self::drain::Drained;
+use self::settings::ServeSettings;
+use self::shelf::Shelf;
+use self::worker::{Arrival, Errand, work};
+
+/// Why serving could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on `{address}`: choose another address with `--listen`")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The sockets of `LISTEN_FDS` are not what they should be.
+    #[error("`LISTEN_FDS` names a socket that is no listening TCP socket")]
+    Inherited(#[source] io::Error),
+    /// A socket cannot be waited on.
+    #[error("cannot wait for connections")]
+    Listen(#[source] io::Error),
+    /// A worker's thread or event loop could not be made.
+    #[error("cannot start a worker thread")]
+    Worker(#[source] io::Error),
+    /// A worker has ended by itself.
+    #[error("a worker thread has ended before it was told to")]
+    Lost,
+}
+
+/// What the workers are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Serve,
+    Drain,
+}
+
+/// Serves what is on `shelf` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
+///
+/// Dropping the future ends everything at once, which is what a second signal should do.
+///
+/// # Errors
+/// When no worker can be started or a socket cannot be waited on. A failing connection is never an error.
+pub async fn run(
+    listeners: Vec<TcpListener>,
+    shelf: Arc<Shelf>,
+    settings: ServeSettings,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Drained, ServeError> {
+    let settings = Arc::new(settings);
+    let (order, orders) = watch::channel(Order::Serve);
+    let mut posts = Vec::new();
+    let mut ends = JoinSet::new();
+    for number in 0..settings.workers.get() {
+        let (post, end) = start_worker(number, &shelf, &settings, &orders)?;
+        posts.push(post);
+        ends.spawn(end);
+    }
+
+    let limit = u64::try_from(settings.limits.connections).unwrap_or(u64::MAX);
+    shelf.connections.limit.store(limit, Relaxed);
+    let door = Arc::new(Door {
+        posts,
+        addresses: Arc::default(),
+        seats: Arc::new(Semaphore::new(settings.limits.connections)),
+        shelf,
+        settings,
+    });
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        accepting.spawn(accept(listen::waiting(listener)?, Arc::clone(&door)));
+    }
+
+    tokio::select! {
+        () = shutdown => {}
+        Some(_) = ends.join_next() => return Err(ServeError::Lost),
+    }
+    accepting.shutdown().await;
+    drop(door);
+    // Nobody listens if all workers are gone, which the loop below reports.
+    let _ = order.send(Order::Drain);
+
+    let mut drained = Drained::default();
+    while let Some(end) = ends.join_next().await {
+        let Ok(Some(end)) = end else {
+            return Err(ServeError::Lost);
+        };
+        drained += end;
+    }
+    Ok(drained)
+}
+
+/// The way to one worker.
+#[derive(Debug)]
+struct Post {
+    errands: mpsc::UnboundedSender<Errand>,
+    /// Its open connections.
+    load: Arc<AtomicUsize>,
+}
+
+fn start_worker(
+    number: usize,
+    shelf: &Arc<Shelf>,
+    settings: &Arc<ServeSettings>,
+    orders: &watch::Receiver<Order>,
+) -> Result<(Post, impl Future<Output = Option<Drained>> + use<>), ServeError> {
+    let (errands, received) = mpsc::unbounded_channel();
+    let (ended, end) = oneshot::channel();
+    let (shelf, settings, orders) = (Arc::clone(shelf), Arc::clone(settings), orders.clone());
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || match work(shelf, settings, received, orders) {
+            // The receiver is gone when serving was ended at once.
+            Ok(drained) => drop(ended.send(drained)),
+            Err(error) => error!(%error, "a worker could not start its event loop"),
+        })
+        .map_err(ServeError::Worker)?;
+    Ok((
+        Post {
+            errands,
+            load: Arc::default(),
+        },
+        async { end.await.ok() },
+    ))
+}
+
+/// What accepting needs.
+#[derive(Debug)]
+struct Door {
+    posts: Vec<Post>,
+    addresses: Arc<Addresses>,
+    seats: Arc<Semaphore>,
+    shelf: Arc<Shelf>,
+    settings: Arc<ServeSettings>,
+}
+
+/// Accepts connections as long as it is polled.
+async fn accept(listener: tokio::net::TcpListener, door: Arc<Door>) {
+    loop {
+        let (socket, peer) = listen::accept(&listener).await;
+        door.shelf.connections.accepted.fetch_add(1, Relaxed);
+        let trusted = door.settings.trusts(peer.ip());
+        let share = (!trusted).then(|| door.share(peer.ip()));
+        if matches!(share, Some(None)) {
+            door.shelf.connections.refused.fetch_add(1, Relaxed);
+            continue;
+        }
+        let Ok(permit) = door.permit().await else {
+            return;
+        };
+        door.admit(socket, peer.ip(), share.flatten(), permit);
+    }
+}
+
+/// Counts a connection that waits for its permit, until it has one or is given up.
+struct Waiting<'d>(&'d AtomicU64);
+
+impl<'d> Waiting<'d> {
+    fn begin(count: &'d AtomicU64) -> Self {
+        count.fetch_add(1, Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Door {
+    fn share(&self, peer: IpAddr) -> Option<Share> {
+        let most = self.settings.limits.connections_per_address;
+        self.addresses.enter(household(peer), most)
+    }
+
+    /// The permit for one connection. Where all are taken, idle connections make room; where all have a request under way, the first that is over does.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        if let Ok(permit) = Arc::clone(&self.seats).try_acquire_owned() {
+            return Ok(permit);
+        }
+        // Counted first, so that a worker that has nothing idle now knows it later.
+        let _waiting = Waiting::begin(&self.shelf.connections.waiting);
+        for post in &self.posts {
+            // The worker is gone only when everything ends.
+            let _ = post.errands.send(Errand::MakeRoom);
+        }
+        Arc::clone(&self.seats).acquire_owned().await
+    }
+
+    /// Gives a connection to the worker with the fewest.
+    fn admit(
+        &self,
+        socket: tokio::net::TcpStream,
+        peer: IpAddr,
+        share: Option<Share>,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let trusted = share.is_none();
+        let Some(post) = self.posts.iter().min_by_key(|post| post.load.load(Relaxed)) else {
+            return;
+        };
+        let seat = Seat::new(
+            share,
+            Arc::clone(&post.load),
+            Arc::clone(&self.shelf),
+            permit,
+        );
+        // A response is written in one go; waiting to fill a packet would only delay it.
+        if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
+            // The worker is gone only when everything ends.
+            let _ = post.errands.send(Errand::Admit(Arrival {
+                socket,
+                peer,
+                trusted,
+                seat,
+            }));
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The counters as Prometheus text.
+//!
+//! Requests only add to plain counters ([`Traffic`], [`Connections`]); everything that has a name or a label is put together here, when somebody asks.
+//! The number of series depends on the tenants alone: what names no known host is counted as `_unknown`, and what known hosts answer for no tenant as `_shared`.
+//!
+//! **Invariant:** never counts anything itself.
+
+use std::fmt::Error;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::UNIX_EPOCH;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::access::AccessLog;
+use super::admin::Admin;
+use super::connections::Connections;
+use super::shelf::{SHARED, UNKNOWN};
+use super::status::State;
+use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
+
+/// The media type of [`render`]'s text.
+pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All counters in the OpenMetrics text format.
+///
+/// # Errors
+/// Never, since text is written to memory; the encoder's trait has it so.
+pub(super) fn render(admin: &Admin) -> Result<String, Error> {
+    let mut registry = Registry::with_prefix("rowhouse");
+    registry.register_with_unit(
+        "reload_duration",
+        "Time from noticing a change until it is served",
+        Unit::Seconds,
+        admin.board.reloads.clone(),
+    );
+    registry.register_collector(Box::new(Counters(admin.clone())));
+    let mut encoded = String::new();
+    text::encode(&mut encoded, &registry)?;
+    Ok(encoded)
+}
+
+#[derive(Debug)]
+struct Counters(Admin);
+
+impl Collector for Counters {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
+        let shelf = &self.0.shelf;
+        let tenants = shelf.tenants();
+        let parties = || {
+            let named = tenants.iter().map(|(id, traffic)| (&**id, &**traffic));
+            named.chain([(SHARED, &shelf.shared), (UNKNOWN, &shelf.unknown)])
+        };
+        requests(&mut encoder, parties())?;
+        latency(&mut encoder, parties())?;
+        connections(&mut encoder, &shelf.connections)?;
+        self.tenants(&mut encoder)?;
+        self.state(&mut encoder)
+    }
+}
+
+/// A tenant's id, or one of the two names for what is no tenant's.
+type Party<'a> = (&'a str, &'a Traffic);
+
+fn requests<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    parties: impl Iterator<Item = Party<'a>> + Clone,
+) -> Result<(), Error> {
+    let mut family = encoder.encode_descriptor(
+        "http_requests",
+        "Requests answered",
+        None,
+        MetricType::Counter,
+    )?;
+    for (tenant, traffic) in parties.clone() {
+        for count in traffic.counts() {
+            let labels = [
+                ("tenant", tenant),
+                ("status", count.class),
+                ("coding", count.coding.token()),
+            ];
+            family
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, _, u64>(&count.requests, None)?;
+        }
+    }
+    let unit = Some(&Unit::Bytes);
+    let mut family = encoder.encode_descriptor(
+        "http_response",
+        "Bytes of bodies sent",
+        unit,
+        MetricType::Counter,
+    )?;
+    for (tenant, traffic) in parties {
+        for count in traffic.counts() {
+            let labels = [
+                ("tenant", tenant),
+                ("status", count.class),
+                ("coding", count.coding.token()),
+            ];
+            family
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, _, u64>(&count.bytes, None)?;
+        }
+    }
+    Ok(())
+}
+
+fn latency<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    parties: impl Iterator<Item = Party<'a>>,
+) -> Result<(), Error> {
+    let help = "Time from a request's header fields until its response is ready to be sent";
+    let mut family = encoder.encode_descriptor(
+        "http_request_duration",
+        help,
+        Some(&Unit::Seconds),
+        MetricType::Histogram,
+    )?;
+    for (tenant, traffic) in parties {
+        let latency = traffic.latency();
+        let count = latency.buckets.iter().sum();
+        if count == 0 {
+            continue;
+        }
+        let bounds = LATENCY_BOUNDS
+            .iter()
+            .map(|micros| seconds(*micros))
+            .chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(latency.buckets).collect();
+        family
+            .encode_family(&[("tenant", tenant)])?
+            .encode_histogram::<NoLabelSet>(seconds(latency.sum), count, &buckets, None)?;
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact for 285 years of microseconds"
+)]
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1_000_000.0
+}
+
+fn connections(encoder: &mut DescriptorEncoder<'_>, counted: &Connections) -> Result<(), Error> {
+    let accepted = counted.accepted.load(Relaxed);
+    let open = counted.open.load(Relaxed);
+    encoder
+        .encode_descriptor(
+            "connections",
+            "Connections accepted",
+            None,
+            MetricType::Counter,
+        )?
+        .encode_counter::<NoLabelSet, _, u64>(&accepted, None)?;
+    gauge(encoder, "connections_open", "Connections open", None, open)?;
+    let limit = counted.limit.load(Relaxed);
+    let help = "Connections that may be open at once";
+    gauge(encoder, "connections_limit", help, None, limit)?;
+
+    let help = "Connections that the server ended early, by reason";
+    let mut family =
+        encoder.encode_descriptor("connections_ended", help, None, MetricType::Counter)?;
+    for (reason, counter) in [
+        ("address", &counted.refused),
+        ("header_timeout", &counted.slow_heads),
+        ("write_timeout", &counted.slow_readers),
+        ("request_timeout", &counted.slow_requests),
+        ("idle_timeout", &counted.idle),
+        ("room", &counted.made_room),
+        ("malformed", &counted.malformed),
+    ] {
+        family
+            .encode_family(&[("reason", reason)])?
+            .encode_counter::<NoLabelSet, _, u64>(&counter.load(Relaxed), None)?;
+    }
+    Ok(())
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    value: u64,
+) -> Result<(), Error> {
+    encoder
+        .encode_descriptor(name, help, unit, MetricType::Gauge)?
+        .encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+impl Counters {
+    fn tenants(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let status = self.0.board.current();
+        let mut family =
+            encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
+        for state in State::ALL {
+            let count = status
+                .tenants
+                .iter()
+                .filter(|tenant| tenant.state == state)
+                .count();
+            family
+                .encode_family(&[("state", state.name())])?
+                .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;
+        }
+        let help = "Time that the last compilation took";
+        let unit = Some(&Unit::Seconds);
+        let mut family =
+            encoder.encode_descriptor("tenant_compilation", help, unit, MetricType::Gauge)?;
+        for tenant in &status.tenants {
+            family
+                .encode_family(&[("tenant", &*tenant.id)])?
+                .encode_gauge(&tenant.compiled_in.as_secs_f64())?;
+        }
+        Ok(())
+    }
+
+    /// How fresh and how sound it all is.
+    fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let help = "Time since what is served was put there";
+        let age = self.0.shelf.age().as_secs();
+        gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
+
+        let help = "When the process began, since 1970";
+        let started = self.0.board.started.duration_since(UNIX_EPOCH);
+        let started = started.map_or(0, |since| since.as_secs());
+        gauge(encoder, "start_time", help, Some(&Unit::Seconds), started)?;
+
+        let help = "Whether the folders could not be read the last time";
+        let alarm = self.0.board.current().alarm.is_some();
+        gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
+
+        let help =
+            "Whether changes are noticed by polling, since the system gives no notifications";
+        let polling = u64::from(self.0.board.current().polling);
+        gauge(encoder, "watch_polling", help, None, polling)?;
+
+        let help = "Pieces of the access log, of some 16 KB, that were lost since nobody read it";
+        let lost = self.0.access_log.as_ref().map_or(0, AccessLog::lost);
+        encoder
+            .encode_descriptor("access_log_lost_pieces", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&lost, None)
+    }
+}

@@ -1,0 +1,453 @@
+//! From a request to its response, by look-up alone.
+//!
+//! 1. *Content.* No resource takes any: GET, HEAD and OPTIONS that bring some are refused with 413.
+//! 2. *Host.* A request without a clear host is refused with 400; a host that nobody claims gets a neutral 421.
+//! 3. *Method.* OPTIONS is answered for every path alike: 204 with `Allow`. Others than GET and HEAD get 405 with `Allow`, whatever the path names, and the page of the tenant that has the path.
+//! 4. *Moved host.* 308 to the same path of its new origin.
+//! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
+//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root.
+//! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
+//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share.
+//! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
+//! 10. *Body.* The best coding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
+//!
+//! A hit costs three hash look-ups, one copy of a header map that is ready, and no allocation besides that copy; `benches/respond.rs` holds it to that.
+//!
+//! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Method, Response, StatusCode, Uri, Version};
+
+use super::condition::{Conditions, Outcome, Validators, evaluate};
+use super::host::requested_host;
+use super::negotiate::{Accepted, choose};
+use super::path::normal_path;
+use super::redirect;
+use release::snapshot::fields::{CACHE_TAG, set};
+use release::snapshot::{
+    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Snapshot,
+};
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+
+/// What `respond` needs of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'r> {
+    /// The method.
+    pub method: &'r Method,
+    /// The request target.
+    pub uri: &'r Uri,
+    /// The protocol version, which decides how the host is named.
+    pub version: Version,
+    /// The header fields.
+    pub headers: &'r HeaderMap,
+    /// Whether the request brings content.
+    pub content: bool,
+}
+
+/// A response, and what to count it under.
+#[derive(Debug)]
+pub struct Answer<'s> {
+    /// Status, fields and body.
+    pub response: Response<Bytes>,
+    /// Who answered.
+    pub party: Party<'s>,
+    /// Which route answered; nothing of it comes from the client.
+    pub route: Route<'s>,
+    /// The coding of the body.
+    pub coding: Coding,
+}
+
+/// Who answered a request.
+#[derive(Debug, Clone, Copy)]
+pub enum Party<'s> {
+    /// A tenant.
+    Tenant(&'s Mount),
+    /// A known host, for no tenant.
+    Host,
+    /// The request names no known host, or is not valid.
+    Nobody,
+}
+
+/// The route that answered, as the snapshot knows it: its parts are to be read one after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Route<'s> {
+    /// The mount's prefix.
+    pub prefix: &'s str,
+    /// The resource's path below the prefix.
+    pub path: &'s str,
+    /// `/*` where anything below is meant.
+    pub rest: &'static str,
+}
+
+/// Answers `asked` from `snapshot`.
+#[must_use]
+pub fn respond<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
+    let mut answer = find(snapshot, asked);
+    if asked.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
+        without_body(&mut answer.response);
+    }
+    if asked.content && asked.version < Version::HTTP_2 {
+        // The content is not read, so that the connection cannot be used again (RFC 9112, section 9.3).
+        answer
+            .response
+            .headers_mut()
+            .insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    answer
+}
+
+/// The answer to a request that nobody can be asked about: the status and its name as plain text.
+#[must_use]
+pub fn refused<'s>(status: StatusCode) -> Answer<'s> {
+    Answer {
+        response: plain(status),
+        party: Party::Nobody,
+        route: Route::default(),
+        coding: Coding::Identity,
+    }
+}
+
+fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
+    let known = matches!(*asked.method, Method::GET | Method::HEAD | Method::OPTIONS);
+
+    // 1.
+    if asked.content && known {
+        return refused(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    // 2.
+    let Ok(host) = requested_host(asked.uri, asked.headers, asked.version) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    let Some(entry) = snapshot.hosts.get(&*host) else {
+        return unknown_host(snapshot, asked);
+    };
+
+    // 3.
+    if !matches!(*asked.method, Method::GET | Method::HEAD) {
+        let mut answer = other_method(entry, asked);
+        answer.response.headers_mut().insert(ALLOW, METHODS);
+        return answer;
+    }
+
+    // 4.
+    let routes = match entry {
+        HostEntry::Site(routes) => routes,
+        HostEntry::Moved(moved) => return redirect::host(moved, asked),
+    };
+
+    // 5.
+    let Ok(path) = normal_path(asked.uri.path()) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+
+    // 6.
+    let Some((mount, below)) = mount(routes, &path) else {
+        return beside(snapshot, routes, &path, asked)
+            .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
+    };
+
+    // 7.
+    if path.len() > 1 && path.ends_with('/') {
+        let shorter = match below.trim_end_matches('/') {
+            "" => "/",
+            shorter => shorter,
+        };
+        match mount.resources.get_key_value(shorter) {
+            Some((key, resource)) if matches!(**resource, Resource::Redirect(_)) => {
+                let route = Route {
+                    prefix: &mount.prefix,
+                    path: key,
+                    rest: "/",
+                };
+                return page(resource, mount, route, asked);
+            }
+            Some((key, _)) => return redirect::without_slashes(mount, key, asked),
+            None => {}
+        }
+    }
+
+    // 8.
+    if let Some((key, resource)) = mount.resources.get_key_value(below) {
+        return page(
+            resource,
+            mount,
+            Route {
+                prefix: &mount.prefix,
+                path: key,
+                rest: "",
+            },
+            asked,
+        );
+    }
+    if let Some(answer) = beside(snapshot, routes, &path, asked) {
+        return answer;
+    }
+
+    // 9.
+    match mount.not_found.iter().find(|(area, _)| covers(area, below)) {
+        Some((area, resource)) => page(
+            resource,
+            mount,
+            Route {
+                prefix: &mount.prefix,
+                path: area,
+                rest: "/*",
+            },
+            asked,
+        ),
+        None => refused(StatusCode::NOT_FOUND),
+    }
+}
+
+/// OPTIONS, and methods that nothing has.
+fn other_method<'s>(entry: &'s HostEntry, asked: &Asked<'_>) -> Answer<'s> {
+    let plainly = |status| Answer {
+        response: plain(status),
+        party: Party::Host,
+        route: Route {
+            path: "*",
+            ..Route::default()
+        },
+        coding: Coding::Identity,
+    };
+    if asked.method == Method::OPTIONS {
+        let mut answer = plainly(StatusCode::NO_CONTENT);
+        answer.response.headers_mut().clear();
+        return answer;
+    }
+    let HostEntry::Site(routes) = entry else {
+        return plainly(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let Ok(path) = normal_path(asked.uri.path()) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    let Some((mount, _)) = mount(routes, &path) else {
+        return plainly(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let route = Route {
+        prefix: &mount.prefix,
+        path: "",
+        rest: "/*",
+    };
+    page(&mount.method_not_allowed, mount, route, asked)
+}
+
+/// The mount that takes `path`, and what is left of the path below it.
+fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Mount, &'p str)> {
+    let segments = memchr::memchr_iter(b'/', &path.as_bytes()[1..])
+        .map(|slash| slash + 1)
+        .chain([path.len()]);
+    let mut taken = routes.root.as_ref().map(|mount| (mount, 0));
+    for end in segments.take(routes.longest_prefix) {
+        if let Some(mount) = routes.prefixes.get(&path[..end]) {
+            taken = Some((mount, end));
+        }
+    }
+    taken.map(|(mount, end)| (&**mount, if end == path.len() { "/" } else { &path[end..] }))
+}
+
+/// Whether `path` is `area` or lies below it.
+fn covers(area: &str, path: &str) -> bool {
+    path.strip_prefix(area)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn page<'s>(
+    resource: &'s Resource,
+    mount: &'s Mount,
+    route: Route<'s>,
+    asked: &Asked<'_>,
+) -> Answer<'s> {
+    let tag = || redirect::tag(&mount.tenant, route.path);
+    let (response, coding) = resource_response(resource, asked, tag);
+    Answer {
+        response,
+        party: Party::Tenant(mount),
+        route,
+        coding,
+    }
+}
+
+/// What no tenant answers: the host's own files, and those that all hosts share.
+fn beside<'s>(
+    snapshot: &'s Snapshot,
+    routes: &'s HostRoutes,
+    path: &str,
+    asked: &Asked<'_>,
+) -> Option<Answer<'s>> {
+    let file = |table: &'s ResourceTable| {
+        let (key, resource) = table.get_key_value(path)?;
+        Some((key, &**resource))
+    };
+    let picture = || {
+        let (key, slot) = routes.pictures.get_key_value(path)?;
+        Some((key, slot.get()?))
+    };
+    let (key, resource) = file(&routes.files)
+        .or_else(|| file(&snapshot.shared))
+        .or_else(picture)?;
+    let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
+    let (response, coding) = resource_response(resource, asked, owner);
+    Some(Answer {
+        response,
+        party: Party::Host,
+        route: Route {
+            path: key,
+            ..Route::default()
+        },
+        coding,
+    })
+}
+
+fn unknown_host<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
+    match &snapshot.unknown_host {
+        Some(resource) => {
+            let (response, coding) = resource_response(resource, asked, || None);
+            Answer {
+                response,
+                party: Party::Nobody,
+                route: Route::default(),
+                coding,
+            }
+        }
+        None => refused(StatusCode::MISDIRECTED_REQUEST),
+    }
+}
+
+/// Step 10. The tag is that of a redirect, which has none with it as bodies do.
+fn resource_response(
+    resource: &Resource,
+    asked: &Asked<'_>,
+    tag: impl FnOnce() -> Option<HeaderValue>,
+) -> (Response<Bytes>, Coding) {
+    let body = match resource {
+        Resource::Body(body) => body,
+        Resource::Redirect(location) => {
+            return (redirect::to(location.clone(), tag()), Coding::Identity);
+        }
+    };
+    let (accepted, mut conditions) = fields(asked.headers);
+    let Some(variant) = choose(&body.variants, &accepted) else {
+        return (plain(StatusCode::NOT_FOUND), Coding::Identity);
+    };
+    let outcome = if body.status == StatusCode::OK {
+        if asked.method != Method::GET {
+            conditions.range = None;
+        }
+        let range_of = body.fields.ranges().then_some(variant.bytes.len());
+        evaluate(
+            &conditions,
+            Validators {
+                etag: &variant.etag,
+                range_of,
+            },
+        )
+    } else {
+        Outcome::Whole
+    };
+
+    let length = variant.bytes.len();
+    let response = match outcome {
+        Outcome::Whole => {
+            let mut response =
+                with_fields(body, variant.coding, &variant.etag, variant.bytes.clone());
+            *response.status_mut() = body.status;
+            if body.status != StatusCode::OK {
+                response.headers_mut().remove(ETAG);
+            }
+            response
+        }
+        Outcome::Part(range) => {
+            let mut response = with_fields(
+                body,
+                variant.coding,
+                &variant.etag,
+                variant.bytes.slice(range.clone()),
+            );
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            set_content_range(
+                &mut response,
+                format!("bytes {}-{}/{length}", range.start, range.end - 1),
+            );
+            response
+        }
+        Outcome::NotModified => {
+            let mut response = Response::new(Bytes::new());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            *response.headers_mut() = body.fields.not_modified(&variant.etag);
+            response
+        }
+        Outcome::Failed => plain(StatusCode::PRECONDITION_FAILED),
+        Outcome::Unsatisfiable => {
+            let mut response = plain(StatusCode::RANGE_NOT_SATISFIABLE);
+            set_content_range(&mut response, format!("bytes */{length}"));
+            response
+        }
+    };
+    (response, variant.coding)
+}
+
+fn with_fields(body: &Body, coding: Coding, etag: &HeaderValue, bytes: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(bytes);
+    *response.headers_mut() = body.fields.whole(coding, etag);
+    if let Some(cache_tag) = &body.cache_tag {
+        set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
+    }
+    response
+}
+
+fn set_content_range(response: &mut Response<Bytes>, range: String) {
+    if let Ok(range) = HeaderValue::from_maybe_shared(Bytes::from(range)) {
+        response.headers_mut().insert(CONTENT_RANGE, range);
+    }
+}
+
+/// A response with no page of a tenant: the status and its name as plain text.
+pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(match status {
+        StatusCode::BAD_REQUEST => b"400 Bad Request\n",
+        StatusCode::NOT_FOUND => b"404 Not Found\n",
+        StatusCode::METHOD_NOT_ALLOWED => b"405 Method Not Allowed\n",
+        StatusCode::PRECONDITION_FAILED => b"412 Precondition Failed\n",
+        StatusCode::PAYLOAD_TOO_LARGE => b"413 Content Too Large\n",
+        StatusCode::URI_TOO_LONG => b"414 URI Too Long\n",
+        StatusCode::RANGE_NOT_SATISFIABLE => b"416 Range Not Satisfiable\n",
+        StatusCode::MISDIRECTED_REQUEST => b"421 Misdirected Request\n",
+        _ => b"",
+    }));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// What HEAD gets: the body is taken out, and its length left.
+fn without_body(response: &mut Response<Bytes>) {
+    let length = HeaderValue::from(response.body().len());
+    response.headers_mut().insert(CONTENT_LENGTH, length);
+    response.body_mut().clear();
+}
+
+/// All that step 10 reads of the request, in one pass over its fields.
+fn fields(headers: &HeaderMap) -> (Accepted, Conditions<'_>) {
+    let mut accepted = Accepted::default();
+    let mut conditions = Conditions::default();
+    for (name, value) in headers {
+        match *name {
+            ACCEPT_ENCODING => accepted.read(value),
+            _ => conditions.read(name, headers),
+        }
+    }
+    (accepted, conditions)
+}

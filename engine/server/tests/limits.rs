@@ -1,0 +1,219 @@
+//! Each limit, over real sockets: what goes beyond it is refused or ended, and nothing else.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "support/sample.rs"]
+mod sample;
+#[path = "support/wire.rs"]
+mod wire;
+
+use std::io::{ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use server::settings::{Limits, ServeSettings};
+use wire::{Reply, Server, get, request};
+
+fn limited(change: impl FnOnce(&mut Limits)) -> Server {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    Server::with(ServeSettings {
+        limits,
+        ..ServeSettings::default()
+    })
+}
+
+fn eventually(counter: &AtomicU64, expected: u64) {
+    let start = Instant::now();
+    while counter.load(Relaxed) != expected {
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "{} instead of {expected}",
+            counter.load(Relaxed)
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn header_fields_are_counted_and_weighed() {
+    let server = limited(|limits| {
+        limits.header_fields = 10;
+        limits.header_bytes = 1024;
+    });
+    let ask = |fields: &str| {
+        server
+            .ask(&request("GET", "/about", "studio.example", fields))
+            .status
+    };
+    // `Host` is the tenth.
+    assert_eq!(ask(&"x: y\r\n".repeat(9)), 200);
+    assert_eq!(ask(&"x: y\r\n".repeat(10)), 431);
+    assert_eq!(ask(&format!("x: {}\r\n", "y".repeat(900))), 200);
+    assert_eq!(ask(&format!("x: {}\r\n", "y".repeat(1024))), 431);
+    eventually(&server.shelf.connections.malformed, 2);
+}
+
+#[test]
+fn a_request_target_has_its_length() {
+    let server = limited(|limits| limits.uri_bytes = 20);
+    let ask = |path: &str| server.ask(&get(path, "studio.example")).status;
+    assert_eq!(ask("/about?aaaaaaaaaaaaa"), 200);
+    assert_eq!(ask("/about?aaaaaaaaaaaaaa"), 414);
+    // It is a part of the head, too.
+    assert_eq!(ask(&format!("/{}", "a".repeat(70_000))), 431);
+}
+
+#[test]
+fn a_head_without_end_is_not_collected() {
+    let server = Server::start();
+    let mut socket = server.connect();
+    socket
+        .write_all(b"GET / HTTP/1.1\r\nhost: studio.example\r\n")
+        .unwrap();
+    let mut sent = 0;
+    // Refused long before the socket's buffers are full.
+    while sent < 64 * 1024 * 1024 {
+        match socket.write(&[b'x'; 16 * 1024]) {
+            Ok(length) => sent += length,
+            Err(_) => break,
+        }
+    }
+    assert!(sent < 64 * 1024 * 1024);
+}
+
+#[test]
+fn more_connections_than_allowed_wait_for_their_turn() {
+    let server = limited(|limits| limits.connections = 1);
+    let mut first = server.connect();
+    let ask = get("/about", "studio.example");
+    // As long as nobody reads it, the response is under way.
+    first
+        .write_all(get("/assets/large.bin", "studio.example").as_bytes())
+        .unwrap();
+    first.read_exact(&mut [0; 1024]).unwrap();
+    let mut second = server.connect();
+    second.write_all(ask.as_bytes()).unwrap();
+    second
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    assert_eq!(
+        second.read(&mut [0]).unwrap_err().kind(),
+        ErrorKind::WouldBlock
+    );
+    drop(first);
+    second
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    assert_eq!(Reply::read(&mut second).status, 200);
+}
+
+#[test]
+fn a_trusted_proxy_may_have_more_connections_than_an_address() {
+    let server = Server::with(ServeSettings {
+        limits: Limits {
+            connections_per_address: 2,
+            ..Limits::default()
+        },
+        ..wire::behind_a_proxy()
+    });
+    let mut sockets: Vec<_> = (0..8).map(|_| server.connect()).collect();
+    for socket in &mut sockets {
+        socket
+            .write_all(get("/about", "studio.example").as_bytes())
+            .unwrap();
+        assert_eq!(Reply::read(socket).status, 200);
+    }
+}
+
+#[test]
+fn a_reader_that_takes_a_little_now_and_then_has_an_end() {
+    let server = limited(|limits| limits.request = Duration::from_millis(1200));
+    let mut socket = server.connect();
+    socket
+        .write_all(get("/assets/large.bin", "studio.example").as_bytes())
+        .unwrap();
+    let mut part = vec![0; 64 * 1024];
+    let counter = &server.shelf.connections.slow_requests;
+    let start = Instant::now();
+    while counter.load(Relaxed) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(10));
+        socket.read_exact(&mut part).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut rest = Vec::new();
+    let _ = socket.read_to_end(&mut rest);
+    assert!(rest.len() < sample::LARGE / 2, "{}", rest.len());
+}
+
+#[test]
+fn a_head_that_comes_byte_by_byte_has_an_end() {
+    let server = limited(|limits| limits.header_read = Duration::from_millis(800));
+    let mut socket = server.connect();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .unwrap();
+    let start = Instant::now();
+    for byte in get("/about", "studio.example").bytes().cycle() {
+        assert!(start.elapsed() < Duration::from_secs(5), "still open");
+        let closed = match socket.read(&mut [0]) {
+            Ok(length) => length == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        };
+        if closed || socket.write_all(&[byte.max(b'a')]).is_err() {
+            break;
+        }
+    }
+    eventually(&server.shelf.connections.slow_heads, 1);
+}
+
+#[test]
+fn content_that_comes_byte_by_byte_is_not_waited_for() {
+    let server = Server::start();
+    let mut socket = server.connect();
+    socket
+        .write_all(
+            request(
+                "POST",
+                "/about",
+                "studio.example",
+                "content-length: 1000000\r\n",
+            )
+            .as_bytes(),
+        )
+        .unwrap();
+    assert_eq!(Reply::read(&mut socket).status, 405);
+    let start = Instant::now();
+    while socket.write_all(b"x").is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(8), "still open");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn garbage_ends_its_connection_and_nothing_else() {
+    let server = Server::start();
+    let mut neighbour = server.connect();
+    let mut seed = 1_u64;
+    for _ in 0..50 {
+        let garbage: Vec<u8> = (0..2000)
+            .map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                seed.to_be_bytes()[0]
+            })
+            .collect();
+        let mut socket = server.connect();
+        // It may be closed before all of it is sent.
+        let _ = socket.write_all(&garbage);
+        let mut all = Vec::new();
+        let _ = socket.read_to_end(&mut all);
+        assert!(
+            all.is_empty() || all.starts_with(b"HTTP/1.1 4"),
+            "{}",
+            String::from_utf8_lossy(&all)
+        );
+        neighbour
+            .write_all(get("/about", "studio.example").as_bytes())
+            .unwrap();
+        assert_eq!(Reply::read(&mut neighbour).status, 200);
+    }
+}

@@ -1,0 +1,318 @@
+//! The request path and negotiation: whatever is asked, the answer is the right tenant's, and in a form that the client takes.
+//!
+//! A short while by default; with `PROPTEST_CASES=100000` it goes on for longer. What fails is reduced to its smallest form, and becomes a test of its own elsewhere.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+#[path = "support/sample.rs"]
+mod sample;
+
+use std::sync::LazyLock;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use release::snapshot::{Coding, Snapshot};
+use server::respond::{Answer, Asked, Party, respond};
+
+static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(sample::snapshot);
+
+/// Paths that exist, that nearly exist, and that try something.
+fn path() -> impl Strategy<Value = String> {
+    let known = select(vec![
+        "about",
+        "blog",
+        "first",
+        "bluedoor",
+        "apps",
+        "terms",
+        "da",
+        "datenschutz",
+        "moved",
+        "assets",
+        "site.css",
+        "font.woff2",
+        "",
+        ".",
+        "..",
+        "%2e%2e",
+        "%2f",
+        "%00",
+        "%",
+        "%C3%A9",
+        "caf%C3%A9",
+        "*",
+        "http:",
+        "evil.example",
+        "\\",
+        ";",
+        "@",
+    ]);
+    let segment = prop_oneof![4 => known.prop_map(str::to_owned), 1 => "[!-~]{0,12}"];
+    (vec(segment, 0..6), "(\\?[!-~]{0,10})?")
+        .prop_map(|(segments, query)| format!("/{}{query}", segments.join("/")))
+}
+
+/// Hosts that exist, in every spelling, and others.
+fn host() -> impl Strategy<Value = String> {
+    let name = select(vec![
+        "studio.example",
+        "bluedoor.example",
+        "empty.example",
+        "www.studio.example",
+        "nobody.example",
+        "example",
+        "",
+        "127.0.0.1",
+        "[::1]",
+    ]);
+    let known = (
+        name,
+        any::<u32>(),
+        select(vec!["", ".", ":80", ".:8080", ":", ":x", "/", "@a"]),
+    )
+        .prop_map(|(name, upper, rest)| {
+            let spelled = name.chars().enumerate().map(|(at, letter)| {
+                if upper >> (at % 32) & 1 == 1 {
+                    letter.to_ascii_uppercase()
+                } else {
+                    letter
+                }
+            });
+            spelled.collect::<String>() + rest
+        });
+    prop_oneof![4 => known, 1 => "[ -~]{0,20}"]
+}
+
+fn fields() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let field = prop_oneof![
+        select(vec![
+            "br",
+            "gzip, br;q=0.5",
+            "identity;q=0",
+            "*;q=0",
+            "gzip;q=2"
+        ])
+        .prop_map(|value| ("accept-encoding", value.to_owned())),
+        "bytes=[0-9]{0,3}-[0-9]{0,3}(,[0-9]-)?".prop_map(|value| ("range", value)),
+        select(vec![
+            "*",
+            "\"plain\"",
+            "W/\"plain\"",
+            "\"x\", \"plain\"",
+            "\""
+        ])
+        .prop_map(|value| ("if-none-match", value.to_owned())),
+        select(vec!["*", "\"plain\"", "W/\"plain\"", "\"other\""])
+            .prop_map(|value| ("if-match", value.to_owned())),
+        select(vec!["Wed, 21 Oct 2026 07:28:00 GMT", "yesterday"])
+            .prop_map(|value| ("if-modified-since", value.to_owned())),
+        select(vec!["\"plain\"", "Wed, 21 Oct 2026 07:28:00 GMT"])
+            .prop_map(|value| ("if-range", value.to_owned())),
+        ("[ -~]{0,30}").prop_map(|value| ("accept-encoding", value)),
+    ];
+    vec(field, 0..5)
+}
+
+/// The tenants that a host may answer with.
+fn tenants_of(host: &str) -> &'static [&'static str] {
+    let name = host.split(':').next().unwrap().to_ascii_lowercase();
+    match name.strip_suffix('.').unwrap_or(&name) {
+        "studio.example" => &["studio", "bluedoor", "da"],
+        "bluedoor.example" => &["bluedoor"],
+        _ => &[],
+    }
+}
+
+fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCaseError> {
+    let (status, headers) = (answer.response.status(), answer.response.headers());
+    let body = answer.response.body();
+    match answer.party {
+        Party::Tenant(mount) => {
+            prop_assert!(
+                tenants_of(host).contains(&&*mount.tenant),
+                "{}",
+                mount.tenant
+            );
+        }
+        Party::Host | Party::Nobody => {
+            let text = String::from_utf8_lossy(body);
+            prop_assert!(!text.contains("page ") && !text.contains(" of "), "{text}");
+        }
+    }
+    if let Some(location) = headers.get("location") {
+        let location = location.to_str().unwrap();
+        let here = location.starts_with('/') && !location.starts_with("//");
+        prop_assert!(
+            here || location.starts_with("https://studio.example/"),
+            "{location}"
+        );
+    }
+    let empty = [204, 304].contains(&status.as_u16()) || *method == Method::HEAD;
+    prop_assert!(!empty || body.is_empty());
+    prop_assert_eq!(
+        status == StatusCode::PARTIAL_CONTENT,
+        headers.contains_key("content-range")
+            && !body.is_empty()
+            && status != StatusCode::RANGE_NOT_SATISFIABLE
+    );
+    prop_assert_eq!(
+        status == StatusCode::METHOD_NOT_ALLOWED,
+        !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+            && !matches!(answer.party, Party::Nobody)
+    );
+    let known = [200, 204, 206, 304, 308, 400, 404, 405, 412, 416, 421];
+    prop_assert!(known.contains(&status.as_u16()), "{status}");
+    Ok(())
+}
+
+/// The answer to a plain request.
+fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static> {
+    let mut headers = HeaderMap::new();
+    headers.insert("host", HeaderValue::from_static(host));
+    for line in lines {
+        headers.append("accept-encoding", line.clone());
+    }
+    let asked = Asked {
+        method: &Method::GET,
+        uri: &path.parse::<Uri>().unwrap(),
+        version: Version::HTTP_11,
+        headers: &headers,
+        content: false,
+    };
+    respond(&SNAPSHOT, &asked)
+}
+
+/// Paths of pages that are there, decoded.
+fn page() -> impl Strategy<Value = (&'static str, &'static str)> {
+    select(vec![
+        ("studio.example", "/about"),
+        ("studio.example", "/blog/first"),
+        ("studio.example", "/bluedoor/terms"),
+        ("studio.example", "/apps/bluedoor/terms"),
+        ("studio.example", "/da"),
+        ("bluedoor.example", "/caf\u{e9}"),
+    ])
+}
+
+/// The path with some of its bytes percent-encoded, in either case, and all that must be.
+fn spelled(path: &str, encoded: u32, upper: u32) -> String {
+    let bytes = path.bytes().enumerate().map(|(at, byte)| {
+        let bit = |mask: u32| mask >> (at % 32) & 1 == 1;
+        match (byte == b'/', bit(encoded) || !byte.is_ascii(), bit(upper)) {
+            (false, true, true) => format!("%{byte:02X}"),
+            (false, true, false) => format!("%{byte:02x}"),
+            _ => char::from(byte).to_string(),
+        }
+    });
+    bytes.collect()
+}
+
+/// What a field allows, by the plainest reading of it: every element with its weight, where that can be read.
+fn elements(line: &str) -> Vec<(String, f64)> {
+    let elements = line.split(',').filter_map(|element| {
+        let (token, weight) = match element.split_once(';') {
+            None => (element, 1.0),
+            Some((token, rest)) => {
+                let (name, weight) = rest.split_once('=')?;
+                if !name.trim().eq_ignore_ascii_case("q") {
+                    return None;
+                }
+                (token, weight.trim().parse().ok()?)
+            }
+        };
+        Some((token.trim().to_ascii_lowercase(), weight))
+    });
+    elements.collect()
+}
+
+proptest! {
+    #[test]
+    fn a_host_answers_with_its_own_tenants_only(
+        path in path(),
+        host in host(),
+        method in prop_oneof![6 => Just("GET"), 2 => Just("HEAD"), 1 => Just("OPTIONS"), 1 => Just("BREW")],
+        fields in fields(),
+    ) {
+        let (Ok(uri), Ok(named)) = (path.parse::<Uri>(), HeaderValue::from_str(&host)) else {
+            return Ok(());
+        };
+        let method: Method = method.parse().unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("host", named);
+        for (name, value) in fields {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_str(&value).unwrap());
+        }
+        let asked = Asked {
+            method: &method,
+            uri: &uri,
+            version: Version::HTTP_11,
+            headers: &headers,
+            content: false,
+        };
+        check(&host, &method, &respond(&SNAPSHOT, &asked))?;
+    }
+
+    #[test]
+    fn the_absolute_form_and_the_authority_name_the_host(authority in host(), host in host(), path in path(), http2 in any::<bool>()) {
+        let uri = format!("http://{authority}{path}").parse::<Uri>();
+        let (Ok(uri), Ok(named)) = (uri, HeaderValue::from_str(&host)) else {
+            return Ok(());
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert("host", named);
+        let asked = Asked {
+            method: &Method::GET,
+            uri: &uri,
+            version: if http2 { Version::HTTP_2 } else { Version::HTTP_11 },
+            headers: &headers,
+            content: false,
+        };
+        let answer = respond(&SNAPSHOT, &asked);
+        let authority = uri.authority().unwrap().as_str().to_owned();
+        check(&authority, &Method::GET, &answer)?;
+        if http2 && tenants_of(&authority) != tenants_of(&host) {
+            prop_assert!(!matches!(answer.party, Party::Tenant(_)));
+        }
+    }
+
+    #[test]
+    fn a_path_has_one_answer_however_it_is_spelled((host, path) in page(), encoded: u32, upper: u32) {
+        let plain = get(&spelled(path, 0, 0), host, &[]).response;
+        prop_assert_eq!(plain.status(), StatusCode::OK);
+        let other = get(&spelled(path, encoded, upper), host, &[]).response;
+        prop_assert_eq!(other.status(), StatusCode::OK);
+        prop_assert_eq!(other.headers(), plain.headers());
+        prop_assert_eq!(other.body(), plain.body());
+    }
+
+    #[test]
+    fn a_redirect_for_a_slash_leads_to_the_page_at_once((host, path) in page(), encoded: u32, query in "(\\?[a-z/=&]{0,8})?") {
+        let spelled = spelled(path, encoded, encoded);
+        let moved = get(&format!("{spelled}/{query}"), host, &[]).response;
+        prop_assert_eq!(moved.status(), StatusCode::PERMANENT_REDIRECT);
+        let location = moved.headers()["location"].to_str().unwrap();
+        prop_assert_eq!(location, format!("{spelled}{query}"));
+        prop_assert_eq!(get(location, host, &[]).response.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn a_coding_that_is_refused_is_never_sent(lines in vec("((br|gzip|x-gzip|zstd|identity|\\*|deflate) ?(; ?[qQ]=(0|1|0\\.[0-9]{0,3}|0\\.000|1\\.0))?(, ?)?){0,4}", 0..3)) {
+        let fields: Vec<HeaderValue> = lines.iter().map(|line| line.parse().unwrap()).collect();
+        let answer = get("/about", "studio.example", &fields);
+        let coding = answer.coding;
+        let said = answer.response.headers().get("content-encoding").map(|value| value.to_str().unwrap());
+        prop_assert_eq!(said, (coding != Coding::Identity).then(|| coding.token()));
+        prop_assert_eq!(&answer.response.headers()["vary"], "accept-encoding");
+        if coding != Coding::Identity {
+            let all: Vec<_> = lines.iter().flat_map(|line| elements(line)).collect();
+            let named: Vec<f64> = all
+                .iter()
+                .filter(|(token, _)| token == coding.token() || (coding == Coding::Gzip && token == "x-gzip"))
+                .map(|(_, weight)| *weight)
+                .collect();
+            let any = || all.iter().any(|(token, weight)| token == "*" && *weight > 0.0);
+            prop_assert!(named.iter().any(|weight| *weight > 0.0) || (named.is_empty() && any()), "{coding:?} for {lines:?}");
+        }
+    }
+}

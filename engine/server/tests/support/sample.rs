@@ -1,0 +1,212 @@
+//! A small snapshot for tests and benchmarks: a studio with one app, a shared file, and a host that has moved.
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::unwrap_used
+)]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue};
+use release::snapshot::fields::Fields;
+use release::snapshot::{
+    Body, Coding, HostEntry, HostRoutes, Mount, Moved, Resource, ResourceTable, Snapshot, Variant,
+};
+
+/// Bytes of the large asset, enough to fill every socket buffer on the way.
+pub const LARGE: usize = 16 * 1024 * 1024;
+
+pub fn snapshot() -> Snapshot {
+    let mut studio = mount(
+        "studio",
+        "",
+        &["/", "/about", "/blog", "/blog/first", "/datenschutz"],
+    );
+    let old = Resource::Redirect(HeaderValue::from_static("/about"));
+    studio.resources.insert("/old".into(), Arc::new(old));
+    let studio = Arc::new(studio);
+    let below = Arc::new(mount("bluedoor", "/bluedoor", &["/", "/terms"]));
+    let alias = Arc::new(mount("bluedoor", "/apps/bluedoor", &["/", "/terms"]));
+    let short = Arc::new(mount("da", "/da", &["/"]));
+    let own = Arc::new(mount("bluedoor", "", &["/", "/terms", "/café"]));
+
+    let prefixes = HashMap::from([
+        ("/bluedoor".into(), below),
+        ("/apps/bluedoor".into(), alias),
+        ("/da".into(), short),
+    ]);
+    let site = |root, prefixes, longest_prefix| {
+        HostEntry::Site(Arc::new(HostRoutes {
+            root,
+            prefixes,
+            longest_prefix,
+            ..HostRoutes::default()
+        }))
+    };
+    let empty = HostEntry::Site(Arc::new(HostRoutes {
+        files: ResourceTable::from([(
+            "/robots.txt".into(),
+            plain_asset("text/plain", Bytes::from_static(b"User-agent: *\n")),
+        )]),
+        ..HostRoutes::default()
+    }));
+    let shared = ResourceTable::from([
+        (
+            "/assets/site.css".into(),
+            asset("text/css", b"body { margin: 0 }".repeat(20).into()),
+        ),
+        (
+            "/assets/font.woff2".into(),
+            plain_asset("font/woff2", Bytes::from_static(b"0123456789")),
+        ),
+        (
+            "/assets/large.bin".into(),
+            plain_asset("application/octet-stream", vec![b'x'; LARGE].into()),
+        ),
+    ]);
+    Snapshot {
+        hosts: HashMap::from([
+            ("studio.example".into(), site(Some(studio), prefixes, 2)),
+            (
+                "bluedoor.example".into(),
+                site(Some(own), HashMap::new(), 0),
+            ),
+            ("empty.example".into(), empty),
+            (
+                "www.studio.example".into(),
+                HostEntry::Moved(Moved {
+                    origin: HeaderValue::from_static("https://studio.example"),
+                    cache_tag: Some(HeaderValue::from_static("studio")),
+                }),
+            ),
+        ]),
+        shared: Arc::new(shared),
+        unknown_host: Some(error(StatusCode::MISDIRECTED_REQUEST, "nobody lives here")),
+    }
+}
+
+pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
+    let mut resources: ResourceTable = paths
+        .iter()
+        .map(|path| {
+            (
+                (*path).into(),
+                page(StatusCode::OK, &text(tenant, prefix, path)),
+            )
+        })
+        .collect();
+    resources.insert(
+        "/moved".into(),
+        Arc::new(Resource::Redirect(HeaderValue::from_static("/about"))),
+    );
+    Mount {
+        tenant: tenant.into(),
+        prefix: prefix.into(),
+        resources,
+        not_found: vec![
+            (
+                "/blog".into(),
+                error(StatusCode::NOT_FOUND, &format!("no post of {tenant}")),
+            ),
+            (
+                "".into(),
+                error(StatusCode::NOT_FOUND, &format!("no page of {tenant}")),
+            ),
+        ],
+        method_not_allowed: error(
+            StatusCode::METHOD_NOT_ALLOWED,
+            &format!("no such method of {tenant}"),
+        ),
+        traffic: Default::default(),
+    }
+}
+
+/// The body of a page, uncompressed.
+pub fn text(tenant: &str, prefix: &str, path: &str) -> String {
+    format!("page {tenant} {prefix} {path}\n").repeat(500)
+}
+
+fn error(status: StatusCode, text: &str) -> Arc<Resource> {
+    page(status, text)
+}
+
+fn page(status: StatusCode, text: &str) -> Arc<Resource> {
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'"),
+    );
+    let fields = Arc::new(Fields::new(headers, true, false));
+    Arc::new(Resource::Body(Body {
+        status,
+        fields,
+        cache_tag: None,
+        variants: variants(text.as_bytes()),
+    }))
+}
+
+fn asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
+    let fields = Arc::new(Fields::new(asset_headers(kind), true, true));
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields,
+        cache_tag: None,
+        variants: variants(&bytes),
+    }))
+}
+
+fn plain_asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
+    let fields = Arc::new(Fields::new(asset_headers(kind), false, true));
+    let variants = [Variant {
+        coding: Coding::Identity,
+        bytes,
+        etag: HeaderValue::from_static("\"plain\""),
+    }]
+    .into();
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields,
+        cache_tag: None,
+        variants,
+    }))
+}
+
+fn asset_headers(kind: &'static str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=31536000, immutable"),
+    );
+    headers
+}
+
+/// Not truly compressed: each coding only has to be told from the others.
+fn variants(text: &[u8]) -> Box<[Variant]> {
+    Coding::ALL
+        .iter()
+        .map(|coding| {
+            let bytes = match coding {
+                Coding::Identity => Bytes::copy_from_slice(text),
+                coded => [coded.token().as_bytes(), b" ", text].concat().into(),
+            };
+            let etag =
+                HeaderValue::from_str(&format!("\"{}-{}\"", coding.token(), bytes.len())).unwrap();
+            Variant {
+                coding: *coding,
+                bytes,
+                etag,
+            }
+        })
+        .collect()
+}

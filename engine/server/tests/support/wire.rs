@@ -1,0 +1,181 @@
+//! A server on a free port, and the plainest of clients.
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::unwrap_used
+)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use server::drain::Drained;
+use server::listen;
+use server::settings::{ServeSettings, network};
+use server::shelf::Shelf;
+use tokio::sync::oneshot;
+
+/// The client is a trusted proxy.
+pub fn behind_a_proxy() -> ServeSettings {
+    ServeSettings {
+        trusted_proxies: vec![network("127.0.0.0/8").unwrap()],
+        ..ServeSettings::default()
+    }
+}
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub shelf: Arc<Shelf>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Drained>>,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::with(ServeSettings::default())
+    }
+
+    pub fn with(settings: ServeSettings) -> Self {
+        let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shelf = Arc::new(Shelf::new(super::sample::snapshot()));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = Arc::clone(&shelf);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            let shutdown = async {
+                let _ = stopped.await;
+            };
+            runtime
+                .block_on(server::run(vec![listener], served, settings, shutdown))
+                .unwrap()
+        });
+        Self {
+            address,
+            shelf,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let socket = TcpStream::connect(self.address).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        socket
+    }
+
+    /// Sends one request on a connection of its own.
+    pub fn ask(&self, request: &str) -> Reply {
+        let mut socket = self.connect();
+        socket.write_all(request.as_bytes()).unwrap();
+        Reply::read_for(&mut socket, request.starts_with("HEAD")).expect("a reply")
+    }
+
+    pub fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    pub fn ended(&mut self) -> Drained {
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+pub fn get(path: &str, host: &str) -> String {
+    request("GET", path, host, "")
+}
+
+pub fn request(method: &str, path: &str, host: &str, fields: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\n{fields}\r\n")
+}
+
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn read(socket: &mut TcpStream) -> Self {
+        Self::try_read(socket).expect("a reply")
+    }
+
+    pub fn try_read(socket: &mut TcpStream) -> Option<Self> {
+        Self::read_for(socket, false)
+    }
+
+    fn read_for(socket: &mut TcpStream, head_only: bool) -> Option<Self> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            if socket.read(&mut byte).ok()? == 0 {
+                return None;
+            }
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let headers: Vec<(String, String)> = lines
+            .map(|line| {
+                line.split_once(": ")
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .unwrap()
+            })
+            .collect();
+        let length = headers
+            .iter()
+            .find(|(name, _)| name == "content-length")
+            .map_or(0, |(_, value)| value.parse().unwrap());
+        let mut body = vec![0; if head_only { 0 } else { length }];
+        socket.read_exact(&mut body).ok()?;
+        Some(Self {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| &**value)
+    }
+
+    /// All but those that no two responses share.
+    pub fn stable_headers(&self) -> Vec<(String, String)> {
+        let mut headers: Vec<_> = self
+            .headers
+            .iter()
+            .filter(|(name, _)| !["date", "x-request-id"].contains(&&**name))
+            .cloned()
+            .collect();
+        headers.sort();
+        headers
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+}
