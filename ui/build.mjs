@@ -24,7 +24,7 @@ async function main() {
   const { out, dev } = options();
   const mode = dev ? 'development' : 'production';
   const islands = await findIslands();
-  // One after the other: a mistake in an island is then told once.
+  // One after the other: an error in an island is then told once.
   const client = await bundleClient(islands, mode);
   const server = await bundleServer(islands, mode);
   const script = await bundleDev(mode);

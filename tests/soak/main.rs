@@ -132,7 +132,7 @@ fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
 impl Soak {
     fn start(seed: u64) -> Self {
         let place = TempDir::new().expect("a folder");
-        copy(&fixture("street/themes"), &place.path().join("themes"));
+        copy(&fixture("sites/themes"), &place.path().join("themes"));
         let tenants = place.path().join("tenants");
         for index in 0..STEADY {
             let name = format!("steady{index}");
@@ -378,7 +378,7 @@ impl Soak {
         }
     }
 
-    fn vitals(&self) -> Vitals {
+    fn vitals(&self) -> ConnectionState {
         let process = Process(self.server.id());
         let begin = Instant::now();
         // The connections of single requests end a moment after their answers.
@@ -387,7 +387,7 @@ impl Soak {
             fewest = fewest.min(process.descriptors());
             thread::sleep(Duration::from_millis(5));
         }
-        Vitals {
+        ConnectionState {
             memory: process.memory(),
             descriptors: fewest,
             threads: process.threads(),
@@ -397,7 +397,7 @@ impl Soak {
 
 /// What a process holds.
 #[derive(Debug)]
-struct Vitals {
+struct ConnectionState {
     memory: u64,
     descriptors: usize,
     threads: u64,

@@ -9,18 +9,18 @@ use content::report::Report;
 use release::snapshot::{HostEntry, Mount, Resource, ResourceTable, Snapshot};
 use render::Islands;
 use render::policy::Caching;
-use rowhouse::reload::{Estate, Places};
+use rowhouse::reload::{Places, Registry};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
 /// The moment at which fixtures are compiled, unless a test says otherwise.
 const NOW: &str = "2026-11-21T12:00:00Z";
 
-/// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the estate that owns it.
+/// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the registry that owns it.
 #[derive(Debug)]
 pub struct TestSite {
     folder: TempDir,
-    estate: Estate,
+    registry: Registry,
     /// The last snapshot.
     pub snapshot: Snapshot,
 }
@@ -61,7 +61,7 @@ impl TestSite {
             caching: Caching::default(),
         };
         let mut site = Self {
-            estate: Estate::new(places, islands),
+            registry: Registry::new(places, islands),
             snapshot: Snapshot::default(),
             folder,
         };
@@ -83,13 +83,13 @@ impl TestSite {
     /// Reads the folders again, at another moment (RFC 3339).
     pub fn reload_at(&mut self, now: &str) -> &mut Self {
         let now = now.parse().expect("a moment");
-        self.snapshot = self.estate.reload(now).expect("the folders");
+        self.snapshot = self.registry.reload(now).expect("the folders");
         self
     }
 
     /// Draws the pictures that pages name: social images and icons.
     pub fn draw(&mut self) -> &mut Self {
-        self.estate.draw();
+        self.registry.draw();
         self
     }
 
@@ -127,14 +127,14 @@ impl TestSite {
 
     /// The owner, for its summaries.
     #[must_use]
-    pub fn estate(&self) -> &Estate {
-        &self.estate
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// What there is to say.
     #[must_use]
     pub fn report(&self) -> Report {
-        self.estate.report()
+        self.registry.report()
     }
 
     /// The report as `check` prints it, with the temporary folder as `[ROOT]`.

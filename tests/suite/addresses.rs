@@ -20,7 +20,7 @@ pub(crate) fn add(site: &mut TestSite, id: &str, manifest: &str) {
 
 #[test]
 fn a_tenant_answers_at_its_host_its_prefix_and_its_aliases() {
-    let site = TestSite::fixture("street");
+    let site = TestSite::fixture("sites");
     for (host, prefix) in [
         ("app.studio.example", ""),
         ("studio.example", "/app"),
@@ -42,7 +42,7 @@ fn a_tenant_answers_at_its_host_its_prefix_and_its_aliases() {
 
 #[test]
 fn www_and_the_root_tenants_own_label_move_to_the_domain() {
-    let site = TestSite::fixture("street");
+    let site = TestSite::fixture("sites");
     for host in ["www.studio.example", "home.studio.example"] {
         match site.snapshot.hosts.get(host) {
             Some(HostEntry::Moved(moved)) => assert_eq!(moved.origin, "https://studio.example"),
@@ -53,7 +53,7 @@ fn www_and_the_root_tenants_own_label_move_to_the_domain() {
 
 #[test]
 fn who_owns_an_address_does_not_depend_on_the_order_of_arrival() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     // `aaa` comes first by name, but an alias never beats a folder's name.
     site.write(
         "tenants/aaa/tenant.yaml",
@@ -92,7 +92,7 @@ fn who_owns_an_address_does_not_depend_on_the_order_of_arrival() {
 
 #[test]
 fn at_a_fresh_start_a_page_of_the_root_tenant_beats_a_folders_name() {
-    let site = TestSite::fixture("mistakes/address-taken");
+    let site = TestSite::fixture("errors/address-taken");
     assert_eq!(owner(&site, "studio.example", "/gamma"), "nobody");
     assert_eq!(
         owner(&site, "gamma.studio.example", ""),
@@ -103,14 +103,14 @@ fn at_a_fresh_start_a_page_of_the_root_tenant_beats_a_folders_name() {
 
 #[test]
 fn a_new_page_of_the_root_tenant_takes_no_path_from_a_tenant_that_has_it() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write("tenants/home/pages/app.md", "---\ntitle: App\n---\n")
         .reload();
     assert_eq!(owner(&site, "studio.example", "/app"), "app");
     let text = site.report_text();
     assert!(
         text.contains(
-            "mistake[address-taken]: the path `/app` belongs to the tenant `app`\n\
+            "error[address-taken]: the path `/app` belongs to the tenant `app`\n\
              --> tenants/home/pages/app.md"
         ),
         "{text}"
@@ -146,7 +146,7 @@ aliases: [/apps/app]
 
 #[test]
 fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
         "name: App",
@@ -176,7 +176,7 @@ fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
         let place = format!("{what}\n --> tenants/aaa/tenant.yaml:{place}");
         assert!(text.contains(&place), "{place}:\n{text}");
     }
-    assert_eq!(text.matches("mistake[").count(), 3, "{text}");
+    assert_eq!(text.matches("error[").count(), 3, "{text}");
 
     // A folder that is broken keeps what it has with its last good state.
     site.write("tenants/app/tenant.yaml", "nam: App\n").reload();
@@ -193,7 +193,7 @@ fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
 
 #[test]
 fn a_folder_that_is_gone_leaves_its_addresses_to_who_waits() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     add(&mut site, "aaa", "name: A\naliases: [/app]\n");
     site.reload();
     assert_eq!(owner(&site, "studio.example", "/app"), "app");
@@ -208,7 +208,7 @@ fn a_folder_that_is_gone_leaves_its_addresses_to_who_waits() {
 
 #[test]
 fn a_new_folder_takes_no_path_below_another_tenants_prefix() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     add(
         &mut site,
         "aaa",
@@ -228,7 +228,7 @@ fn a_new_folder_takes_no_path_below_another_tenants_prefix() {
 
 #[test]
 fn a_tenant_that_was_never_good_keeps_its_name() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write("tenants/zzz/tenant.yaml", "nam: Z\n");
     add(
         &mut site,
@@ -244,7 +244,7 @@ fn a_tenant_that_was_never_good_keeps_its_name() {
 
 #[test]
 fn an_address_that_was_given_up_is_answered_by_its_new_owner_alone() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
         "name: App",
@@ -266,7 +266,7 @@ fn an_address_that_was_given_up_is_answered_by_its_new_owner_alone() {
 
 #[test]
 fn the_domain_www_and_the_root_tenants_label_are_nobodys_own_host() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let hosts = [
         "studio.example",
         "www.studio.example",
@@ -281,7 +281,7 @@ fn the_domain_www_and_the_root_tenants_label_are_nobodys_own_host() {
     for host in hosts {
         assert_ne!(owner(&site, host, ""), "aaa", "{host}");
     }
-    assert_eq!(site.report_text().matches("mistake[").count(), 3);
+    assert_eq!(site.report_text().matches("error[").count(), 3);
     site.remove("tenants/home").reload();
     assert_eq!(owner(&site, "studio.example", ""), "nobody");
     assert_eq!(
@@ -293,7 +293,7 @@ fn the_domain_www_and_the_root_tenants_label_are_nobodys_own_host() {
 
 #[test]
 fn the_root_tenants_aliases_are_refused_with_the_reason() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/home/tenant.yaml",
         "root: true",
@@ -325,7 +325,7 @@ fn claims_without_end_are_refused_at_the_first_too_many() {
         ("redirects", 1_000, redirect),
     ] {
         for count in [most, most + 1, 10_000] {
-            let mut site = TestSite::fixture("street");
+            let mut site = TestSite::fixture("sites");
             add(
                 &mut site,
                 "aaa",
@@ -342,7 +342,7 @@ fn claims_without_end_are_refused_at_the_first_too_many() {
             assert_eq!(site.report_text().contains(&place), count > most, "{key}");
         }
     }
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     add(&mut site, "aaa", "name: A\n");
     let text = format!("---\ntitle: A\naliases:\n{}---\n", list(17, path));
     site.write("tenants/aaa/pages/b.md", text).reload();
@@ -352,7 +352,7 @@ fn claims_without_end_are_refused_at_the_first_too_many() {
 
 #[test]
 fn the_canonical_url_is_one_under_every_mount() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let canonical = |site: &TestSite| -> Vec<String> {
         [
             ("app.studio.example", ""),
@@ -430,5 +430,5 @@ fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
         text.contains("does not let the tenant `sample` claim `/apps/verses`"),
         "{text}"
     );
-    assert_eq!(text.matches("mistake[").count(), 1, "{text}");
+    assert_eq!(text.matches("error[").count(), 1, "{text}");
 }

@@ -228,7 +228,7 @@ fn check_ends_soon_and_says_what_is_wrong_with_each_kind() {
     for neighbour in [
         "arnold", "bluedoor", "fitgoat", "givefive", "studio", "verses",
     ] {
-        assert!(!of(neighbour).contains("mistake["), "{}", of(neighbour));
+        assert!(!of(neighbour).contains("error["), "{}", of(neighbour));
     }
 }
 

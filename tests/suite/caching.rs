@@ -4,7 +4,7 @@ use rowhouse_tests::{TestServer, TestSite, fixture};
 
 #[test]
 fn a_page_names_its_tenant_and_itself_in_every_place() {
-    let server = TestServer::start(&fixture("street"), &[]);
+    let server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     let app = format!("app.{domain}");
     for (host, path, status, tag) in [
@@ -30,7 +30,7 @@ fn a_page_names_its_tenant_and_itself_in_every_place() {
 
 #[test]
 fn a_redirect_is_thrown_away_with_its_tenant() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
         "name: App",
@@ -63,7 +63,7 @@ fn a_redirect_is_thrown_away_with_its_tenant() {
 
 #[test]
 fn only_the_tag_says_whether_a_page_changed() {
-    let server = TestServer::start(&fixture("street"), &[]);
+    let server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     // The day that a page states stays when what is around its text changes, so no answer names it.
     for path in ["/app/terms", "/notes/first", "/about", "/robots.txt"] {
@@ -86,7 +86,7 @@ fn shared_caches_keep_pages_when_they_are_told_to() {
         "--page-stale-while-revalidate",
         "600",
     ];
-    let server = TestServer::start(&fixture("street"), &flags);
+    let server = TestServer::start(&fixture("sites"), &flags);
     let domain = server.domain();
     let control = |path: &str| {
         let answer = server.get(&domain, path);

@@ -1,4 +1,4 @@
-//! `deployment.yaml`: what it does not list is not given, and a mistake in it opens nothing.
+//! `deployment.yaml`: what it does not list is not given, and an error in it opens nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ fn add_greedy(site: &mut TestSite) {
 
 #[test]
 fn what_is_not_listed_is_refused_with_the_line_to_add() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let before = site.page("studio.example", "/apps/app", "/terms");
     site.write(FILE, STREET);
     add_greedy(&mut site);
@@ -78,11 +78,7 @@ fn what_is_not_listed_is_refused_with_the_line_to_add() {
             "{text}"
         );
     }
-    assert_eq!(
-        text.matches("mistake[address-refused]").count(),
-        3,
-        "{text}"
-    );
+    assert_eq!(text.matches("error[address-refused]").count(), 3, "{text}");
 
     // The lines that the hints say are enough, and taken at that reload.
     site.write(FILE, format!("{STREET}  aaa: {{aliases: [/greed]}}\n"));
@@ -107,7 +103,7 @@ fn what_is_not_listed_is_refused_with_the_line_to_add() {
 
 #[test]
 fn the_root_is_who_the_file_names_whatever_its_manifest_says() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let home = site.page("studio.example", "", "/");
     site.write(FILE, STREET);
     site.edit("tenants/home/tenant.yaml", "root: true\n", "")
@@ -119,7 +115,7 @@ fn the_root_is_who_the_file_names_whatever_its_manifest_says() {
 }
 
 #[test]
-fn a_mistake_in_the_file_changes_nothing_but_the_report() {
+fn a_error_in_the_file_changes_nothing_but_the_report() {
     for (text, place, code) in [
         ("root: home\ntenant: {}\n", ":2:1", "unknown-key"),
         ("root: [\n", ":", "bad-yaml"),
@@ -136,7 +132,7 @@ fn a_mistake_in_the_file_changes_nothing_but_the_report() {
         ),
         ("", "", "empty-file"),
     ] {
-        let mut site = TestSite::fixture("street");
+        let mut site = TestSite::fixture("sites");
         site.write(FILE, STREET);
         add_greedy(&mut site);
         site.reload();
@@ -146,18 +142,18 @@ fn a_mistake_in_the_file_changes_nothing_but_the_report() {
         assert_eq!(owner(&site, "greedy.example", ""), "nobody", "{text}");
         let report = site.report_text();
         let at = format!("{FILE}{place}");
-        assert!(report.contains(&format!("mistake[{code}]")), "{report}");
+        assert!(report.contains(&format!("error[{code}]")), "{report}");
         assert!(report.contains(&at), "{at}: {report}");
-        let alarm = site.estate().alarm().expect("an alarm");
+        let alarm = site.registry().alarm().expect("an alarm");
         assert!(
             alarm.contains("what it last said stays in force"),
             "{alarm}"
         );
         site.write(FILE, STREET).reload();
-        assert_eq!(site.estate().alarm(), None);
+        assert_eq!(site.registry().alarm(), None);
     }
     // To take the file away opens nothing either.
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write(FILE, STREET);
     add_greedy(&mut site);
     site.reload();
@@ -165,14 +161,14 @@ fn a_mistake_in_the_file_changes_nothing_but_the_report() {
     assert_eq!(owner(&site, "greedy.example", ""), "nobody");
     assert!(
         site.report_text()
-            .contains("mistake[unreadable]: the file is not there")
+            .contains("error[unreadable]: the file is not there")
     );
 }
 
 #[test]
 fn a_file_that_is_broken_at_the_start_gives_names_only() {
     let folder = TempDir::new().expect("a folder");
-    copy(&fixture("street"), folder.path());
+    copy(&fixture("sites"), folder.path());
     fs::write(folder.path().join(FILE), "root: [home]\n").expect("a file");
     let site = TestSite::copy_of(folder.path());
     assert_eq!(owner(&site, "studio.example", ""), "nobody");
@@ -183,13 +179,13 @@ fn a_file_that_is_broken_at_the_start_gives_names_only() {
             tenant
         );
     }
-    let alarm = site.estate().alarm().expect("an alarm");
+    let alarm = site.registry().alarm().expect("an alarm");
     assert!(alarm.contains("names only"), "{alarm}");
 }
 
 #[test]
 fn a_tenant_that_is_not_there_is_a_warning_in_the_file() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let text = format!("{STREET}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");
     site.write(FILE, text).reload();
     let text = site.report_text();
@@ -216,7 +212,7 @@ fn the_repositorys_sites_are_as_they_would_be_without_the_file_and_nobody_gets_m
     assert_eq!(everything(&with), everything(&without));
 
     let mut site = with;
-    assert_eq!(site.report_text().matches("mistake[").count(), 0);
+    assert_eq!(site.report_text().matches("error[").count(), 0);
     add_greedy(&mut site);
     site.reload();
     assert_eq!(owner(&site, "studio.example", ""), "studio");
@@ -236,7 +232,7 @@ fn text_or_target(resource: &Resource) -> Vec<u8> {
 fn street() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
-        copy(&fixture("street").join(part), &folder.path().join(part));
+        copy(&fixture("sites").join(part), &folder.path().join(part));
     }
     folder
 }
@@ -402,7 +398,7 @@ fn check_routes_and_new_know_the_file() {
         "---\ntitle: Greedy\n---\n",
     );
     let (well, text) = run(street.path(), &["check", "aaa"]);
-    assert!(!well && text.contains("mistake[address-refused]"), "{text}");
+    assert!(!well && text.contains("error[address-refused]"), "{text}");
     let (well, text) = run(street.path(), &["routes"]);
     assert!(
         well && text.contains("/aaa") && !text.contains("/greed"),

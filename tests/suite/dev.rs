@@ -65,7 +65,7 @@ fn without_tag(html: &str) -> String {
 
 #[test]
 fn without_the_flag_not_one_byte_is_for_authors() {
-    let (visitors, authors) = (TestSite::fixture("street"), for_authors("street"));
+    let (visitors, authors) = (TestSite::fixture("sites"), for_authors("street"));
     let shown = everything(&authors.snapshot);
     let mut for_authors_only = Vec::new();
     let mut pages = 0;
@@ -174,11 +174,9 @@ fn listeners_are_told_at_once_what_is_wrong_and_when_it_is_mended() {
     let page = folder.path().join("tenants/home/pages/index.md");
     fs::write(&page, "---\ntitel: Home\n---\n").expect("a file");
     let state = listener.next();
-    let mistakes = state["tenants"]["home"].as_array().expect("mistakes");
-    let unknown = mistakes
-        .iter()
-        .find(|mistake| mistake["code"] == "unknown-key");
-    let unknown = unknown.expect("the mistake");
+    let errors = state["tenants"]["home"].as_array().expect("errors");
+    let unknown = errors.iter().find(|error| error["code"] == "unknown-key");
+    let unknown = unknown.expect("the error");
     assert_eq!(
         (&unknown["line"], &unknown["text"]),
         (&2.into(), &"titel: Home".into())

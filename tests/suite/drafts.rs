@@ -21,12 +21,12 @@ fn with_draft(mut site: TestSite) -> TestSite {
 
 fn for_authors() -> TestSite {
     let islands = Islands::new(Bundle::embedded().expect("the islands"), true);
-    TestSite::with_islands(&fixture("street"), Arc::new(islands.with_dev_script(true)))
+    TestSite::with_islands(&fixture("sites"), Arc::new(islands.with_dev_script(true)))
 }
 
 #[test]
 fn a_draft_does_not_exist_for_visitors() {
-    let site = with_draft(TestSite::fixture("street"));
+    let site = with_draft(TestSite::fixture("sites"));
     for path in ["/soon", "/later"] {
         assert_eq!(site.page("studio.example", "/app", path), None, "{path}");
     }
@@ -39,7 +39,7 @@ fn a_draft_does_not_exist_for_visitors() {
 
 #[test]
 fn links_to_a_draft_are_warnings_and_drafts_are_counted() {
-    let site = with_draft(TestSite::fixture("street"));
+    let site = with_draft(TestSite::fixture("sites"));
     assert!(site.report().is_servable(), "{}", site.report_text());
     let said: Vec<(Severity, String, Option<usize>)> = site
         .report()
@@ -112,7 +112,7 @@ fn authors_see_a_draft_marked_as_one() {
 
 #[test]
 fn a_page_that_is_linked_ends_at_its_moment_all_the_same() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/app/pages/sale.md",
         "---\ntitle: Sale\nexpire: 2026-12-24T18:00:00Z\n---\n",

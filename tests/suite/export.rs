@@ -323,7 +323,7 @@ fn written(site: &mut TestSite, to: &Path) -> Done {
 
 #[test]
 fn only_what_changed_is_written_and_only_what_was_written_is_removed() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write("tenants/app/pages/extra.md", "---\ntitle: Extra\n---\n");
     let to = site.path("public");
     let first = written(&mut site, &to);
@@ -353,7 +353,7 @@ fn only_what_changed_is_written_and_only_what_was_written_is_removed() {
 
 #[test]
 fn a_page_may_become_a_folder_and_a_folder_a_page() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let to = site.path("public");
     for _ in 0..2 {
         site.write("tenants/app/pages/b.html/c.md", "---\ntitle: C\n---\n");
@@ -369,7 +369,7 @@ fn a_page_may_become_a_folder_and_a_folder_a_page() {
 
 #[test]
 fn a_strangers_folder_or_file_is_refused() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let to = site.path("public");
     fs::create_dir_all(&to).expect("a folder");
     fs::write(to.join("precious.txt"), "mine").expect("a file");
@@ -400,7 +400,7 @@ fn a_strangers_folder_or_file_is_refused() {
 
 #[test]
 fn two_pages_of_one_file_are_an_error() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write("tenants/app/pages/404.md", "---\ntitle: Lost\n---\n")
         .reload();
     let problem = plan(&site.snapshot, Options::default()).expect_err("one file for two");
@@ -411,8 +411,8 @@ fn two_pages_of_one_file_are_an_error() {
 }
 
 #[test]
-fn with_a_mistake_nothing_is_written_unless_told() {
-    let mut site = TestSite::fixture("street");
+fn with_a_error_nothing_is_written_unless_told() {
+    let mut site = TestSite::fixture("sites");
     let (folder, to) = (site.path(""), site.path("public"));
     written(&mut site, &to);
     let before = modified(&to);
@@ -421,13 +421,13 @@ fn with_a_mistake_nothing_is_written_unless_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("unknown key `titel`"));
     assert!(
-        summary(&output).contains("--despite-mistakes"),
+        summary(&output).contains("--despite-errors"),
         "{}",
         summary(&output)
     );
     assert_eq!(before, modified(&to));
 
-    let output = export(&folder, &to, &["--despite-mistakes"]);
+    let output = export(&folder, &to, &["--despite-errors"]);
     assert_eq!(output.status.code(), Some(1));
     let after = modified(&to);
     assert!(!after.contains_key("localhost/app.html"));
@@ -436,7 +436,7 @@ fn with_a_mistake_nothing_is_written_unless_told() {
 
 #[test]
 fn pages_for_what_is_not_found_lie_in_their_folders() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let to = site.path("public");
     let options = Options {
         not_found_rules: true,

@@ -19,7 +19,7 @@ impl Street {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
-            copy(&fixture("street").join(part), &folder.path().join(part));
+            copy(&fixture("sites").join(part), &folder.path().join(part));
         }
         let street = Self(folder);
         street.fail(&[]);

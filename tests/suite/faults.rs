@@ -76,7 +76,7 @@ impl Place {
             .open(self.log());
         let mut command = Command::new(binary());
         command
-            .current_dir(fixture("street"))
+            .current_dir(fixture("sites"))
             .arg("serve")
             .args(["--listen", &self.visitors.to_string()])
             .args(["--admin", &self.operators.to_string()])

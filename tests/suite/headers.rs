@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Version};
 use rowhouse_tests::{Answer, TestServer, TestSite, fixture};
-use server::respond::{Asked, respond};
+use server::respond::{RequestHead, respond};
 
 /// What every answer has.
 const ALWAYS: &[&str] = &[
@@ -36,7 +36,7 @@ const PAGE: &[&str] = &[
 
 /// A street with a page that has moved.
 fn street() -> TestSite {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
         "name: App",
@@ -123,7 +123,7 @@ fn no_other_header_goes_out_that_is_not_listed_here() {
 
 #[test]
 fn a_brands_inline_style_goes_by_its_hash() {
-    let server = TestServer::start(&fixture("street"), &[]);
+    let server = TestServer::start(&fixture("sites"), &[]);
     let page = server.get(&server.domain(), "/app/terms");
     let policy = page.header("content-security-policy");
     assert!(policy.contains("style-src 'self' 'sha256-"), "{policy}");
@@ -135,7 +135,7 @@ fn a_brands_inline_style_goes_by_its_hash() {
 /// What an `https` origin answers.
 fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
     let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
-    let asked = Asked {
+    let asked = RequestHead {
         method: &Method::GET,
         uri: &path.parse().expect("a target"),
         version: Version::HTTP_11,

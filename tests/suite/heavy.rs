@@ -13,7 +13,7 @@ const LARGE: usize = 250_000;
 
 /// A tenant with one page and a manifest.
 fn site(front: &str, body: &str, manifest: &str) -> (TestSite, Duration) {
-    let mut site = TestSite::fixture("mistakes/title-length");
+    let mut site = TestSite::fixture("errors/title-length");
     site.write(
         "tenants/sample/pages/index.md",
         format!("---\n{front}\n---\n{body}"),
@@ -101,7 +101,7 @@ fn links_that_are_right_cost_what_their_number_is() {
 
 #[test]
 fn a_tenant_with_errors_on_every_page_is_listed_a_thousand_times() {
-    let mut site = TestSite::fixture("mistakes/title-length");
+    let mut site = TestSite::fixture("errors/title-length");
     for number in 0..60 {
         let body = "[x](/nowhere)\n".repeat(60);
         site.write(
@@ -123,7 +123,7 @@ fn a_tenant_with_errors_on_every_page_is_listed_a_thousand_times() {
 fn a_page_and_a_manifest_of_more_than_a_megabyte_are_too_large() {
     let (site, _) = site("title: A", &"word ".repeat(250_000), "");
     assert_eq!(told(&site, Code::TooLarge), 1, "{}", site.report_text());
-    let mut site = TestSite::fixture("mistakes/title-length");
+    let mut site = TestSite::fixture("errors/title-length");
     let comment = "# a comment\n".repeat(100_000);
     site.write(
         "tenants/sample/tenant.yaml",
@@ -132,14 +132,14 @@ fn a_page_and_a_manifest_of_more_than_a_megabyte_are_too_large() {
     .reload();
     let text = site.report_text();
     assert!(
-        text.contains("mistake[too-large]: the file has 1200013 bytes, more than the 1048576"),
+        text.contains("error[too-large]: the file has 1200013 bytes, more than the 1048576"),
         "{text}"
     );
 }
 
 #[test]
 fn what_ends_all_pages_is_told_the_same_way_every_time() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     for number in 0..40 {
         let text = format!("---\ntitle: Page {number}\n---\n");
         site.write(&format!("tenants/app/pages/page-{number}.md"), text);
@@ -159,5 +159,5 @@ fn what_ends_all_pages_is_told_the_same_way_every_time() {
         assert_eq!(site.reload().report_text(), first, "{number}");
     }
     let report = site.report();
-    assert!(report.count(Severity::Mistake) > 0);
+    assert!(report.count(Severity::Error) > 0);
 }

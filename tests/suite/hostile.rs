@@ -9,7 +9,7 @@ const SCRIPT: &str = "document.title = 'taken'";
 
 /// A street with a third tenant whose `assets` are given.
 fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write("tenants/evil/tenant.yaml", "name: Evil\n");
     site.write("tenants/evil/pages/index.md", "---\ntitle: Evil\n---\n");
     for (path, bytes) in assets {
@@ -230,7 +230,7 @@ fn nothing_follows_a_drawing_in_a_page() {
         site.reload();
         let report = site.report_text();
         assert!(
-            report.contains("mistake[unsafe-svg]") && report.contains("mine.svg"),
+            report.contains("error[unsafe-svg]") && report.contains("mine.svg"),
             "{drawing}: {report}"
         );
     }
@@ -338,7 +338,7 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
 
 #[test]
 fn a_redirect_writes_no_rule_of_its_own() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     for to in [
         "https://evil.example/x 200! # ",
         "/terms\\n/* /x 200",
@@ -351,7 +351,7 @@ fn a_redirect_writes_no_rule_of_its_own() {
         site.reload();
         let report = site.report_text();
         assert!(
-            report.contains("mistake[bad-value]") && report.contains("tenant.yaml:2:"),
+            report.contains("error[bad-value]") && report.contains("tenant.yaml:2:"),
             "{to}: {report}"
         );
     }
@@ -359,7 +359,7 @@ fn a_redirect_writes_no_rule_of_its_own() {
 
 #[test]
 fn a_redirect_is_written_percent_encoded() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
         "name: App",
@@ -376,7 +376,7 @@ fn a_redirect_is_written_percent_encoded() {
 
 #[test]
 fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     for name in ["p.html", "p.js", "p.xml", "p.php", "p.svgz"] {
         site.write(
             &format!("tenants/app/assets/{name}"),

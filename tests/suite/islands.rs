@@ -1,4 +1,4 @@
-//! Islands that misbehave while they are rendered: each is a mistake that names the component and the page, and nothing else suffers.
+//! Islands that misbehave while they are rendered: each is an error that names the component and the page, and nothing else suffers.
 
 use std::fs;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn street(script: &str, props: &str) -> TestSite {
 
 fn street_for(script: &str, props: &str, client: &str) -> TestSite {
     let islands = Arc::new(Islands::new(bundle(script), true));
-    let mut site = TestSite::with_islands(&fixture("street"), islands);
+    let mut site = TestSite::with_islands(&fixture("sites"), islands);
     let call = format!(
         "{{% if page.path == \"/terms\" %}}{{{{ island(name=\"Odd\", props={props}, client=\"{client}\") }}}}{{% endif %}}"
     );
@@ -84,7 +84,7 @@ fn every_word_of_the_schema_is_kept() {
         ),
     ] {
         let report = street("return '<b></b>'", props).report_text();
-        assert!(report.contains("mistake[island-props]"), "{report}");
+        assert!(report.contains("error[island-props]"), "{report}");
         assert!(report.contains(expected), "{report}");
     }
 }
@@ -104,11 +104,11 @@ fn what_an_interaction_may_need_is_named_and_not_fetched() {
     assert!(page.contains("client=\"interaction\""), "{page}");
 }
 
-fn mistake(script: &str) -> String {
+fn error(script: &str) -> String {
     let site = street(script, r#"{"name": "x"}"#);
     let text = site.report_text();
     assert!(
-        text.contains("mistake[island-failed]: island `Odd` failed: "),
+        text.contains("error[island-failed]: island `Odd` failed: "),
         "{text}"
     );
     assert!(
@@ -129,7 +129,7 @@ fn mistake(script: &str) -> String {
 
 #[test]
 fn an_island_that_throws_says_where() {
-    let text = mistake("const rooms = undefined; return rooms.map(String)");
+    let text = error("const rooms = undefined; return rooms.map(String)");
     assert!(
         text.contains("cannot read property 'map' of undefined"),
         "{text}"
@@ -139,13 +139,13 @@ fn an_island_that_throws_says_where() {
 
 #[test]
 fn an_island_that_never_ends_is_stopped() {
-    let text = mistake("for (;;) {}");
+    let text = error("for (;;) {}");
     assert!(text.contains("it never ends"), "{text}");
 }
 
 #[test]
 fn an_island_that_eats_memory_is_stopped() {
-    let text = mistake("const eaten = []; for (;;) eaten.push(new Array(100000).fill(props))");
+    let text = error("const eaten = []; for (;;) eaten.push(new Array(100000).fill(props))");
     assert!(
         text.contains("out of memory") || text.contains("null"),
         "{text}"
@@ -154,7 +154,7 @@ fn an_island_that_eats_memory_is_stopped() {
 
 #[test]
 fn an_island_that_calls_itself_for_ever_is_stopped() {
-    let text = mistake("const again = () => again() + 1; return again()");
+    let text = error("const again = () => again() + 1; return again()");
     assert!(text.contains("call stack"), "{text}");
 }
 
@@ -162,7 +162,7 @@ fn an_island_that_calls_itself_for_ever_is_stopped() {
 fn props_that_do_not_fit_are_told_with_the_right_name() {
     let site = street("return ''", r#"{"nam": "x"}"#);
     let text = site.report_text();
-    assert!(text.contains("mistake[island-props]: island `Odd`: unknown key `nam` in its properties (did you mean `name`?)"), "{text}");
+    assert!(text.contains("error[island-props]: island `Odd`: unknown key `nam` in its properties (did you mean `name`?)"), "{text}");
     assert!(
         text.contains("its properties need the key `name`"),
         "{text}"

@@ -114,7 +114,7 @@ fn a_restart_under_load_fails_no_request() {
 
 fn restart_under_load(flags: &[&str]) {
     let supervisor = Supervisor::new();
-    let folder = fixture("street");
+    let folder = fixture("sites");
     let mut running = supervisor.start(&folder, flags);
     supervisor.hears("READY=1");
     let (address, over, answered) = (
@@ -153,7 +153,7 @@ fn restart_under_load(flags: &[&str]) {
 #[test]
 fn the_supervisor_is_told_of_reloads_and_of_the_end() {
     let supervisor = Supervisor::new();
-    let mut running = supervisor.start(&fixture("street"), &[]);
+    let mut running = supervisor.start(&fixture("sites"), &[]);
     assert!(supervisor.hears("READY=1").contains("STATUS="));
     signal(&running, "HUP");
     assert!(supervisor.hears("RELOADING=1").contains("MONOTONIC_USEC="));
@@ -189,7 +189,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 #[test]
 fn the_end_says_what_it_waited_for() {
-    let mut server = TestServer::start(&fixture("street"), &["--grace", "1"]);
+    let mut server = TestServer::start(&fixture("sites"), &["--grace", "1"]);
     let _open = unfinished(&server);
     server.signal("TERM");
     assert_eq!(server.wait(), Some(0));
@@ -208,7 +208,7 @@ fn the_end_says_what_it_waited_for() {
 
 #[test]
 fn a_second_signal_ends_at_once_with_2() {
-    let mut server = TestServer::start(&fixture("street"), &["--grace", "100"]);
+    let mut server = TestServer::start(&fixture("sites"), &["--grace", "100"]);
     let _open = unfinished(&server);
     server.signal("TERM");
     wait_until(|| server.log().contains("\"draining\""));
@@ -224,7 +224,7 @@ fn a_taken_address_could_not_run() {
     let address = taken.local_addr().expect("an address").to_string();
     let output = Command::new(binary())
         .args(["serve", "--listen", &address])
-        .current_dir(fixture("street"))
+        .current_dir(fixture("sites"))
         .output()
         .expect("rowhouse");
     assert_eq!(output.status.code(), Some(2));
@@ -237,7 +237,7 @@ fn a_taken_address_could_not_run() {
 
 #[test]
 fn an_emptied_folder_raises_an_alarm_until_it_is_back() {
-    let site = TestSite::fixture("street");
+    let site = TestSite::fixture("sites");
     let server = TestServer::start(site.folder(), &[]);
     let alarm = |value: u8| {
         let line = format!("\nrowhouse_reload_alarm {value}\n");
@@ -262,7 +262,7 @@ fn an_emptied_folder_raises_an_alarm_until_it_is_back() {
 
 #[test]
 fn a_reload_while_draining_makes_nothing_ready() {
-    let mut server = TestServer::start(&fixture("street"), &["--grace", "100"]);
+    let mut server = TestServer::start(&fixture("sites"), &["--grace", "100"]);
     let _open = unfinished(&server);
     server.signal("TERM");
     wait_until(|| server.operator("/readyz").status == 503);
@@ -345,7 +345,7 @@ impl Drop for Limited {
 
 #[test]
 fn descriptors_are_left_for_operators_and_folders() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let flags = ["--max-connections-per-address", "5000"];
     let server = Limited::start(site.folder(), "-n 384", &flags);
     let told = server.said("LimitNOFILE").expect("a warning");
@@ -367,7 +367,7 @@ fn descriptors_are_left_for_operators_and_folders() {
 
 #[test]
 fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
-    let server = Limited::start(&fixture("street"), "-Sn 300 && ulimit -Hn 8000", &[]);
+    let server = Limited::start(&fixture("sites"), "-Sn 300 && ulimit -Hn 8000", &[]);
     assert!(server.said("LimitNOFILE").is_none());
     assert_eq!(server.metric("rowhouse_connections_limit "), 4096);
     let limits = format!("/proc/{}/limits", server.child.id());

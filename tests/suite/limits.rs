@@ -43,13 +43,13 @@ fn loops_that_would_never_end_are_stopped_where_they_stand() {
         "{% set r = range(end=100000) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}",
         "{% set r = range(end=100000) %}{{ [[b for b in r] for a in r] | length }}",
     ] {
-        let mut site = TestSite::fixture("street");
+        let mut site = TestSite::fixture("sites");
         layout(&mut site, template);
         let text = report(&mut site);
         says(
             &text,
             &[
-                "mistake[too-large]",
+                "error[too-large]",
                 "turn more than 1000000 times",
                 "page.html:12:",
             ],
@@ -59,7 +59,7 @@ fn loops_that_would_never_end_are_stopped_where_they_stand() {
 
 #[test]
 fn ten_thousand_pages_are_more_than_one_tenant_may_have() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     for number in 0..10_000 {
         site.write(
             &format!("tenants/app/pages/many/page-{number}.md"),
@@ -69,7 +69,7 @@ fn ten_thousand_pages_are_more_than_one_tenant_may_have() {
     says(
         &report(&mut site),
         &[
-            "mistake[too-large]",
+            "error[too-large]",
             "pages, more than the 2000 that one may have",
             "several tenants",
         ],
@@ -78,7 +78,7 @@ fn ten_thousand_pages_are_more_than_one_tenant_may_have() {
 
 #[test]
 fn a_place_behind_a_loop_is_told_as_the_author_wrote_it() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     layout(
         &mut site,
         "{% for a in [1, 2] %}{{ a }}{% endfor %}{{ nothing.at.all }}",
@@ -88,20 +88,20 @@ fn a_place_behind_a_loop_is_told_as_the_author_wrote_it() {
 
 #[test]
 fn a_page_without_end_is_stopped() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     layout(
         &mut site,
         "{% set text = page.body ~ page.body ~ \"0123456789\" %}{% for a in range(end=100000) %}{% for b in [1,2,3,4,5,6,7,8] %}{{ text }} 0123456789 {% endfor %}{% endfor %}",
     );
     says(
         &report(&mut site),
-        &["mistake[too-large]", "more than 8388608 bytes", "page.html"],
+        &["error[too-large]", "more than 8388608 bytes", "page.html"],
     );
 }
 
 #[test]
 fn what_grows_without_end_is_stopped() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     layout(
         &mut site,
         "{% set_global x = \"abcdefgh\" %}{% for a in range(end=100) %}{% set_global x = x ~ x %}{% endfor %}",
@@ -109,7 +109,7 @@ fn what_grows_without_end_is_stopped() {
     says(
         &report(&mut site),
         &[
-            "mistake[too-large]",
+            "error[too-large]",
             "it may not grow without end",
             "page.html:12:",
         ],
@@ -118,10 +118,10 @@ fn what_grows_without_end_is_stopped() {
 
 #[test]
 fn components_and_files_that_hold_themselves_are_found() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     layout(&mut site, "{% include \"layouts/page.html\" %}");
-    says(&report(&mut site), &["mistake[", "layouts/page.html"]);
-    let mut site = TestSite::fixture("street");
+    says(&report(&mut site), &["error[", "layouts/page.html"]);
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "themes/base/components/Call.html",
         "</",
@@ -138,7 +138,7 @@ fn components_and_files_that_hold_themselves_are_found() {
 
 #[test]
 fn a_drawing_that_doubles_at_every_step_is_refused() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let steps: String = (1..40)
         .map(|step| {
             format!(
@@ -154,7 +154,7 @@ fn a_drawing_that_doubles_at_every_step_is_refused() {
     says(
         &report(&mut site),
         &[
-            "mistake[too-large]",
+            "error[too-large]",
             "assets/icon.svg:1:1",
             "more than 10000",
             "simpler drawing",
@@ -167,7 +167,7 @@ fn a_drawing_that_doubles_at_every_step_is_refused() {
 
 #[test]
 fn a_picture_that_claims_to_be_huge_is_never_unpacked() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     png.extend(60_000_u32.to_be_bytes());
     png.extend(60_000_u32.to_be_bytes());
@@ -186,7 +186,7 @@ fn a_picture_that_claims_to_be_huge_is_never_unpacked() {
 
 #[test]
 fn markdown_nested_without_end_comes_to_an_end() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let deep = |mark: &str| format!("---\ntitle: Deep\n---\n{}\n", mark.repeat(20_000));
     for (name, mark) in [
         ("a", "> "),
@@ -223,35 +223,35 @@ fn yaml_nested_or_multiplied_without_end_comes_to_an_end() {
         ),
         (format!("name: {}", "- ".repeat(50_000)), "tenant.yaml:"),
     ] {
-        let mut site = TestSite::fixture("street");
+        let mut site = TestSite::fixture("sites");
         site.write("tenants/app/tenant.yaml", yaml);
-        says(&report(&mut site), &["mistake[", words]);
+        says(&report(&mut site), &["error[", words]);
     }
 }
 
 #[test]
 fn files_that_are_too_large_too_deep_or_no_files_are_named() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let path = site.path("tenants/app/assets/huge.bin");
     fs::File::create(path)
         .and_then(|file| file.set_len(33 << 20))
         .expect("a sparse file");
     says(
         &report(&mut site),
-        &["mistake[too-large]", "assets/huge.bin", "34603008 bytes"],
+        &["error[too-large]", "assets/huge.bin", "34603008 bytes"],
     );
 
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write(
         &format!("tenants/app/pages/{}x.md", "a/".repeat(20)),
         "---\ntitle: X\n---\n",
     );
     says(
         &report(&mut site),
-        &["mistake[too-large]", "nested more than 16 deep"],
+        &["error[too-large]", "nested more than 16 deep"],
     );
 
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let pipe = site.path("tenants/app/assets/pipe");
     assert!(
         Command::new("mkfifo")
@@ -262,13 +262,13 @@ fn files_that_are_too_large_too_deep_or_no_files_are_named() {
     );
     says(
         &report(&mut site),
-        &["mistake[unreadable]", "assets/pipe", "no plain file"],
+        &["error[unreadable]", "assets/pipe", "no plain file"],
     );
 }
 
 #[test]
 fn pages_that_come_to_too_much_html_are_refused_as_a_whole() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let before = site
         .page("app.studio.example", "", "/terms")
         .expect("a page");

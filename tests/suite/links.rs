@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::{HeaderMap, HeaderValue, Method, Uri, Version, header::HOST};
 use release::snapshot::{HostEntry, Mount};
 use rowhouse_tests::{TestSite, fixture, text_of, workspace};
-use server::respond::{Asked, respond};
+use server::respond::{RequestHead, respond};
 
 const ORIGIN: &str = "https://studio.example";
 
@@ -18,7 +18,7 @@ fn status(site: &TestSite, host: &str, path: &str) -> u16 {
         .unwrap_or_else(|error| panic!("{host}{path}: {error}"));
     let mut headers = HeaderMap::new();
     headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
-    let asked = Asked {
+    let asked = RequestHead {
         method: &Method::GET,
         uri: &uri,
         version: Version::HTTP_11,
@@ -112,7 +112,7 @@ fn every_address_in_every_mount_leads_somewhere() {
 
 #[test]
 fn the_proof_sees_a_link_that_a_template_breaks() {
-    let mut site = TestSite::copy_of(&fixture("street"));
+    let mut site = TestSite::copy_of(&fixture("sites"));
     site.edit(
         "themes/base/layouts/page.html",
         "<footer>",

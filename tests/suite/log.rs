@@ -28,7 +28,7 @@ fn a_bad_flag_is_told_with_what_is_wanted() {
 #[test]
 fn flags_and_variables_reach_the_listener() {
     let server = TestServer::start(
-        &fixture("street"),
+        &fixture("sites"),
         &[
             "--max-uri-length",
             "30",
@@ -48,7 +48,7 @@ fn flags_and_variables_reach_the_listener() {
 
 #[test]
 fn a_log_that_nobody_reads_holds_no_response_up() {
-    let mut server = TestServer::start_unread(&fixture("street"), &["--access-log", "json"]);
+    let mut server = TestServer::start_unread(&fixture("sites"), &["--access-log", "json"]);
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     let request = format!("HEAD /about HTTP/1.1\r\nhost: {}\r\n\r\n", server.domain());
     // Their lines, some 200 bytes each, fill the pipe and all that may wait many times over.
@@ -72,7 +72,7 @@ fn what_is_logged_can_be_chosen() {
         drop(taken);
         server
             .args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"])
-            .current_dir(fixture("street"))
+            .current_dir(fixture("sites"))
             .env("RUST_LOG", chosen)
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -96,7 +96,7 @@ fn what_is_logged_can_be_chosen() {
     );
     let quiet = logged("error");
     assert_eq!(quiet, "", "an ordinary life has no errors");
-    let much = logged("rowhouse=debug");
+    let much = logged("server=debug,rowhouse=debug");
     assert!(levels(&much, "DEBUG") > 0, "{much}");
 }
 
@@ -104,7 +104,7 @@ fn what_is_logged_can_be_chosen() {
 fn the_access_log_is_in_words_and_has_an_address_when_that_is_asked_for() {
     for (flags, visitor) in [(&[][..], false), (&["--log-addresses"], true)] {
         let flags = [&["--access-log", "text"], flags].concat();
-        let mut server = TestServer::start(&fixture("street"), &flags);
+        let mut server = TestServer::start(&fixture("sites"), &flags);
         let answer = server.get(&server.domain(), "/app/terms");
         assert_eq!(answer.status, 200);
         server.signal("TERM");
@@ -211,7 +211,7 @@ fn spans_continue_the_trace_of_a_trusted_proxy() {
     let collector = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let url = format!("http://{}", collector.local_addr().expect("an address"));
     let flags = ["--otlp", &url, "--trusted-proxy", "127.0.0.1"];
-    let mut server = TestServer::start(&fixture("street"), &flags);
+    let mut server = TestServer::start(&fixture("sites"), &flags);
     let named = [(
         "traceparent",
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -234,7 +234,7 @@ fn spans_continue_the_trace_of_a_trusted_proxy() {
 #[test]
 fn a_collector_that_is_not_there_holds_nothing_up() {
     let flags = ["--otlp", "http://127.0.0.1:9"];
-    let mut server = TestServer::start(&fixture("street"), &flags);
+    let mut server = TestServer::start(&fixture("sites"), &flags);
     assert_eq!(server.get(&server.domain(), "/about").status, 200);
     server.signal("TERM");
     assert_eq!(server.wait(), Some(0));

@@ -3,13 +3,13 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod addresses;
-mod around;
 mod attacks;
 mod caching;
 mod deployment;
 mod dev;
 mod drafts;
 mod endless;
+mod errors;
 mod export;
 mod failing;
 mod faults;
@@ -23,12 +23,12 @@ mod limits;
 mod links;
 mod log;
 mod memory;
-mod mistakes;
 mod neighbours;
 mod pages;
 mod program;
 mod redirects;
 mod replaced;
 mod reserved;
+mod site_files;
 mod state;
 mod watching;

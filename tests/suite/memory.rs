@@ -43,7 +43,7 @@ fn named(server: &TestServer, begin: &str) -> Option<String> {
 
 #[test]
 fn nested_layers_are_refused_before_they_take_memory() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let icon = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\">{}<path d=\"M-90-90H90V90H-90z\"/>{}</svg>",
         "<g style=\"opacity:.9\">".repeat(180),
@@ -67,7 +67,7 @@ fn nested_layers_are_refused_before_they_take_memory() {
 
 #[test]
 fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n![One](one.bin) ![Two](two.bin)\n";
     site.write("tenants/app/pages/data.md", page);
     let write = |round: u8| {
@@ -94,10 +94,10 @@ fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
 
 #[test]
 fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n![First](text-0.txt)\n";
     site.write("tenants/app/pages/data.md", page);
-    // Two that are pressed in every way, and four that are too large for that.
+    // Two that are compressed in every way, and four that are too large for that.
     let mut text = text(8 << 20);
     let mut write = |site: &mut TestSite, round: u8| {
         for number in 0..6 {

@@ -87,7 +87,7 @@ fn a_broken_neighbour_of_any_kind_changes_nothing_for_the_others() {
         let _stop = Stop(&stop);
         let watch = scope.spawn(|| slowest(server.visitors, port, &pages, &stop));
         let mut kinds = 0;
-        for case in fs::read_dir(fixture("mistakes")).expect("the fixtures") {
+        for case in fs::read_dir(fixture("errors")).expect("the fixtures") {
             let case = case.expect("a fixture").path();
             let kind = case
                 .file_name()
@@ -190,7 +190,7 @@ fn a_tenant_that_takes_long_holds_up_nobody() {
     const PAGES: usize = 600;
     let place = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
-        copy(&fixture("street").join(part), &place.path().join(part));
+        copy(&fixture("sites").join(part), &place.path().join(part));
     }
     let large = place.path().join("tenants/large");
     fs::create_dir_all(large.join("pages")).expect("a folder");

@@ -16,7 +16,7 @@ const PLACES: [(&str, &str); 4] = [
 
 #[test]
 fn a_folder_becomes_these_pages() {
-    let site = TestSite::fixture("street");
+    let site = TestSite::fixture("sites");
     for (host, prefix) in PLACES {
         let mount = site.mount(host, prefix).expect("a mount");
         let mut paths: Vec<&str> = mount.resources.keys().map(AsRef::as_ref).collect();
@@ -48,7 +48,7 @@ fn a_folder_becomes_these_pages() {
         let name = format!("{host}{}", prefix.replace('/', "_"));
         expect_text(&text, &fixture(&format!("street/expected/{name}.html")));
     }
-    expect_text(&site.report_text(), &fixture("street/expected/report.txt"));
+    expect_text(&site.report_text(), &fixture("sites/expected/report.txt"));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn pages_for_errors_say_what_they_are_where_they_are_shared() {
 
 #[test]
 fn the_same_folders_give_the_same_bytes() {
-    let (one, other) = (TestSite::fixture("street"), TestSite::fixture("street"));
+    let (one, other) = (TestSite::fixture("sites"), TestSite::fixture("sites"));
     for (host, prefix) in PLACES {
         let (one, other) = (
             one.mount(host, prefix).expect("a mount"),
@@ -124,7 +124,7 @@ fn the_same_folders_give_the_same_bytes() {
 
 #[test]
 fn a_page_comes_in_every_coding() {
-    let site = TestSite::fixture("street");
+    let site = TestSite::fixture("sites");
     let mount = site.mount("studio.example", "").expect("a mount");
     let Resource::Body(body) = mount.resources["/"].as_ref() else {
         panic!("no body")
@@ -136,7 +136,7 @@ fn a_page_comes_in_every_coding() {
 
 #[test]
 fn a_broken_page_keeps_the_last_good_site_and_the_neighbours() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let before = site
         .page("app.studio.example", "", "/terms")
         .expect("a page");
@@ -164,7 +164,7 @@ fn a_broken_page_keeps_the_last_good_site_and_the_neighbours() {
 
 #[test]
 fn a_change_costs_what_the_changed_tenant_costs() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let (home, app) = (
         site.mount("studio.example", ""),
         site.mount("app.studio.example", ""),
@@ -190,7 +190,7 @@ fn a_change_costs_what_the_changed_tenant_costs() {
 
 #[test]
 fn a_link_keeps_its_query_and_its_fragment() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/app/pages/ask.md",
         "---\ntitle: Ask\n---\n## Here\n\n[own](/terms?from=ask&n=1#scope) [home](home:/notes?tag=a) [same](#here)\n",
@@ -221,7 +221,7 @@ fn a_link_keeps_its_query_and_its_fragment() {
 
 #[test]
 fn files_that_older_pages_ask_for_live_on_for_a_day() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let doors = |site: &TestSite| -> Vec<String> {
         let mount = site.mount("studio.example", "/app").expect("a mount");
         let now = mount.resources.keys().map(ToString::to_string);
@@ -261,7 +261,7 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
 
 #[test]
 fn a_removed_folder_is_gone_and_a_new_one_is_there() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.remove("tenants/app");
     site.write("tenants/new/tenant.yaml", "name: New\n");
     site.write("tenants/new/pages/index.md", "---\ntitle: New\n---\n");
@@ -274,7 +274,7 @@ fn a_removed_folder_is_gone_and_a_new_one_is_there() {
 
 #[test]
 fn a_theme_that_breaks_leaves_every_page_standing() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "themes/base/layouts/page.html",
         "{{ page.body }}",
@@ -288,7 +288,7 @@ fn a_theme_that_breaks_leaves_every_page_standing() {
 
 #[test]
 fn a_theme_that_nobody_uses_renders_nobody_anew() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write("themes/other/theme.yaml", "name: Other\nparent: base\n")
         .reload();
     let before = site.mount("app.studio.example", "").expect("a mount");
@@ -324,12 +324,12 @@ fn a_theme_that_nobody_uses_renders_nobody_anew() {
 fn the_islands_of_the_program_meet_the_props_of_the_theme() {
     let site = TestSite::copy_of(&rowhouse_tests::workspace());
     let report = site.report();
-    let mistakes: Vec<_> = report
+    let errors: Vec<_> = report
         .iter()
         .filter(|diagnostic| diagnostic.severity != content::report::Severity::Note)
         .collect();
     assert!(
-        mistakes.is_empty(),
+        errors.is_empty(),
         "the repository's own tenants are not clean:\n{}",
         site.report_text()
     );
@@ -337,7 +337,7 @@ fn the_islands_of_the_program_meet_the_props_of_the_theme() {
 
 #[test]
 fn a_page_comes_and_goes_at_its_moment() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/app/pages/sale.md",
         "---\ntitle: Sale\npublish: 2026-12-01T09:00:00-06:00\nexpire: 2026-12-24T18:00:00-06:00\n---\n",
@@ -348,7 +348,7 @@ fn a_page_comes_and_goes_at_its_moment() {
     };
     assert!(!shown(&mut site, "2026-12-01T14:59:59Z"));
     let due = site
-        .estate()
+        .registry()
         .next_change("2026-12-01T14:59:59Z".parse().expect("a moment"));
     assert_eq!(due.expect("a moment").to_string(), "2026-12-01T15:00:00Z");
     assert!(shown(&mut site, "2026-12-01T15:00:00Z"));
@@ -358,7 +358,7 @@ fn a_page_comes_and_goes_at_its_moment() {
 
 #[test]
 fn the_year_is_the_one_in_chicago() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     let footer = |site: &mut TestSite, now: &str| {
         site.reload_at(now);
         let page = site.page("studio.example", "", "/").expect("a page");
@@ -370,7 +370,7 @@ fn the_year_is_the_one_in_chicago() {
 
 #[test]
 fn a_tenant_without_a_social_image_shows_the_root_tenants() {
-    let site = TestSite::fixture("street");
+    let site = TestSite::fixture("sites");
     let image = |host: &str, prefix: &str| -> String {
         let page = site.page(host, prefix, "/").expect("a page");
         let (_, rest) = page
@@ -389,7 +389,7 @@ fn a_tenant_without_a_social_image_shows_the_root_tenants() {
 
 #[test]
 fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/pages/terms.md",
         "title: Terms",
@@ -397,7 +397,7 @@ fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
     )
     .reload();
     assert!(
-        !site.report_text().contains("mistake["),
+        !site.report_text().contains("error["),
         "{}",
         site.report_text()
     );

@@ -39,7 +39,7 @@ fn check_is_clean_on_the_repositorys_own_tenants() {
         stderr(&check)
     );
     assert!(
-        stderr(&check).contains("0 mistakes, 0 warnings"),
+        stderr(&check).contains("0 errors, 0 warnings"),
         "{}",
         stderr(&check)
     );
@@ -47,7 +47,7 @@ fn check_is_clean_on_the_repositorys_own_tenants() {
 
 #[test]
 fn check_ends_with_1_and_names_file_line_column_and_the_right_key() {
-    let folder = fixture("mistakes/unknown-key");
+    let folder = fixture("errors/unknown-key");
     let check = run(&folder, &["check"]);
     assert_eq!(check.status.code(), Some(1));
     let text = stdout(&check);
@@ -57,7 +57,7 @@ fn check_ends_with_1_and_names_file_line_column_and_the_right_key() {
 
 #[test]
 fn check_as_json_has_every_field() {
-    let folder = fixture("mistakes/unknown-key");
+    let folder = fixture("errors/unknown-key");
     let check = run(&folder, &["check", "--format", "json"]);
     let list: Vec<serde_json::Value> = serde_json::from_slice(&check.stdout).expect("JSON");
     let first = list.iter().find(|item| item["line"] == 2).expect("line 2");
@@ -67,7 +67,7 @@ fn check_as_json_has_every_field() {
     );
     assert_eq!(
         (&first["column"], &first["severity"]),
-        (&1.into(), &"mistake".into())
+        (&1.into(), &"error".into())
     );
     assert_eq!(
         (&first["code"], &first["text"]),
@@ -77,7 +77,7 @@ fn check_as_json_has_every_field() {
 
 #[test]
 fn check_of_a_stranger_could_not_run() {
-    let check = run(&fixture("street"), &["check", "ap"]);
+    let check = run(&fixture("sites"), &["check", "ap"]);
     assert_eq!(check.status.code(), Some(2));
     assert!(
         stderr(&check).contains("there is no tenant `ap`: did you mean `app`?"),
@@ -88,7 +88,7 @@ fn check_of_a_stranger_could_not_run() {
 
 #[test]
 fn a_folder_that_is_not_there_is_said_in_one_sentence() {
-    let check = run(&fixture("street"), &["check", "--tenants", "nowhere"]);
+    let check = run(&fixture("sites"), &["check", "--tenants", "nowhere"]);
     assert_eq!(check.status.code(), Some(2));
     let text = stderr(&check);
     assert!(text.contains("cannot read the folder `nowhere`"), "{text}");
@@ -98,10 +98,10 @@ fn a_folder_that_is_not_there_is_said_in_one_sentence() {
 #[test]
 fn routes_say_who_answers_what() {
     let routes = run(
-        &fixture("street"),
+        &fixture("sites"),
         &["routes", "--origin", "https://studio.example"],
     );
-    expect_text(&stdout(&routes), &fixture("street/expected/routes.txt"));
+    expect_text(&stdout(&routes), &fixture("sites/expected/routes.txt"));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn an_environment_variable_stands_for_its_flag() {
     let routes = Command::new(binary())
         .arg("routes")
         .env("ROWHOUSE_ORIGIN", "https://other.example")
-        .current_dir(fixture("street"))
+        .current_dir(fixture("sites"))
         .output()
         .expect("rowhouse");
     assert!(
@@ -121,7 +121,7 @@ fn an_environment_variable_stands_for_its_flag() {
 
 #[test]
 fn the_program_serves_every_host_and_prefix_and_ends_when_told() {
-    let mut server = TestServer::start(&fixture("street"), &[]);
+    let mut server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     let app = format!("app.{domain}");
 
@@ -245,7 +245,7 @@ fn every_code_is_explained() {
 #[test]
 fn sarif_has_a_rule_and_a_region_for_every_result() {
     let check = run(
-        &fixture("mistakes/unknown-key"),
+        &fixture("errors/unknown-key"),
         &["check", "--format", "sarif"],
     );
     let log: serde_json::Value = serde_json::from_slice(&check.stdout).expect("JSON");
@@ -363,7 +363,7 @@ fn the_schemas_know_every_key_of_a_manifest() {
 
 #[test]
 fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
-    let mut server = TestServer::start(&fixture("street"), &["--access-log", "json"]);
+    let mut server = TestServer::start(&fixture("sites"), &["--access-log", "json"]);
     let app = format!("app.{}", server.domain());
     assert_eq!(
         server
@@ -417,14 +417,14 @@ fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
 
 #[test]
 fn the_access_log_is_off_unless_it_is_asked_for() {
-    let server = TestServer::start(&fixture("street"), &[]);
+    let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     assert!(!server.log().contains("duration_us"), "{}", server.log());
 }
 
 #[test]
 fn operators_are_answered_under_the_listeners_own_names_only() {
-    let server = TestServer::start(&fixture("street"), &[]);
+    let server = TestServer::start(&fixture("sites"), &[]);
     let status = |host: &str| server.operator_as(host, "/tenants");
     for host in [
         "evil.example",
@@ -450,7 +450,7 @@ fn operators_are_answered_under_the_listeners_own_names_only() {
         assert_eq!(status(host).status, 200, "{host}");
     }
     let server = TestServer::start(
-        &fixture("street"),
+        &fixture("sites"),
         &[
             "--admin-host",
             "Ops.example",
@@ -468,7 +468,7 @@ fn operators_are_answered_under_the_listeners_own_names_only() {
     }
     assert_eq!(server.operator_as("evil.example", "/tenants").status, 421);
     let refused = run(
-        &fixture("street"),
+        &fixture("sites"),
         &["serve", "--admin-host", "ops.example:8081"],
     );
     assert_eq!(refused.status.code(), Some(2));

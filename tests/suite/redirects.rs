@@ -4,7 +4,7 @@ use rowhouse_tests::{TestServer, TestSite, fixture};
 
 #[test]
 fn a_redirect_leads_on_under_every_mount() {
-    let mut site = TestSite::fixture("street");
+    let mut site = TestSite::fixture("sites");
     site.edit("tenants/app/tenant.yaml", "name: App", "name: App\nredirects:\n  - {from: /old/terms, to: \"/terms#scope\"}\n  - {from: /studio, to: \"home:/about\"}");
     site.reload();
     assert!(site.report().is_servable(), "{}", site.report_text());
@@ -29,9 +29,9 @@ fn a_redirect_leads_on_under_every_mount() {
 
 #[test]
 fn a_redirect_to_nowhere_is_a_broken_link() {
-    let site = TestSite::copy_of(&fixture("mistakes/redirect-chain"));
+    let site = TestSite::copy_of(&fixture("errors/redirect-chain"));
     assert!(
-        site.report_text().contains("mistake[redirect-chain]"),
+        site.report_text().contains("error[redirect-chain]"),
         "{}",
         site.report_text()
     );

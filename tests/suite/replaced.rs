@@ -6,7 +6,7 @@ use std::sync::Arc;
 use release::snapshot::{HostEntry, Snapshot};
 use render::Islands;
 use render::policy::Caching;
-use rowhouse::reload::{Estate, Kept, Places};
+use rowhouse::reload::{Persisted, Places, Registry};
 use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 
@@ -50,16 +50,16 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
     let start = || {
-        let kept = Kept::open(&street.path("state"), &places);
-        Estate::new(places.clone(), Arc::clone(&islands)).with_kept(kept)
+        let kept = Persisted::open(&street.path("state"), &places);
+        Registry::new(places.clone(), Arc::clone(&islands)).with_kept(kept)
     };
-    let at = |estate: &mut Estate, hours: usize| {
+    let at = |registry: &mut Registry, hours: usize| {
         let (day, hour) = (hours / 24 + 1, hours % 24);
         let now = format!("2026-11-{day:02}T{hour:02}:00:00Z");
         let now = now.parse().expect("a moment");
-        let snapshot = estate.reload(now).expect("the folders");
-        estate.keep();
-        estate.finish_keeping();
+        let snapshot = registry.reload(now).expect("the folders");
+        registry.keep();
+        registry.finish_keeping();
         snapshot
     };
     let sheet = fs::read_dir(street.path("themes/base/css"))
@@ -78,15 +78,15 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     street.write("tenants/app/pages/data.md", page);
 
     // Five changes while it runs, one while it does not, two restarts.
-    let mut estate = start();
+    let mut registry = start();
     let mut seen = Vec::new();
     for number in 0..=7 {
         change(number);
         if number >= 6 {
-            drop(estate);
-            estate = start();
+            drop(registry);
+            registry = start();
         }
-        let snapshot = at(&mut estate, number);
+        let snapshot = at(&mut registry, number);
         seen.extend(named(&snapshot));
         for path in &seen {
             assert!(answers(&snapshot, path), "{path} after {number} changes");
@@ -94,10 +94,10 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     }
     assert_eq!(seen.len(), 16);
     // The first was replaced at one o'clock.
-    let snapshot = at(&mut estate, 25);
+    let snapshot = at(&mut registry, 25);
     assert!(!answers(&snapshot, &seen[0]) && !answers(&snapshot, &seen[1]));
     assert!(answers(&snapshot, &seen[2]) && answers(&snapshot, &seen[3]));
-    drop(estate);
+    drop(registry);
     let snapshot = at(&mut start(), 40);
     let there = seen.iter().filter(|path| answers(&snapshot, path)).count();
     assert_eq!(there, 2, "what is shown now");

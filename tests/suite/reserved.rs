@@ -39,7 +39,7 @@ fn the_engines_own_paths_are_given_to_nobody() {
             (&format!("pages{path}.md"), page("")),
         ];
         for (file, text) in cases {
-            let mut site = TestSite::fixture("street");
+            let mut site = TestSite::fixture("sites");
             add(&mut site, "aaa", "name: A\n");
             site.write(&format!("tenants/aaa/{file}"), text).reload();
             let text = site.report_text();
@@ -56,7 +56,7 @@ fn the_engines_own_paths_are_given_to_nobody() {
     }
     // Below another tenant's prefix, too.
     for path in ["/app/assets", "/app/site.webmanifest", "/x/robots.txt"] {
-        let mut site = TestSite::fixture("street");
+        let mut site = TestSite::fixture("sites");
         add(&mut site, "aaa", &format!("name: A\naliases: [{path}]\n"));
         site.reload();
         assert!(site.mount("studio.example", path).is_none(), "{path}");
@@ -80,7 +80,7 @@ fn whatever_the_engine_makes_has_a_path_of_its_own() {
                 .cloned(),
         );
         let pages: BTreeSet<&str> = site
-            .estate()
+            .registry()
             .sites()
             .flat_map(|(site, _)| site.pages.values())
             .flat_map(content::tenant::Page::paths)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use release::snapshot::{Coding, Resource};
 use render::Islands;
 use render::policy::Caching;
-use rowhouse::reload::{Estate, Kept, Places};
+use rowhouse::reload::{Persisted, Places, Registry};
 use rowhouse_tests::{TestServer, fixture};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ impl Street {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
-            let from = fixture("street").join(part);
+            let from = fixture("sites").join(part);
             let done = Command::new("cp")
                 .arg("-r")
                 .args([&from, &folder.path().join(part)])
@@ -350,25 +350,28 @@ fn the_same_bytes_come_from_the_state() {
         origin: "https://studio.example".parse().expect("an origin"),
         caching: Caching::default(),
     };
-    let compiled = |kept: Option<Kept>| {
-        let memo = kept.as_ref().map(Kept::islands_memo).unwrap_or_default();
+    let compiled = |kept: Option<Persisted>| {
+        let cache = kept
+            .as_ref()
+            .map(Persisted::islands_cache)
+            .unwrap_or_default();
         let bundle = Bundle::embedded().expect("the islands");
-        let islands = Arc::new(Islands::kept(bundle, true, &memo));
-        let mut estate = Estate::new(places.clone(), islands);
+        let islands = Arc::new(Islands::kept(bundle, true, &cache));
+        let mut registry = Registry::new(places.clone(), islands);
         if let Some(kept) = kept {
-            kept.keep_islands(&memo);
-            estate = estate.with_kept(kept);
+            kept.keep_islands(&cache);
+            registry = registry.with_kept(kept);
         }
         let now = "2026-11-21T12:00:00Z".parse().expect("a moment");
-        let snapshot = estate.reload(now).expect("the folders");
-        estate.draw();
-        estate.keep();
-        estate.finish_keeping();
+        let snapshot = registry.reload(now).expect("the folders");
+        registry.draw();
+        registry.keep();
+        registry.finish_keeping();
         let resources = everything(&snapshot).into_iter();
         let bodies = resources.map(|(name, resource)| (name, codings(resource)));
         bodies.collect::<Vec<_>>()
     };
-    let kept = || Some(Kept::open(&street.path("state"), &places));
+    let kept = || Some(Persisted::open(&street.path("state"), &places));
     let written = || {
         let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
         let made = street

@@ -241,7 +241,7 @@ fn a_broken_tenant_keeps_its_last_good_state_and_says_so() {
     let ready = street.server.operator("/readyz");
     assert_eq!(
         ready.status, 200,
-        "one tenant's mistake does not make the program unready"
+        "one tenant's error does not make the program unready"
     );
     assert!(ready.text().contains("app: degraded"), "{}", ready.text());
     page(&street.path("tenants/app"), "Repaired");
@@ -374,7 +374,7 @@ fn a_theme_is_changed_and_a_linked_one_is_flipped() {
     let home = folder.path().join("tenants/home");
     tenant(&home, "Home");
     fs::write(home.join("tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
-    let themes = rowhouse_tests::fixture("street").join("themes");
+    let themes = rowhouse_tests::fixture("sites").join("themes");
     run(
         "cp",
         &[Path::new("-r"), &themes, &folder.path().join("themes")],

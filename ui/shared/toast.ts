@@ -56,7 +56,7 @@ function send(event: ToastEvent): boolean {
   return true;
 }
 
-/** Without its action, if that cannot be shown to everyone: a mistake in the code that sent it. */
+/** Without its action, if that cannot be shown to everyone: an error in the code that sent it. */
 function checked<O extends Partial<ToastOptions>>(options: O): O {
   const { action } = options;
   if (!action) return options;

@@ -2,7 +2,7 @@
 //!
 //! 1. Nobody gets one of the engine's own paths ([`crate::name::reserved`]), the domain but by `root`, or its `www.`.
 //! 2. Where there is a `deployment.yaml`, only what it lists is given, beyond the tenants' own names; without it the manifests are believed.
-//! 3. Who has an address keeps it, for as long as the folder is there and wants it. What somebody else has is a mistake of whoever wants it, too: of a new page of the root tenant, of a new folder's name, of `hosts` and `aliases`.
+//! 3. Who has an address keeps it, for as long as the folder is there and wants it. What somebody else has is an error of whoever wants it, too: of a new page of the root tenant, of a new folder's name, of `hosts` and `aliases`.
 //! 4. What nobody has is given in this order, so that the same folders give the same result at each fresh start:
 //!    the root tenant's pages and redirects; the folders' names (`bluedoor.<domain>` and `/bluedoor`); `hosts` and `aliases`, first those that carry the tenant's own name (`/apps/bluedoor`, `bluedoor.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
 //!

@@ -1,6 +1,6 @@
-//! What is wrong with a folder, as data: every mistake with its place, its reason and a hint.
+//! What is wrong with a folder, as data: every error with its place, its reason and a hint.
 //!
-//! Author mistakes are not errors of the program: whoever reads content returns what it could make of it and a [`Report`].
+//! What an author got wrong is no failure of the program: whoever reads content returns what it could make of it and a [`Report`].
 //! The same report is drawn as text by `check`, written as JSON, and counted by the admin listener.
 //!
 //! **Invariant:** knows no tenant, page or theme; it only knows places in files.
@@ -21,7 +21,7 @@ pub use self::lines::Lines;
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The tenant cannot be served as it is.
-    Mistake,
+    Error,
     /// It is served, but somebody should look.
     Warning,
     /// Known and accepted; only said.
@@ -30,7 +30,7 @@ pub enum Severity {
 
 macro_rules! codes {
     ($($name:ident => $code:literal, $explanation:literal;)*) => {
-        /// A stable name for a kind of mistake: what scripts and searches hold on to.
+        /// A stable name for a kind of error: what scripts and searches hold on to.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $(#[doc = $explanation] $name,)*
@@ -58,7 +58,7 @@ macro_rules! codes {
 codes! {
     AddressRefused => "address-refused", "A manifest claims an address that it may not have: `deployment.yaml` does not list it, or it is the deployment's own, or nothing could answer there. The tenant keeps its other places.";
     AddressTaken => "address-taken", "Somebody else has an address: a host, a path prefix, or the path of a page of the root tenant. Who has one keeps it. At a fresh start the root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
-    BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over; one with a name that rowhouse itself answers by (`assets`, `company`, `www`) is a mistake.";
+    BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over; one with a name that rowhouse itself answers by (`assets`, `company`, `www`) is an error.";
     BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
     BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`, and make none of the engine's own paths.";
     BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
@@ -156,13 +156,13 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A mistake in a file.
+    /// An error in a file.
     #[must_use]
-    pub fn mistake(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn error(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             file: file.into(),
             place: None,
-            severity: Severity::Mistake,
+            severity: Severity::Error,
             code,
             message: clipped(in_one_line(message.into())),
             hint: None,
@@ -175,7 +175,7 @@ impl Diagnostic {
     pub fn warning(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
-            ..Self::mistake(code, file, message)
+            ..Self::error(code, file, message)
         }
     }
 
@@ -202,7 +202,7 @@ impl Diagnostic {
     #[must_use]
     pub fn render(&self, renderer: &Renderer) -> String {
         let level = match self.severity {
-            Severity::Mistake => Level::ERROR.with_name("mistake"),
+            Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
@@ -342,7 +342,7 @@ impl Report {
     /// Whether nothing forbids serving.
     #[must_use]
     pub fn is_servable(&self) -> bool {
-        self.count(Severity::Mistake) == 0
+        self.count(Severity::Error) == 0
     }
 
     /// How many of one severity.
@@ -366,7 +366,7 @@ impl Report {
             let message = format!("{all} of this kind are in this file, and not all are listed");
             let told = Diagnostic {
                 severity,
-                ..Diagnostic::mistake(code, file, message)
+                ..Diagnostic::error(code, file, message)
             };
             match (listed, more) {
                 (_, 0) => {}
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_value_with_line_ends_is_quoted_in_one_line() {
-        let diagnostic = Diagnostic::mistake(Code::BadValue, "a", "`x\n\u{1b}[2Jy` is no date");
+        let diagnostic = Diagnostic::error(Code::BadValue, "a", "`x\n\u{1b}[2Jy` is no date");
         assert_eq!(diagnostic.message, "`x\\n\\u{1b}[2Jy` is no date");
     }
 

@@ -98,7 +98,7 @@ fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.trim().is_empty() => {
             Err(
-                Diagnostic::mistake(Code::EmptyFile, name, "the file is empty")
+                Diagnostic::error(Code::EmptyFile, name, "the file is empty")
                     .hint("was it copied whole? Fill it or remove it"),
             )
         }
@@ -111,7 +111,7 @@ fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
                 + 1;
             let message =
                 format!("the file is not UTF-8: line {line} holds a byte that fits no character");
-            Err(Diagnostic::mistake(Code::NotUtf8, name, message).hint("save it as UTF-8"))
+            Err(Diagnostic::error(Code::NotUtf8, name, message).hint("save it as UTF-8"))
         }
     }
 }
@@ -137,13 +137,13 @@ pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
     match read {
         Ok(bytes) if too_large(&bytes) => {
             let message = format!("the file has more than {most} bytes");
-            Err(Diagnostic::mistake(Code::TooLarge, name, message))
+            Err(Diagnostic::error(Code::TooLarge, name, message))
         }
         Ok(bytes) => decoded(name, &bytes).map(|text| Some(text.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
             let message = format!("cannot be read: {error}");
-            Err(Diagnostic::mistake(Code::Unreadable, name, message))
+            Err(Diagnostic::error(Code::Unreadable, name, message))
         }
     }
 }

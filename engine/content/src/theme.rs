@@ -117,7 +117,7 @@ fn layered(
 ) -> Option<Theme> {
     let Some(folder) = folders.get(name) else {
         report.push(
-            Diagnostic::mistake(
+            Diagnostic::error(
                 Code::UnknownTheme,
                 "themes",
                 format!("there is no theme `{name}`"),
@@ -127,7 +127,7 @@ fn layered(
         return None;
     };
     if children.iter().any(|child| child == name) {
-        report.push(Diagnostic::mistake(
+        report.push(Diagnostic::error(
             Code::UnknownTheme,
             folder.name_of(MANIFEST),
             format!(
@@ -182,7 +182,7 @@ fn over(own: ThemeManifest, folder: &Folder, parent: Option<Theme>) -> Theme {
 fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> {
     let file = folder.name_of(MANIFEST);
     let Some(bytes) = folder.files.get(MANIFEST) else {
-        report.push(Diagnostic::mistake(
+        report.push(Diagnostic::error(
             Code::UnknownTheme,
             folder.label.clone(),
             format!("the theme has no `{MANIFEST}`"),
@@ -199,7 +199,7 @@ fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> 
     let node = match yaml::parse(text, 1) {
         Ok(node) => node,
         Err(error) => {
-            let diagnostic = Diagnostic::mistake(error.code, file, error.message);
+            let diagnostic = Diagnostic::error(error.code, file, error.message);
             report.push(match error.place {
                 Some(place) => diagnostic.at(place, text),
                 None => diagnostic,
@@ -209,7 +209,7 @@ fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> 
     };
     let (problems, _) = SCHEMA.check(&node);
     for problem in &problems {
-        let diagnostic = Diagnostic::mistake(problem.code, file.clone(), problem.message.clone())
+        let diagnostic = Diagnostic::error(problem.code, file.clone(), problem.message.clone())
             .at(problem.place, text);
         report.push(Diagnostic {
             hint: problem.hint.clone(),
@@ -220,12 +220,6 @@ fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> 
         return None;
     }
     serde_json::from_value(node.to_json())
-        .map_err(|error| {
-            report.push(Diagnostic::mistake(
-                Code::WrongType,
-                file,
-                error.to_string(),
-            ))
-        })
+        .map_err(|error| report.push(Diagnostic::error(Code::WrongType, file, error.to_string())))
         .ok()
 }

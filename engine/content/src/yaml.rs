@@ -1,6 +1,6 @@
 //! YAML into a tree in which every key and value knows its place.
 //!
-//! Serde's own way stops at the first mistake; authors want all of them. So a file is read into a [`Node`] first, with duplicate keys kept, and [`crate::schema`] then says everything that is wrong with it.
+//! Serde's own way stops at the first error; authors want all of them. So a file is read into a [`Node`] first, with duplicate keys kept, and [`crate::schema`] then says everything that is wrong with it.
 //! This module is the only one that knows the YAML library.
 //!
 //! **Invariant:** knows no key and no type of any file.

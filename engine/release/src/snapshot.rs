@@ -103,7 +103,7 @@ pub struct Mount {
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
     /// The page for 405, when a page is asked for with another method than GET and HEAD.
     pub method_not_allowed: Arc<Resource>,
-    /// The tenant's counters: empty when built, set once when the mount first goes on the shelf.
+    /// The tenant's counters: empty when built, set once when the mount first goes on the snapshot store.
     pub traffic: OnceLock<Arc<Traffic>>,
 }
 

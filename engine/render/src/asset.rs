@@ -111,7 +111,7 @@ pub(super) fn tenant_asset(path: &str, bytes: &Bytes, file: &str) -> (Asset, Vec
     if !is_drawing(path) {
         return (Asset::of_tenant(path, bytes.clone()), Vec::new());
     }
-    // What is no drawing is a mistake, so that nobody ever sees what stands in for it.
+    // What is no drawing is an error, so that nobody ever sees what stands in for it.
     let (svg, found) =
         svg::clean(bytes, file).unwrap_or_else(|wrong| (String::new(), vec![*wrong]));
     (Asset::of_tenant(path, svg.into()), found)

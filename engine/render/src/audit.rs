@@ -1,6 +1,6 @@
 //! What a careful editor would say of the finished pages: titles, descriptions, headings, alternative texts, weight, and pages that nobody finds.
 //!
-//! Pages are looked at as they are rendered, at the tenant's canonical address, so that what a theme adds counts as what an author writes does. Everything here is a warning, and is only said once there is no mistake: who must repair first need not polish.
+//! Pages are looked at as they are rendered, at the tenant's canonical address, so that what a theme adds counts as what an author writes does. Everything here is a warning, and is only said once there is no error: who must repair first need not polish.
 
 use std::collections::{BTreeMap, BTreeSet};
 

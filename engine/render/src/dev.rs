@@ -1,6 +1,6 @@
 //! What `--dev` adds: the script that keeps an open page as its files are, and a page for a tenant that has none.
 //!
-//! The script's tag names the tenant, whose mistakes concern the page, and a digest of the page without its styles: when that stays the same, only styles can have changed, and the browser swaps them.
+//! The script's tag names the tenant, whose errors concern the page, and a digest of the page without its styles: when that stays the same, only styles can have changed, and the browser swaps them.
 //!
 //! **Invariant:** without the script among the [`Islands`] nothing of this is in any byte.
 
@@ -13,7 +13,7 @@ use http::StatusCode;
 use sha2::{Digest, Sha256};
 
 use super::asset::{ASSETS, hex};
-use super::encode::{self, Effort};
+use super::compress::{self, Level};
 use super::head::Head;
 use super::island::Islands;
 use super::markdown::escape;
@@ -68,7 +68,7 @@ fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
 pub fn nothing_yet(
     tenant: &TenantId,
     address: Address,
-    mistakes: &[Diagnostic],
+    errors: &[Diagnostic],
     islands: &Islands,
     secure: bool,
 ) -> PlacedMount {
@@ -85,10 +85,10 @@ pub fn nothing_yet(
             secure,
         ),
         cache_tag: policy::cache_tag(tenant, None),
-        variants: encode::variants(
-            Bytes::from(nothing_yet_page(tenant, mistakes, islands)),
+        variants: compress::variants(
+            Bytes::from(nothing_yet_page(tenant, errors, islands)),
             true,
-            Effort::Page,
+            Level::Page,
         ),
     }));
     let mount = Mount {
@@ -105,12 +105,12 @@ pub fn nothing_yet(
     }
 }
 
-fn nothing_yet_page(tenant: &TenantId, mistakes: &[Diagnostic], islands: &Islands) -> String {
+fn nothing_yet_page(tenant: &TenantId, errors: &[Diagnostic], islands: &Islands) -> String {
     let terminal = Terminal::plain();
     let mut said = String::new();
-    for mistake in mistakes {
+    for error in errors {
         // Writing into a String cannot fail.
-        let _ = writeln!(said, "{}\n", mistake.render(&terminal));
+        let _ = writeln!(said, "{}\n", error.render(&terminal));
     }
     let said = escape(said.trim_end());
     let script = element(islands, tenant.as_str(), &said, false);
@@ -118,7 +118,7 @@ fn nothing_yet_page(tenant: &TenantId, mistakes: &[Diagnostic], islands: &Island
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{tenant} has no page yet</title>\n{script}</head>\n\
-         <body>\n<h1>{tenant} has no page yet</h1>\n<p>Its folder has never been without mistakes. \
+         <body>\n<h1>{tenant} has no page yet</h1>\n<p>Its folder has never been without errors. \
          This page becomes the site when they are mended.</p>\n<pre>{said}</pre>\n</body>\n</html>\n"
     )
 }

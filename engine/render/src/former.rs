@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::asset::{ASSETS, media_type, tenant_asset};
-use super::encode::{self, Effort};
+use super::compress::{self, Level};
 use super::policy::{self, Kind};
 use content::source::Folder;
 use release::snapshot::{Body, Resource, ResourceTable};
@@ -32,7 +32,7 @@ pub fn former(path: &str, bytes: Bytes, whose: Whose, secure: bool) -> Resource 
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
         cache_tag: None,
-        variants: encode::variants(bytes, false, Effort::Page),
+        variants: compress::variants(bytes, false, Level::Page),
     })
 }
 

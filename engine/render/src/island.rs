@@ -17,8 +17,8 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use super::asset::Asset;
+use super::cache::{self, Cache};
 use super::markdown::escape;
-use super::memo::{self, Memo};
 use content::report::{Code, hint_for};
 use content::schema::{Schema, SchemaError};
 use content::yaml::Node;
@@ -53,18 +53,18 @@ impl Islands {
     /// Hashes and compresses the bundle's files. `secure`: visitors come over TLS.
     #[must_use]
     pub fn new(bundle: Bundle, secure: bool) -> Self {
-        Self::kept(bundle, secure, &Memo::default())
+        Self::kept(bundle, secure, &Cache::default())
     }
 
-    /// The same; what was pressed before is taken from the memo.
+    /// The same; what was compressed before is taken from the cache.
     #[must_use]
-    pub fn kept(bundle: Bundle, secure: bool, memo: &Memo) -> Self {
+    pub fn kept(bundle: Bundle, secure: bool, cache: &Cache) -> Self {
         let assets: Vec<Asset> = bundle
             .files()
             .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
             .collect();
         Self {
-            files: super::shared_files(&assets, secure, memo),
+            files: super::shared_files(&assets, secure, cache),
             integrity: assets
                 .into_iter()
                 .map(|asset| (asset.hashed_name, asset.integrity))
@@ -91,7 +91,7 @@ impl Islands {
         self.files.extend(super::shared_files(
             std::slice::from_ref(&script),
             secure,
-            &Memo::default(),
+            &Cache::default(),
         ));
         self.dev = Some(script);
         self
@@ -180,7 +180,7 @@ pub(super) enum IslandError {
 }
 
 impl IslandError {
-    /// The kind of mistake that it is.
+    /// The kind of error that it is.
     #[must_use]
     pub(super) const fn code(&self) -> Code {
         match self {
@@ -197,7 +197,7 @@ impl IslandError {
 pub(super) fn render(
     islands: &Islands,
     call: &Call<'_>,
-    memo: &Memo,
+    cache: &Cache,
 ) -> Result<String, IslandError> {
     let bundle = &islands.bundle;
     check_props(islands, call)?;
@@ -208,7 +208,7 @@ pub(super) fn render(
     })?;
     let props = call.props.to_string();
     let html = if island.server {
-        let key = memo::key(
+        let key = cache::key(
             "island",
             &[
                 bundle.id().as_bytes(),
@@ -219,7 +219,7 @@ pub(super) fn render(
             ],
         );
         let render = || in_engine(bundle, |engine| engine.known_or_rendered(key, call, &props));
-        let html = memo
+        let html = cache
             .get(key, render)
             .map_err(|reason| IslandError::Failed {
                 name: call.name.to_owned(),
@@ -316,7 +316,7 @@ struct Engine {
     runtime: Runtime,
     context: Context,
     /// What it rendered last: many tenants have islands that say the same.
-    known: HashMap<memo::Key, Bytes>,
+    known: HashMap<cache::Key, Bytes>,
 }
 
 impl Engine {
@@ -351,7 +351,7 @@ impl Engine {
 
     fn known_or_rendered(
         &mut self,
-        key: memo::Key,
+        key: cache::Key,
         call: &Call<'_>,
         props: &str,
     ) -> Result<Bytes, String> {

@@ -7,24 +7,24 @@
 //!
 //! **Invariant:** does no I/O and knows no socket. The same folders, in the same year, give the same bytes on any machine.
 
-pub mod around;
 pub mod asset;
 mod audit;
 mod bounds;
+pub mod cache;
+mod compress;
 mod contrast;
 pub mod dev;
-mod encode;
 mod former;
 mod head;
 mod island;
 pub mod link;
 mod markdown;
-pub mod memo;
 mod page;
 pub mod picture;
 pub mod policy;
 mod reference;
 mod script;
+pub mod site_files;
 mod speculation;
 mod store;
 mod structured;
@@ -49,16 +49,16 @@ use content::report::{Code, Diagnostic, Report};
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Body, Mount, Moved, Resource, ResourceTable};
 
-use around::{Around, Listing};
 use asset::{ASSETS, Asset, is_compressible, media_type, tenant_asset, tenant_assets};
 use audit::Seen;
-use encode::Effort;
-use link::{Resolver, Street};
-use memo::Memo;
+use cache::Cache;
+use compress::Level;
+use link::{Deployment, Resolver};
 use page::{Renderer, Special};
 use picture::Picture;
 use policy::Kind;
 use reference::{Checker, Fragments};
+use site_files::{Listing, SiteFiles};
 use template::{Scope, Templates};
 
 pub use audit::Orphan;
@@ -70,13 +70,13 @@ pub use reference::NeighbourLink;
 #[derive(Debug, Clone)]
 pub struct Inputs {
     /// What all tenants share.
-    pub street: Arc<Street>,
+    pub deployment: Arc<Deployment>,
     /// The tenant's theme.
     pub templates: Arc<Templates>,
     /// The islands.
     pub islands: Arc<Islands>,
     /// What was worked out before.
-    pub memo: Arc<Memo>,
+    pub cache: Arc<Cache>,
 }
 
 /// A compiled tenant.
@@ -95,7 +95,7 @@ pub struct Compiled {
     /// What the owner has to draw for it.
     pub pictures: Vec<Picture>,
     /// What was worked out for it.
-    pub memo: Arc<Memo>,
+    pub cache: Arc<Cache>,
     /// How many pages it has.
     pub pages: usize,
 }
@@ -112,7 +112,7 @@ pub struct PlacedMount {
 /// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
 const MOST_HTML: usize = 96 << 20;
 
-/// Compiles a tenant. The result is there when the report holds no mistake.
+/// Compiles a tenant. The result is there when the report holds no error.
 ///
 /// Its pages are rendered side by side where the caller runs on the threads of a pool.
 #[must_use]
@@ -123,8 +123,8 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         // Somebody else has everything that it asked for, and the report says who.
         return (None, report);
     };
-    let at_home = resolver(site, canonical, &inputs.street);
-    let around = Around::new(site, &Scope::new(&at_home, &assets, inputs));
+    let at_home = resolver(site, canonical, &inputs.deployment);
+    let around = SiteFiles::new(site, &Scope::new(&at_home, &assets, inputs));
     report.extend(around.problem.clone());
     let mut mounts = Vec::with_capacity(addresses.len());
     let mut seen = BTreeMap::new();
@@ -202,7 +202,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         orphans,
         fragments: Arc::new(fragments),
         pictures: around.pictures(addresses),
-        memo: Arc::clone(&inputs.memo),
+        cache: Arc::clone(&inputs.cache),
         listing: around.listing,
     });
     (compiled, report)
@@ -213,7 +213,7 @@ fn too_much_html(site: &Site, addresses: usize) -> Report {
         "the pages come to more than {} MiB of HTML at {addresses} addresses",
         MOST_HTML >> 20
     );
-    let diagnostic = Diagnostic::mistake(Code::TooLarge, site.name_of(MANIFEST), message)
+    let diagnostic = Diagnostic::error(Code::TooLarge, site.name_of(MANIFEST), message)
         .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
     let mut report = Report::default();
     report.push(diagnostic);
@@ -224,7 +224,7 @@ fn too_much_html(site: &Site, addresses: usize) -> Report {
 fn mount(
     renderer: &Renderer<'_>,
     assets: &BTreeMap<String, Asset>,
-    around: &Around,
+    around: &SiteFiles,
     html: &AtomicUsize,
 ) -> (Mount, BTreeMap<String, Seen>, Report) {
     let mut failures = Failures::default();
@@ -334,7 +334,7 @@ fn is_endless(diagnostic: &Diagnostic) -> bool {
     matches!(diagnostic.code, Code::TooLarge | Code::IslandFailed)
 }
 
-/// Templates that failed. One mistake in a theme often fails on every page: it is said once, with the first page.
+/// Templates that failed. One error in a theme often fails on every page: it is said once, with the first page.
 #[derive(Default)]
 struct Failures(BTreeMap<Diagnostic, Vec<String>>);
 
@@ -365,18 +365,18 @@ fn file(
     asset: &Asset,
     (kind, media_type): (Kind, &str),
     secure: bool,
-    effort: Effort,
-    memo: &Memo,
+    level: Level,
+    cache: &Cache,
 ) -> Resource {
     Resource::Body(Body {
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
         cache_tag: None,
-        variants: encode::kept_variants(
+        variants: compress::kept_variants(
             asset.bytes.clone(),
             is_compressible(media_type),
-            effort,
-            memo,
+            level,
+            cache,
         ),
     })
 }
@@ -387,7 +387,7 @@ pub fn shared(
     themes: &[Arc<Templates>],
     islands: &Islands,
     secure: bool,
-    memo: &Memo,
+    cache: &Cache,
 ) -> ResourceTable {
     let assets: Vec<Asset> = themes
         .iter()
@@ -397,8 +397,8 @@ pub fn shared(
         })
         .cloned()
         .collect();
-    let mut table = shared_files(&assets, secure, memo);
-    table.extend(shared_files(&[speculation::rules().clone()], secure, memo));
+    let mut table = shared_files(&assets, secure, cache);
+    table.extend(shared_files(&[speculation::rules().clone()], secure, cache));
     table.extend(
         islands
             .files
@@ -408,14 +408,14 @@ pub fn shared(
     table
 }
 
-/// Files by path, pressed as small as they get.
-fn shared_files(assets: &[Asset], secure: bool, memo: &Memo) -> ResourceTable {
+/// Files by path, compressed as small as they get.
+fn shared_files(assets: &[Asset], secure: bool, cache: &Cache) -> ResourceTable {
     assets
         .par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
             let kind = (Kind::Immutable, media_type(&asset.hashed_name));
-            let resource = file(asset, kind, secure, Effort::Shared, memo);
+            let resource = file(asset, kind, secure, Level::Shared, cache);
             (path.into_boxed_str(), Arc::new(resource))
         })
         .collect()
@@ -429,10 +429,10 @@ pub fn unknown_host(secure: bool) -> Arc<Resource> {
         status: StatusCode::MISDIRECTED_REQUEST,
         fields: policy::fields(&Kind::Plain, media_type, secure),
         cache_tag: None,
-        variants: encode::variants(
+        variants: compress::variants(
             Bytes::from_static(b"No site answers under this name.\n"),
             false,
-            Effort::Page,
+            Level::Page,
         ),
     }))
 }
@@ -455,9 +455,9 @@ pub fn moved_to(origin: &Origin, tenant: Option<&TenantId>) -> Option<Moved> {
 
 /// The resolver of a tenant at one of its addresses.
 #[must_use]
-pub fn resolver(site: &Site, address: &Address, street: &Arc<Street>) -> Resolver {
+pub fn resolver(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Resolver {
     Resolver {
-        street: Arc::clone(street),
+        deployment: Arc::clone(deployment),
         tenant: site.id.clone(),
         address: address.clone(),
     }

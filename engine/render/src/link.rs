@@ -17,7 +17,7 @@ const NOWHERE: &str = "#";
 
 /// What all tenants of a deployment share: a change here touches every page.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Street {
+pub struct Deployment {
     /// Where the deployment lives.
     pub origin: Origin,
     /// The tenant at the domain's root.
@@ -38,7 +38,7 @@ pub struct Street {
 #[derive(Debug, Clone)]
 pub struct Resolver {
     /// What is shared.
-    pub street: Arc<Street>,
+    pub deployment: Arc<Deployment>,
     /// The tenant whose links they are.
     pub tenant: TenantId,
     /// The address that is rendered for.
@@ -93,7 +93,7 @@ impl Resolver {
     pub fn url_at(&self, address: &Address, path: &str) -> String {
         format!(
             "{}{}",
-            self.street.origin.at(&address.host),
+            self.deployment.origin.at(&address.host),
             below(&address.prefix, path)
         )
     }
@@ -107,7 +107,7 @@ impl Resolver {
     }
 
     fn company_fact(&self, fact: &str) -> String {
-        let company = &self.street.company;
+        let company = &self.deployment.company;
         match fact {
             "email" => Some(format!("mailto:{}", company.email.as_str())),
             "scheduling" => company
@@ -123,12 +123,12 @@ impl Resolver {
     /// Whether its tenant is the one at the domain's root, whatever its manifest wants.
     #[must_use]
     pub fn is_root(&self) -> bool {
-        self.street.root.as_ref() == Some(&self.tenant)
+        self.deployment.root.as_ref() == Some(&self.tenant)
     }
 
     fn neighbour_path(&self, tenant: &str, path: &str) -> String {
         if self
-            .street
+            .deployment
             .root
             .as_ref()
             .is_some_and(|root| root.as_str() == tenant)
@@ -141,10 +141,10 @@ impl Resolver {
 
     /// A path of the studio's domain, absolute where the page itself is on another host.
     fn on_the_domain(&self, path: &str) -> String {
-        if self.address.host == self.street.origin.domain() {
+        if self.address.host == self.deployment.origin.domain() {
             path.to_owned()
         } else {
-            format!("{}{path}", self.street.origin)
+            format!("{}{path}", self.deployment.origin)
         }
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     fn resolver(host: &str, prefix: &str) -> Resolver {
         let company = serde_json::json!({"name": "C", "legal_name": "C", "description": "C", "email": "a@b.example", "scheduling": "https://cal.example/x"});
         Resolver {
-            street: Arc::new(Street {
+            deployment: Arc::new(Deployment {
                 origin: "https://studio.example".parse().expect("an origin"),
                 root: None,
                 company: serde_json::from_value(company).expect("a company"),

@@ -2,7 +2,7 @@
 //!
 //! Headings get an id and an anchor, links and pictures are resolved for the place that the page is rendered for, and tables can be scrolled by keyboard.
 //!
-//! HTML within Markdown is a mistake, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
+//! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
 //! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
 use std::collections::{BTreeMap, HashMap};

@@ -9,15 +9,15 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::Inputs;
-use super::around::Around;
 use super::asset::{Asset, policy_hash};
+use super::compress::{self, Level};
 use super::dev;
-use super::encode::{self, Effort};
 use super::head::{Head, SCRIPTS_MARK};
 use super::link::Resolver;
 use super::markdown::{self, Rendered, Surroundings};
 use super::policy::{self, Kind};
 use super::script::script_tags;
+use super::site_files::SiteFiles;
 use super::stylesheet::property;
 use super::template::Scope;
 use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
@@ -38,7 +38,7 @@ pub(super) struct Renderer<'a> {
     canonical: &'a Address,
     assets: &'a Arc<BTreeMap<String, Asset>>,
     inputs: &'a Inputs,
-    around: &'a Around,
+    around: &'a SiteFiles,
     brand_style: Option<String>,
     indexed: Arc<Fields>,
     hidden: Arc<Fields>,
@@ -83,14 +83,14 @@ impl<'a> Renderer<'a> {
         address: &'a Address,
         assets: &'a Arc<BTreeMap<String, Asset>>,
         inputs: &'a Inputs,
-        around: &'a Around,
+        around: &'a SiteFiles,
     ) -> Self {
         let brand_style = brand_style(site, inputs);
         let style_hash = brand_style.as_deref().map(policy_hash);
-        let street = &inputs.street;
+        let deployment = &inputs.deployment;
         // Who is mounted below a prefix of the domain says nothing about the domain.
-        let hsts = if address.host == street.origin.domain() {
-            street.hsts
+        let hsts = if address.host == deployment.origin.domain() {
+            deployment.hsts
         } else {
             site.manifest.hsts
         };
@@ -98,14 +98,18 @@ impl<'a> Renderer<'a> {
             let kind = Kind::Page {
                 style_hash: style_hash.clone(),
                 noindex,
-                caching: street.caching,
+                caching: deployment.caching,
                 hsts,
             };
-            policy::fields(&kind, "text/html; charset=utf-8", street.origin.is_secure())
+            policy::fields(
+                &kind,
+                "text/html; charset=utf-8",
+                deployment.origin.is_secure(),
+            )
         };
         Self {
             site,
-            resolver: super::resolver(site, address, &inputs.street),
+            resolver: super::resolver(site, address, &inputs.deployment),
             canonical: addresses.first().unwrap_or(address),
             assets,
             inputs,
@@ -118,7 +122,7 @@ impl<'a> Renderer<'a> {
 
     /// Whether visitors come over TLS.
     pub(super) fn secure(&self) -> bool {
-        self.inputs.street.origin.is_secure()
+        self.inputs.deployment.origin.is_secure()
     }
 
     /// The bytes of a page with their headers; without a `page`, of one that no file stands for.
@@ -133,11 +137,11 @@ impl<'a> Renderer<'a> {
             status,
             fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
             cache_tag: policy::cache_tag(&self.site.id, page),
-            variants: encode::kept_variants(
+            variants: compress::kept_variants(
                 Bytes::from(html.into_bytes().into_boxed_slice()),
                 true,
-                page.map_or(Effort::Error, |_| Effort::Page),
-                &self.inputs.memo,
+                page.map_or(Level::Error, |_| Level::Page),
+                &self.inputs.cache,
             ),
         })
     }
@@ -148,8 +152,8 @@ impl<'a> Renderer<'a> {
             asset,
             Kind::of_tenant(&asset.name),
             self.secure(),
-            Effort::Page,
-            &self.inputs.memo,
+            Level::Page,
+            &self.inputs.cache,
         )
     }
 
@@ -323,7 +327,7 @@ impl<'a> Renderer<'a> {
     fn trail(&self, page: &Page) -> Vec<Step> {
         let home = Step {
             name: "Home".to_owned(),
-            url: format!("{}/", self.inputs.street.origin),
+            url: format!("{}/", self.inputs.deployment.origin),
             href: self.resolver.company_href("/"),
         };
         let own = view::trail(self.site, page)

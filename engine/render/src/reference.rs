@@ -160,7 +160,7 @@ impl<'a> Checker<'a> {
     }
 
     fn html(&mut self, html: &str, spot: Spot<'_>) {
-        self.tell(Severity::Mistake, Code::RawHtml, spot, || {
+        self.report(Severity::Error, Code::RawHtml, spot, || {
             let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
             let hint = "write it in Markdown or as a section, or `&lt;` for the character `<`";
             (message, Some(hint.to_owned()))
@@ -172,7 +172,7 @@ impl<'a> Checker<'a> {
             if let Err(problem) =
                 content::tenant::values::check_format("link", &reference.destination)
             {
-                return self.tell(Severity::Mistake, Code::BadValue, spot, || problem);
+                return self.report(Severity::Error, Code::BadValue, spot, || problem);
             }
             return self.link(&reference.destination, spot);
         }
@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
             }
             Ok(Target::Neighbour(tenant, path, _)) => {
                 let name = self.site.name_of(spot.file);
-                let diagnostic = Diagnostic::mistake(Code::BrokenNeighbourLink, name, "");
+                let diagnostic = Diagnostic::error(Code::BrokenNeighbourLink, name, "");
                 // To find the place of each of thousands would take long.
                 let diagnostic = match self.neighbours.len() < QUOTED {
                     true => self.site.locate(diagnostic, spot.file, spot.place()),
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
             && !fragment.is_empty()
             && !ids.contains(fragment)
         {
-            self.tell(Severity::Mistake, Code::BrokenFragment, spot, || {
+            self.report(Severity::Error, Code::BrokenFragment, spot, || {
                 let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
                 (
                     message,
@@ -238,7 +238,7 @@ impl<'a> Checker<'a> {
         if let Some(reason) = self.known_missing.get(link).copied() {
             if spot.file != MANIFEST {
                 let message = || format!("`{link}` leads to no page, which is known: {reason}");
-                self.tell(Severity::Note, Code::KnownMissing, spot, || {
+                self.report(Severity::Note, Code::KnownMissing, spot, || {
                     (message(), None)
                 });
             }
@@ -250,11 +250,11 @@ impl<'a> Checker<'a> {
                 Hidden::Scheduled => "a page that is not served at this time",
             };
             let hint = "visitors who follow it find nothing until the page is there";
-            return self.tell(Severity::Warning, Code::HiddenLink, spot, || {
+            return self.report(Severity::Warning, Code::HiddenLink, spot, || {
                 (format!("`{link}` leads to {why}"), Some(hint.to_owned()))
             });
         }
-        self.tell(Severity::Mistake, Code::BrokenLink, spot, || {
+        self.report(Severity::Error, Code::BrokenLink, spot, || {
             let hint = match nearest(page, fragments.keys().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("add `pages{page}.md`, or correct the link"),
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
 
     fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: Spot<'_>) {
         let (assets, themed_assets) = (self.assets, &self.templates.assets.files);
-        self.tell(Severity::Mistake, Code::MissingAsset, spot, || {
+        self.report(Severity::Error, Code::MissingAsset, spot, || {
             let known = assets.keys().chain(themed_assets.keys());
             let hint = match nearest(themed, known.map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -303,7 +303,7 @@ impl<'a> Checker<'a> {
         for layout in own.into_iter().chain(entries) {
             if !layouts.contains(&layout) {
                 self.report.push(
-                    Diagnostic::mistake(
+                    Diagnostic::error(
                         Code::UnknownLayout,
                         self.site.name_of(&page.file),
                         format!("the theme has no layout `{layout}`"),
@@ -341,7 +341,7 @@ impl<'a> Checker<'a> {
         for role in brand.day.keys().chain(brand.night.keys()) {
             if !roles.contains_key(role) {
                 self.report.push(
-                    Diagnostic::mistake(
+                    Diagnostic::error(
                         Code::UnknownKey,
                         self.site.name_of(MANIFEST),
                         format!("the theme has no role `{role}`"),
@@ -356,7 +356,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Says something of a place: words and a hint, which are made only where they are listed.
-    fn tell(
+    fn report(
         &mut self,
         severity: Severity,
         code: Code,
@@ -367,7 +367,7 @@ impl<'a> Checker<'a> {
         let name = site.name_of(spot.file);
         self.report.add(severity, code, &name, || {
             let (message, hint) = words();
-            let diagnostic = Diagnostic::mistake(code, &name, message);
+            let diagnostic = Diagnostic::error(code, &name, message);
             let located = site.locate(diagnostic, spot.file, spot.place());
             let told = match hint {
                 Some(hint) => located.hint(hint),

@@ -29,12 +29,12 @@ pub(super) fn stylesheet(
                 Ok(style) => css.push_str(&style),
                 Err(flaw) => report.push(flaw.diagnostic(label, text)),
             },
-            Some(Err(_)) => report.push(Diagnostic::mistake(
+            Some(Err(_)) => report.push(Diagnostic::error(
                 Code::NotUtf8,
                 label,
                 "the stylesheet is not UTF-8",
             )),
-            None => report.push(Diagnostic::mistake(
+            None => report.push(Diagnostic::error(
                 Code::MissingAsset,
                 format!("{}/{MANIFEST}", theme.label),
                 format!("the theme has no stylesheet `{style}`"),

@@ -121,7 +121,7 @@ pub(super) fn clean(
     file: &str,
 ) -> Result<(String, Vec<Diagnostic>), Box<Diagnostic>> {
     let text = std::str::from_utf8(bytes).map_err(|_| {
-        Box::new(Diagnostic::mistake(
+        Box::new(Diagnostic::error(
             Code::NotUtf8,
             file,
             "the drawing is not UTF-8",
@@ -134,7 +134,7 @@ pub(super) fn clean(
     };
     let cleaned = cleaned(text).map_err(|(message, at)| {
         Box::new(
-            Diagnostic::mistake(Code::UnsafeSvg, file, message)
+            Diagnostic::error(Code::UnsafeSvg, file, message)
                 .at(place(at), text)
                 .hint("write one well-formed `<svg xmlns=\"http://www.w3.org/2000/svg\">` element"),
         )

@@ -14,11 +14,11 @@ use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult, Value};
 use super::Inputs;
 use super::asset::{self, ASSETS, Asset, ThemeAssets, theme_assets};
 use super::bounds::{self, Guarded};
-use super::encode;
+use super::cache::Cache;
+use super::compress;
 use super::island::{self, Call, Client, Islands};
 use super::link::Resolver;
 use super::markdown::{self, Surroundings};
-use super::memo::Memo;
 use super::picture::fit;
 use super::picture::fonts::Fonts;
 use super::view::View;
@@ -55,12 +55,12 @@ pub struct Scope {
     /// The islands.
     pub islands: Arc<Islands>,
     /// What was worked out before.
-    pub memo: Arc<Memo>,
+    pub cache: Arc<Cache>,
     /// The islands used so far, with what makes them live.
     pub used: Vec<(String, Client)>,
     /// How often loops have turned so far.
     pub turns: usize,
-    /// What kind of mistake an island or a loop made.
+    /// What kind of error an island or a loop made.
     pub failed: Option<Code>,
 }
 
@@ -76,7 +76,7 @@ impl Scope {
             tenant_assets: Arc::clone(tenant_assets),
             templates: Arc::clone(&inputs.templates),
             islands: Arc::clone(&inputs.islands),
-            memo: Arc::clone(&inputs.memo),
+            cache: Arc::clone(&inputs.cache),
             used: Vec::new(),
             turns: 0,
             failed: None,
@@ -109,7 +109,7 @@ impl Templates {
                 Ok(guarded) => {
                     guards.insert(path.clone(), guarded);
                 }
-                Err(_) => report.push(Diagnostic::mistake(
+                Err(_) => report.push(Diagnostic::error(
                     Code::NotUtf8,
                     format!("{}/{path}", theme.label),
                     "the template is not UTF-8",
@@ -128,7 +128,7 @@ impl Templates {
             stylesheet_weight: assets
                 .stylesheet
                 .as_ref()
-                .map_or(0, |sheet| encode::weight(&sheet.bytes)),
+                .map_or(0, |sheet| compress::weight(&sheet.bytes)),
             fonts: Arc::new(Fonts::of(theme)),
             theme: theme.clone(),
             assets,
@@ -170,27 +170,19 @@ impl Templates {
             (Err(error), scope) => {
                 if let ErrorKind::Io(io::ErrorKind::FileTooLarge) = error.kind() {
                     let file = format!("{}/{template}", self.theme.label);
-                    return Err(Diagnostic::mistake(
-                        Code::TooLarge,
-                        file,
-                        bounds::too_long(),
-                    ));
+                    return Err(Diagnostic::error(Code::TooLarge, file, bounds::too_long()));
                 }
                 let code = scope
                     .and_then(|scope| scope.failed)
                     .unwrap_or(Code::TemplateFailed);
                 let failed = || {
-                    Diagnostic::mistake(
-                        code,
-                        self.theme.label.clone(),
-                        one_line(&error.to_string()),
-                    )
+                    Diagnostic::error(code, self.theme.label.clone(), one_line(&error.to_string()))
                 };
                 Err(located(&error, code, &self.theme, &self.guards)
                     .pop()
                     .unwrap_or_else(failed))
             }
-            (Ok(_), None) => Err(Diagnostic::mistake(
+            (Ok(_), None) => Err(Diagnostic::error(
                 Code::TemplateFailed,
                 self.theme.label.clone(),
                 "the page's scope was lost while it was rendered",
@@ -270,18 +262,13 @@ fn several(text: &str, code: Code, theme: &Theme, guards: &Guards) -> Vec<Diagno
         })
         .collect();
     if found.is_empty() {
-        return vec![Diagnostic::mistake(
-            code,
-            theme.label.clone(),
-            one_line(text),
-        )];
+        return vec![Diagnostic::error(code, theme.label.clone(), one_line(text))];
     }
     found
 }
 
 fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::mistake(code, format!("{}/{file}", theme.label), one_line(message));
+    let diagnostic = Diagnostic::error(code, format!("{}/{file}", theme.label), one_line(message));
     let text = theme
         .files
         .get(file)
@@ -463,7 +450,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
             client: client.clone(),
             prefix: &prefix,
         };
-        let html = island::render(&scope.islands, &call, &scope.memo).map_err(|error| {
+        let html = island::render(&scope.islands, &call, &scope.cache).map_err(|error| {
             scope.failed = Some(error.code());
             tera::Error::message(error.to_string())
         })?;

@@ -93,7 +93,7 @@ pub struct ColumnView<'a> {
     pub links: Vec<LinkView>,
 }
 
-/// A house of the street.
+/// A house of the theme's street.
 #[derive(Debug, Clone, Serialize)]
 pub struct HouseView<'a> {
     /// The tenant.
@@ -139,7 +139,7 @@ pub struct CompanyView<'a> {
     pub columns: Vec<ColumnView<'a>>,
     /// The footer's legal links.
     pub legal: Vec<LinkView>,
-    /// The street.
+    /// The deployment.
     pub row: Vec<HouseView<'a>>,
 }
 
@@ -252,7 +252,7 @@ pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> Si
         house: manifest.brand.house.as_ref().map(|house| house.as_str()),
         app: manifest.app.as_ref(),
         navigation: company_links(
-            &resolver.street.company.navigation,
+            &resolver.deployment.company.navigation,
             resolver,
             path,
             resolver.is_root(),
@@ -271,7 +271,7 @@ pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> Si
 /// The company for a page at `path`.
 #[must_use]
 pub(super) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
-    let company = &resolver.street.company;
+    let company = &resolver.deployment.company;
     let links = |links: &[NamedLink]| company_links(links, resolver, path, resolver.is_root());
     CompanyView {
         name: &company.name,
@@ -284,7 +284,7 @@ pub(super) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a>
         scheduling: company.scheduling.as_ref().map(|url| url.as_str()),
         network: company.network.as_ref().map(|url| url.as_str()),
         locations: &company.locations,
-        year: resolver.street.year,
+        year: resolver.deployment.year,
         home: resolver.company_href("/"),
         columns: company
             .columns

@@ -16,8 +16,8 @@ use server::settings::{Limits, network};
 /// What the program ends with.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  well; `serve` was told to end, and has
-  1  `check` found mistakes; the server that `probe` asked is not ready
+  0  success
+  1  `check` found errors, or `probe` found a server that is not ready
   2  could not run, or a second signal ended it at once";
 
 /// Serves many small sites from one program: a site is a folder.
@@ -44,7 +44,7 @@ pub struct Cli {
 pub enum Command {
     /// Serve all tenants
     Serve(Box<ServeArguments>),
-    /// Print every mistake and warning: 0 clean, 1 mistakes, 2 could not run
+    /// Print every error and warning: 0 clean, 1 errors, 2 could not run
     Check(CheckArguments),
     /// Print who answers what: host, path, tenant, file
     Routes(RoutesArguments),
@@ -137,10 +137,10 @@ pub struct ServeArguments {
         default_value = "auto"
     )]
     pub watch: WatchMethod,
-    /// A folder for what makes a restart fast and safe: last good copies, pressed bodies, pictures. May be deleted
+    /// A folder for what makes a restart fast and safe: last good copies, compressed bodies, pictures. May be deleted
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// For authors: pages keep themselves as the files are, mistakes are shown over them, drafts are shown
+    /// For authors: pages keep themselves as the files are, errors are shown over them, drafts are shown
     #[arg(
         long,
         env = "ROWHOUSE_DEV",
@@ -220,7 +220,7 @@ pub struct CheckArguments {
     pub content: Content,
 }
 
-/// How mistakes are printed.
+/// How errors are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
     /// As a compiler would
@@ -243,9 +243,9 @@ pub struct ExportArguments {
     /// Put the compressed forms (.br, .zst, .gz) beside each file
     #[arg(long)]
     pub compressed: bool,
-    /// Write what has no mistake, and leave the rest out
+    /// Write what has no error, and leave the rest out
     #[arg(long)]
-    pub despite_mistakes: bool,
+    pub despite_errors: bool,
     /// What shared caches may keep.
     #[command(flatten)]
     pub caching: Caching,

@@ -18,7 +18,7 @@
 //! | 3 | [`tenant`], [`snapshot`] | a valid site; the frozen result |
 //! | 2 | [`schema`], [`watch`] | values against a JSON Schema; what changed in folders |
 //! | 1 | [`source`], [`state`], [`yaml`] | folders in memory; what outlives the process; values with their places |
-//! | 0 | [`name`], [`report`] | identifiers, and the paths that nobody can claim; mistakes |
+//! | 0 | [`name`], [`report`] | identifiers, and the paths that nobody can claim; errors |
 //!
 //! # Invariants
 //!
@@ -45,7 +45,7 @@
 //! # Walkthrough: a saved file
 //!
 //! 1. [`watch`] notices the path and waits until nothing more changes; [`reload`] reads that folder again. If its bytes are the same, that is all.
-//! 2. [`tenant`] turns it into a site, or into mistakes with file, line and column. With mistakes, the last good site stays and the report says why.
+//! 2. [`tenant`] turns it into a site, or into errors with file, line and column. With errors, the last good site stays and the report says why.
 //! 3. [`compile`] renders the site for each of its addresses: Tera layouts, Markdown, islands, head, codings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
 //! 5. Reading, checking and compiling happen on threads beside the owner. What takes longer than a moment is swapped in when it is done; pictures are drawn aside into the slots that the snapshot has for them. No other change waits for either.
@@ -54,7 +54,7 @@
 //! # Walkthrough: a new folder
 //!
 //! 1. The folder's name is the tenant's id, if it is a host label.
-//! 2. [`address`] gives out hosts and prefixes over all tenants: who has one keeps it, then the id's, then what the manifest claims and `deployment.yaml` lists. What another tenant has is a mistake that names the owner.
+//! 2. [`address`] gives out hosts and prefixes over all tenants: who has one keeps it, then the id's, then what the manifest claims and `deployment.yaml` lists. What another tenant has is an error that names the owner.
 //! 3. From there it is a saved file.
 
 pub mod watch;

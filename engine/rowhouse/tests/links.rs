@@ -17,9 +17,9 @@ use release::snapshot::{Coding, Snapshot};
 use render::Islands;
 use render::link::{Target, below, target};
 use render::policy::Caching;
-use rowhouse::reload::{Estate, Places};
+use rowhouse::reload::{Places, Registry};
 use rowhouse_ui::Bundle;
-use server::respond::{Asked, respond};
+use server::respond::{RequestHead, respond};
 use tempfile::TempDir;
 use url::Url;
 
@@ -39,17 +39,17 @@ const MOUNTS: [(&str, &str); 3] = [
     ("https://studio.example", "/shops/corner"),
 ];
 
-/// A street of two tenants, one of which gets a new page in every case.
-struct Street {
+/// A deployment of two tenants, one of which gets a new page in every case.
+struct Deployment {
     folder: TempDir,
-    estate: Estate,
+    registry: Registry,
 }
 
 thread_local! {
-    static STREET: RefCell<Street> = RefCell::new(Street::new());
+    static STREET: RefCell<Deployment> = RefCell::new(Deployment::new());
 }
 
-impl Street {
+impl Deployment {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let write = |path: &str, text: &str| {
@@ -74,15 +74,15 @@ impl Street {
             tenants: folder.path().join("tenants"),
             // A small theme: it is rendered in every case.
             themes: Some(
-                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/street/themes"),
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/sites/themes"),
             ),
             deployment: None,
             origin: "https://studio.example".parse().unwrap(),
             caching: Caching::default(),
         };
         let islands = Islands::new(Bundle::embedded().unwrap(), true);
-        let estate = Estate::new(places, Arc::new(islands));
-        Self { folder, estate }
+        let registry = Registry::new(places, Arc::new(islands));
+        Self { folder, registry }
     }
 
     fn with_page(&mut self, body: &str) -> Snapshot {
@@ -93,7 +93,7 @@ impl Street {
         )
         .unwrap();
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
-        self.estate.reload(now).unwrap()
+        self.registry.reload(now).unwrap()
     }
 }
 
@@ -105,7 +105,7 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
         http::header::HOST,
         HeaderValue::from_str(url.host_str().unwrap()).unwrap(),
     )]);
-    let asked = Asked {
+    let asked = RequestHead {
         method: &Method::GET,
         uri: &uri,
         version: Version::HTTP_11,
@@ -198,9 +198,9 @@ proptest! {
     #[test]
     fn a_link_leads_to_a_page_under_every_mount_or_is_told_with_its_line(links in vec(link(), 1..4)) {
         let body: String = links.iter().map(|link| format!("[words](<{link}>)\n\n")).collect();
-        STREET.with_borrow_mut(|street| {
-            let snapshot = street.with_page(&body);
-            let report = street.estate.report();
+        STREET.with_borrow_mut(|deployment| {
+            let snapshot = deployment.with_page(&body);
+            let report = deployment.registry.report();
             let told: Vec<_> = report.iter().filter(|told| told.file.ends_with("corner/pages/links.md")).collect();
             for told in &told {
                 if let (Some(place), Some(text)) = (told.place, &told.text) {
@@ -208,7 +208,7 @@ proptest! {
                 }
             }
             if !report.is_servable() {
-                let lines = told.iter().filter(|told| told.severity == Severity::Mistake && told.place.is_some());
+                let lines = told.iter().filter(|told| told.severity == Severity::Error && told.place.is_some());
                 prop_assert!(lines.count() > 0, "{report:?}");
                 return Ok(());
             }

@@ -31,7 +31,7 @@ use release::snapshot::{
 use server::access::{AccessLog, Format};
 use server::listen;
 use server::settings::ServeSettings;
-use server::shelf::Shelf;
+use server::snapshot_store::SnapshotStore;
 
 /// Turns are taken until there are so many, or the time is up and there are enough.
 const TURNS: usize = 400;
@@ -357,8 +357,8 @@ fn serve_rowhouse(logging: bool) {
         }),
         ..ServeSettings::default()
     };
-    let shelf = Arc::new(Shelf::new(snapshot()));
-    let serving = server::run(vec![listener], shelf, settings, std::future::pending());
+    let snapshots = Arc::new(SnapshotStore::new(snapshot()));
+    let serving = server::run(vec![listener], snapshots, settings, std::future::pending());
     runtime.block_on(serving).unwrap();
 }
 

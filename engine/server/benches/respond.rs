@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use allocation_counter::measure;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
-use server::respond::{Asked, respond};
+use server::respond::{RequestHead, respond};
 
 const ROUNDS: u32 = 200_000;
 /// The most bytes that a header map with everything in it takes. The sample's pages have six times as many.
@@ -47,7 +47,7 @@ fn main() {
         let known = page("", "br");
         let uri = known.path.parse().unwrap();
         let headers = known.headers();
-        let answer = respond(&snapshot, &known.asked(&uri, &headers));
+        let answer = respond(&snapshot, &known.request(&uri, &headers));
         answer.response.headers()["etag"]
             .to_str()
             .unwrap()
@@ -95,8 +95,8 @@ fn main() {
     for case in &cases {
         let uri: Uri = case.path.parse().unwrap();
         let headers = case.headers();
-        let asked = case.asked(&uri, &headers);
-        let answer = || black_box(respond(&snapshot, black_box(&asked)));
+        let request = case.request(&uri, &headers);
+        let answer = || black_box(respond(&snapshot, black_box(&request)));
         assert_eq!(answer().response.status(), case.status, "{}", case.name);
 
         let memory = measure(|| drop(answer()));
@@ -120,8 +120,8 @@ fn main() {
 }
 
 impl Case {
-    fn asked<'a>(&'a self, uri: &'a Uri, headers: &'a HeaderMap) -> Asked<'a> {
-        Asked {
+    fn request<'a>(&'a self, uri: &'a Uri, headers: &'a HeaderMap) -> RequestHead<'a> {
+        RequestHead {
             method: &self.method,
             uri,
             version: Version::HTTP_11,

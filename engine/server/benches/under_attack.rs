@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use process::{Server, announce, is_installed, quantile, take_second_core};
 use server::listen;
 use server::settings::ServeSettings;
-use server::shelf::Shelf;
+use server::snapshot_store::SnapshotStore;
 use socket2::{Domain, Socket, Type};
 
 const ATTACKERS: usize = 1000;
@@ -221,7 +221,7 @@ fn serve() {
         workers: NonZeroUsize::MIN,
         ..ServeSettings::default()
     };
-    let shelf = Arc::new(Shelf::new(sample::snapshot()));
-    let serving = server::run(vec![listener], shelf, settings, std::future::pending());
+    let snapshots = Arc::new(SnapshotStore::new(sample::snapshot()));
+    let serving = server::run(vec![listener], snapshots, settings, std::future::pending());
     runtime.block_on(serving).unwrap();
 }

@@ -13,7 +13,7 @@
 //!
 //! A degraded tenant does not make the process unready: its visitors get the last good state, and taking the other tenants away from theirs would help nobody.
 //!
-//! **Invariant:** changes nothing; what it shows is on the shelf and on the board.
+//! **Invariant:** changes nothing; what it shows is on the snapshot store and on the board.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ use super::access::AccessLog;
 use super::host::{HostError, requested_host};
 use super::listen;
 use super::metrics;
-use super::shelf::Shelf;
+use super::snapshot_store::SnapshotStore;
 use super::status::{State, StatusBoard};
 
 /// How long the owner of the tenants may be busy with one change before operators are told.
@@ -49,7 +49,7 @@ const SILENT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct Admin {
     /// Hosts and counters.
-    pub shelf: Arc<Shelf>,
+    pub snapshots: Arc<SnapshotStore>,
     /// The tenants.
     pub board: Arc<StatusBoard>,
     /// The access log, whose losses are counted.
@@ -207,7 +207,7 @@ struct TenantLine {
     /// What is being done for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     doing: Option<&'static str>,
-    mistakes: Vec<String>,
+    errors: Vec<String>,
 }
 
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
@@ -223,7 +223,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         hosts: tenant.hosts.clone(),
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
         doing: tenant.is_under_way.then_some("being rendered"),
-        mistakes: tenant.mistakes.clone(),
+        errors: tenant.errors.clone(),
     });
     Json(lines.collect())
 }
@@ -235,7 +235,7 @@ struct Ask {
 
 async fn tls_ask(Shared(admin): Shared<Admin>, Query(ask): Query<Ask>) -> StatusCode {
     let domain = ask.domain.trim_end_matches('.').to_ascii_lowercase();
-    if admin.shelf.current().hosts.contains_key(&*domain) {
+    if admin.snapshots.current().hosts.contains_key(&*domain) {
         StatusCode::OK
     } else {
         StatusCode::NOT_FOUND

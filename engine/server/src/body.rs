@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::vitals::Vitals;
+use super::connection_state::ConnectionState;
 
 /// Bytes of a piece: a frame of HTTP/2 as large as every client takes (RFC 9113, section 4.2).
 const PIECE: usize = 16 * 1024;
@@ -47,7 +47,7 @@ impl Body for Reply {
         }
         let piece = match &this.stream {
             Some(stream) => {
-                stream.vitals.moved();
+                stream.state.moved();
                 this.rest.split_to(PIECE.min(this.rest.len()))
             }
             None => std::mem::take(&mut this.rest),
@@ -67,19 +67,19 @@ impl Body for Reply {
 /// A request of HTTP/2 that is under way; over when dropped.
 #[derive(Debug)]
 pub(super) struct OpenStream {
-    vitals: Rc<Vitals>,
+    state: Rc<ConnectionState>,
     number: u32,
 }
 
 impl OpenStream {
-    pub(super) fn new(vitals: Rc<Vitals>, started: std::time::Instant) -> Self {
-        let number = vitals.open_stream(started);
-        Self { vitals, number }
+    pub(super) fn new(state: Rc<ConnectionState>, started: std::time::Instant) -> Self {
+        let number = state.open_stream(started);
+        Self { state, number }
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.vitals.close_stream(self.number);
+        self.state.close_stream(self.number);
     }
 }

@@ -1,6 +1,6 @@
 //! How many connections there are, and from where.
 //!
-//! A connection takes a seat when a worker gets it and gives it back when it ends, wherever that happens.
+//! A connection takes a permit when a worker gets it and gives it back when it ends, wherever that happens.
 //!
 //! **Invariant:** opens and closes no connection itself; costs a request nothing.
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::shelf::Shelf;
+use super::snapshot_store::SnapshotStore;
 
 /// Counters of connections since the start.
 #[derive(Debug, Default)]
@@ -55,29 +55,29 @@ pub(super) struct Share {
 
 /// The right to one connection, given back when dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Permit {
     /// `None` for a trusted proxy, whose connections are not counted.
     _share: Option<Share>,
     /// The number of connections of the worker that has this one.
     load: Arc<AtomicUsize>,
-    shelf: Arc<Shelf>,
+    snapshots: Arc<SnapshotStore>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Seat {
-    /// Takes the seat.
+impl Permit {
+    /// Takes the permit.
     pub(super) fn new(
         share: Option<Share>,
         load: Arc<AtomicUsize>,
-        shelf: Arc<Shelf>,
+        snapshots: Arc<SnapshotStore>,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         load.fetch_add(1, Relaxed);
-        shelf.connections.open.fetch_add(1, Relaxed);
+        snapshots.connections.open.fetch_add(1, Relaxed);
         Self {
             _share: share,
             load,
-            shelf,
+            snapshots,
             _permit: permit,
         }
     }
@@ -114,15 +114,15 @@ impl Drop for Share {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.load.fetch_sub(1, Relaxed);
-        self.shelf.connections.open.fetch_sub(1, Relaxed);
+        self.snapshots.connections.open.fetch_sub(1, Relaxed);
     }
 }
 
-/// What counts as one address: one household usually has a whole /64 network of IPv6, so single addresses of it say nothing.
-pub(super) fn household(address: IpAddr) -> IpAddr {
+/// What counts as one address: one client usually has a whole /64 network of IPv6, so single addresses of it say nothing.
+pub(super) fn client_subnet(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_one_household() {
-        let of = |text: &str| household(text.parse().unwrap());
+        let of = |text: &str| client_subnet(text.parse().unwrap());
         assert_eq!(of("2001:db8:1:2:3::4"), of("2001:db8:1:2:ffff::"));
         assert_ne!(of("2001:db8:1:2::"), of("2001:db8:1:3::"));
         assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));

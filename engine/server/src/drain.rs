@@ -5,7 +5,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use super::vitals::{Phase, Vitals};
+use super::connection_state::{ConnectionState, Phase};
 
 /// How serving ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,11 +31,11 @@ pub struct UnderWay {
 
 impl UnderWay {
     /// Counts one connection.
-    pub(super) fn add(&mut self, vitals: &Vitals) {
-        *match vitals.phase() {
+    pub(super) fn add(&mut self, state: &ConnectionState) {
+        *match state.phase() {
             Phase::Head => &mut self.arriving,
             Phase::Responding => &mut self.leaving,
-            Phase::Streams if vitals.has_streams() => &mut self.streams,
+            Phase::Streams if state.has_streams() => &mut self.streams,
             Phase::Streams | Phase::Idle | Phase::Closing => &mut self.ending,
         } += 1;
     }

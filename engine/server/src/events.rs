@@ -22,10 +22,10 @@ use tokio::sync::watch;
 
 use super::Order;
 use super::body::Reply;
+use super::connection_state::{ConnectionState, Phase};
 use super::host::requested_host;
-use super::shelf::Shelf;
-use super::visit::Visit;
-use super::vitals::{Phase, Vitals};
+use super::request_service::RequestService;
+use super::snapshot_store::SnapshotStore;
 
 /// Where events are to be had, on every known host.
 pub const PATH: &str = "/.rowhouse/events";
@@ -49,20 +49,20 @@ impl Events {
     }
 
     /// Tells all who listen, and all who come later.
-    pub fn tell(&self, text: &str) {
+    pub fn publish(&self, text: &str) {
         self.latest.send_replace(text.into());
     }
 }
 
 /// Answers [`PATH`], and leaves everything else to what answers visitors.
-pub(super) struct Attended {
-    pub(super) visit: Visit,
+pub(super) struct EventService {
+    pub(super) visit: RequestService,
     pub(super) events: Events,
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) snapshots: Arc<SnapshotStore>,
     pub(super) orders: watch::Receiver<Order>,
 }
 
-impl Service<Request<Incoming>> for Attended {
+impl Service<Request<Incoming>> for EventService {
     type Response = Response<Either<Reply, Channel<Bytes>>>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
@@ -79,22 +79,22 @@ impl Service<Request<Incoming>> for Attended {
     }
 }
 
-impl Attended {
+impl EventService {
     fn is_known_host(&self, request: &Request<Incoming>) -> bool {
         let host = requested_host(request.uri(), request.headers(), request.version());
-        host.is_ok_and(|host| self.shelf.current().hosts.contains_key(&*host))
+        host.is_ok_and(|host| self.snapshots.current().hosts.contains_key(&*host))
     }
 
     fn stream(&self) -> Response<Channel<Bytes>> {
         let (sender, body) = Channel::new(1);
         let mut latest = self.events.latest.subscribe();
         latest.mark_changed();
-        let vitals = Rc::clone(&self.visit.vitals);
-        if vitals.phase() != Phase::Streams {
+        let state = Rc::clone(&self.visit.state);
+        if state.phase() != Phase::Streams {
             // A request under way has to end after a while; this one is like waiting for the next.
-            vitals.enter(Phase::Idle);
+            state.enter(Phase::Idle);
         }
-        tokio::task::spawn_local(send(sender, latest, self.orders.clone(), vitals));
+        tokio::task::spawn_local(send(sender, latest, self.orders.clone(), state));
         let mut response = Response::new(body);
         let headers = response.headers_mut();
         for (name, value) in [
@@ -113,7 +113,7 @@ async fn send(
     mut sender: Sender<Bytes>,
     mut latest: watch::Receiver<Arc<str>>,
     mut orders: watch::Receiver<Order>,
-    vitals: Rc<Vitals>,
+    state: Rc<ConnectionState>,
 ) {
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
@@ -128,7 +128,7 @@ async fn send(
         if sender.send_data(message).await.is_err() {
             return;
         }
-        vitals.moved();
+        state.moved();
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn requested_host<'r>(
         (Some(_), None) if version == Version::HTTP_11 => Err(HostError::Missing),
         (Some(authority), _) => normal(authority),
         (None, Some(field)) => normal(field),
-        // HTTP/1.0 had no `Host` at first: such a request names nobody, which is not a mistake.
+        // HTTP/1.0 had no `Host` at first: such a request names nobody, which is not an error.
         (None, None) if version == Version::HTTP_10 => Ok(Cow::Borrowed("")),
         (None, None) => Err(HostError::Missing),
     }

@@ -1,10 +1,10 @@
-//! Answers requests from the snapshot on the [`Shelf`](shelf::Shelf).
+//! Answers requests from the snapshot on the [`SnapshotStore`](snapshot_store::SnapshotStore).
 //!
 //! ```text
-//! listen -> accept -> worker -> stream/vitals -> hyper -> visit -> respond -> hyper -> stream
-//!           (seats)   (thread)  (timeouts)                (counts)  (pure)
+//! listen -> accept -> worker -> stream/connection state -> hyper -> visit -> respond -> hyper -> stream
+//!           (permits)   (thread)  (timeouts)                (counts)  (pure)
 //! ```
-//! [`run`] accepts connections and hands each to the worker with the fewest. When all seats are taken, those that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
+//! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, those that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera, React or tenant folder; sees only a [`Snapshot`](release::snapshot::Snapshot). A request takes no lock, opens no file and builds no body.
 
@@ -12,6 +12,7 @@ pub mod access;
 pub mod admin;
 mod body;
 mod condition;
+mod connection_state;
 mod connections;
 pub mod descriptors;
 pub mod drain;
@@ -25,17 +26,16 @@ pub mod origin;
 mod path;
 mod redirect;
 mod request_id;
+mod request_service;
 pub mod respond;
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]
 mod sample;
 pub mod settings;
-pub mod shelf;
+pub mod snapshot_store;
 mod span;
 pub mod status;
 mod stream;
-mod visit;
-mod vitals;
 mod worker;
 
 use std::future::Future;
@@ -49,11 +49,11 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, 
 use tokio::task::JoinSet;
 use tracing::error;
 
-use self::connections::{Addresses, Seat, Share, household};
+use self::connections::{Addresses, Permit, Share, client_subnet};
 use self::drain::Drained;
 use self::settings::ServeSettings;
-use self::shelf::Shelf;
-use self::worker::{Arrival, Errand, work};
+use self::snapshot_store::SnapshotStore;
+use self::worker::{Arrival, Message, work};
 
 /// Why serving could not begin, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +87,7 @@ enum Order {
     Drain,
 }
 
-/// Serves what is on `shelf` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
+/// Serves what is on `snapshots` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
 ///
 /// Dropping the future ends everything at once, which is what a second signal should do.
 ///
@@ -95,32 +95,32 @@ enum Order {
 /// When no worker can be started or a socket cannot be waited on. A failing connection is never an error.
 pub async fn run(
     listeners: Vec<TcpListener>,
-    shelf: Arc<Shelf>,
+    snapshots: Arc<SnapshotStore>,
     settings: ServeSettings,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Drained, ServeError> {
     let settings = Arc::new(settings);
     let (order, orders) = watch::channel(Order::Serve);
-    let mut posts = Vec::new();
+    let mut workers = Vec::new();
     let mut ends = JoinSet::new();
     for number in 0..settings.workers.get() {
-        let (post, end) = start_worker(number, &shelf, &settings, &orders)?;
-        posts.push(post);
+        let (post, end) = start_worker(number, &snapshots, &settings, &orders)?;
+        workers.push(post);
         ends.spawn(end);
     }
 
     let limit = u64::try_from(settings.limits.connections).unwrap_or(u64::MAX);
-    shelf.connections.limit.store(limit, Relaxed);
-    let door = Arc::new(Door {
-        posts,
+    snapshots.connections.limit.store(limit, Relaxed);
+    let acceptor = Arc::new(Acceptor {
+        workers,
         addresses: Arc::default(),
-        seats: Arc::new(Semaphore::new(settings.limits.connections)),
-        shelf,
+        permits: Arc::new(Semaphore::new(settings.limits.connections)),
+        snapshots,
         settings,
     });
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        accepting.spawn(accept(listen::waiting(listener)?, Arc::clone(&door)));
+        accepting.spawn(accept(listen::waiting(listener)?, Arc::clone(&acceptor)));
     }
 
     tokio::select! {
@@ -128,7 +128,7 @@ pub async fn run(
         Some(_) = ends.join_next() => return Err(ServeError::Lost),
     }
     accepting.shutdown().await;
-    drop(door);
+    drop(acceptor);
     // Nobody listens if all workers are gone, which the loop below reports.
     let _ = order.send(Order::Drain);
 
@@ -144,32 +144,33 @@ pub async fn run(
 
 /// The way to one worker.
 #[derive(Debug)]
-struct Post {
-    errands: mpsc::UnboundedSender<Errand>,
+struct WorkerHandle {
+    messages: mpsc::UnboundedSender<Message>,
     /// Its open connections.
     load: Arc<AtomicUsize>,
 }
 
 fn start_worker(
     number: usize,
-    shelf: &Arc<Shelf>,
+    snapshots: &Arc<SnapshotStore>,
     settings: &Arc<ServeSettings>,
     orders: &watch::Receiver<Order>,
-) -> Result<(Post, impl Future<Output = Option<Drained>> + use<>), ServeError> {
-    let (errands, received) = mpsc::unbounded_channel();
+) -> Result<(WorkerHandle, impl Future<Output = Option<Drained>> + use<>), ServeError> {
+    let (messages, received) = mpsc::unbounded_channel();
     let (ended, end) = oneshot::channel();
-    let (shelf, settings, orders) = (Arc::clone(shelf), Arc::clone(settings), orders.clone());
+    let (snapshots, settings, orders) =
+        (Arc::clone(snapshots), Arc::clone(settings), orders.clone());
     thread::Builder::new()
         .name(format!("worker-{number}"))
-        .spawn(move || match work(shelf, settings, received, orders) {
+        .spawn(move || match work(snapshots, settings, received, orders) {
             // The receiver is gone when serving was ended at once.
             Ok(drained) => drop(ended.send(drained)),
             Err(error) => error!(%error, "a worker could not start its event loop"),
         })
         .map_err(ServeError::Worker)?;
     Ok((
-        Post {
-            errands,
+        WorkerHandle {
+            messages,
             load: Arc::default(),
         },
         async { end.await.ok() },
@@ -178,29 +179,33 @@ fn start_worker(
 
 /// What accepting needs.
 #[derive(Debug)]
-struct Door {
-    posts: Vec<Post>,
+struct Acceptor {
+    workers: Vec<WorkerHandle>,
     addresses: Arc<Addresses>,
-    seats: Arc<Semaphore>,
-    shelf: Arc<Shelf>,
+    permits: Arc<Semaphore>,
+    snapshots: Arc<SnapshotStore>,
     settings: Arc<ServeSettings>,
 }
 
 /// Accepts connections as long as it is polled.
-async fn accept(listener: tokio::net::TcpListener, door: Arc<Door>) {
+async fn accept(listener: tokio::net::TcpListener, acceptor: Arc<Acceptor>) {
     loop {
         let (socket, peer) = listen::accept(&listener).await;
-        door.shelf.connections.accepted.fetch_add(1, Relaxed);
-        let trusted = door.settings.trusts(peer.ip());
-        let share = (!trusted).then(|| door.share(peer.ip()));
+        acceptor
+            .snapshots
+            .connections
+            .accepted
+            .fetch_add(1, Relaxed);
+        let trusted = acceptor.settings.trusts(peer.ip());
+        let share = (!trusted).then(|| acceptor.share(peer.ip()));
         if matches!(share, Some(None)) {
-            door.shelf.connections.refused.fetch_add(1, Relaxed);
+            acceptor.snapshots.connections.refused.fetch_add(1, Relaxed);
             continue;
         }
-        let Ok(permit) = door.permit().await else {
+        let Ok(permit) = acceptor.permit().await else {
             return;
         };
-        door.admit(socket, peer.ip(), share.flatten(), permit);
+        acceptor.admit(socket, peer.ip(), share.flatten(), permit);
     }
 }
 
@@ -220,24 +225,24 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Door {
+impl Acceptor {
     fn share(&self, peer: IpAddr) -> Option<Share> {
         let most = self.settings.limits.connections_per_address;
-        self.addresses.enter(household(peer), most)
+        self.addresses.enter(client_subnet(peer), most)
     }
 
     /// The permit for one connection. Where all are taken, idle connections make room; where all have a request under way, the first that is over does.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
-        if let Ok(permit) = Arc::clone(&self.seats).try_acquire_owned() {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
         // Counted first, so that a worker that has nothing idle now knows it later.
-        let _waiting = Waiting::begin(&self.shelf.connections.waiting);
-        for post in &self.posts {
+        let _waiting = Waiting::begin(&self.snapshots.connections.waiting);
+        for post in &self.workers {
             // The worker is gone only when everything ends.
-            let _ = post.errands.send(Errand::MakeRoom);
+            let _ = post.messages.send(Message::MakeRoom);
         }
-        Arc::clone(&self.seats).acquire_owned().await
+        Arc::clone(&self.permits).acquire_owned().await
     }
 
     /// Gives a connection to the worker with the fewest.
@@ -249,23 +254,27 @@ impl Door {
         permit: OwnedSemaphorePermit,
     ) {
         let trusted = share.is_none();
-        let Some(post) = self.posts.iter().min_by_key(|post| post.load.load(Relaxed)) else {
+        let Some(post) = self
+            .workers
+            .iter()
+            .min_by_key(|post| post.load.load(Relaxed))
+        else {
             return;
         };
-        let seat = Seat::new(
+        let permit = Permit::new(
             share,
             Arc::clone(&post.load),
-            Arc::clone(&self.shelf),
+            Arc::clone(&self.snapshots),
             permit,
         );
         // A response is written in one go; waiting to fill a packet would only delay it.
         if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
             // The worker is gone only when everything ends.
-            let _ = post.errands.send(Errand::Admit(Arrival {
+            let _ = post.messages.send(Message::Admit(Arrival {
                 socket,
                 peer,
                 trusted,
-                seat,
+                permit,
             }));
         }
     }

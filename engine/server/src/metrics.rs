@@ -17,7 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::access::AccessLog;
 use super::admin::Admin;
 use super::connections::Connections;
-use super::shelf::{SHARED, UNKNOWN};
+use super::snapshot_store::{SHARED, UNKNOWN};
 use super::status::State;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
@@ -47,26 +47,26 @@ struct Counters(Admin);
 
 impl Collector for Counters {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        let shelf = &self.0.shelf;
-        let tenants = shelf.tenants();
-        let parties = || {
+        let snapshots = &self.0.snapshots;
+        let tenants = snapshots.tenants();
+        let owners = || {
             let named = tenants.iter().map(|(id, traffic)| (&**id, &**traffic));
-            named.chain([(SHARED, &shelf.shared), (UNKNOWN, &shelf.unknown)])
+            named.chain([(SHARED, &snapshots.shared), (UNKNOWN, &snapshots.unknown)])
         };
-        requests(&mut encoder, parties())?;
-        latency(&mut encoder, parties())?;
-        connections(&mut encoder, &shelf.connections)?;
+        requests(&mut encoder, owners())?;
+        latency(&mut encoder, owners())?;
+        connections(&mut encoder, &snapshots.connections)?;
         self.tenants(&mut encoder)?;
         self.state(&mut encoder)
     }
 }
 
 /// A tenant's id, or one of the two names for what is no tenant's.
-type Party<'a> = (&'a str, &'a Traffic);
+type Owner<'a> = (&'a str, &'a Traffic);
 
 fn requests<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    parties: impl Iterator<Item = Party<'a>> + Clone,
+    owners: impl Iterator<Item = Owner<'a>> + Clone,
 ) -> Result<(), Error> {
     let mut family = encoder.encode_descriptor(
         "http_requests",
@@ -74,7 +74,7 @@ fn requests<'a>(
         None,
         MetricType::Counter,
     )?;
-    for (tenant, traffic) in parties.clone() {
+    for (tenant, traffic) in owners.clone() {
         for count in traffic.counts() {
             let labels = [
                 ("tenant", tenant),
@@ -93,7 +93,7 @@ fn requests<'a>(
         unit,
         MetricType::Counter,
     )?;
-    for (tenant, traffic) in parties {
+    for (tenant, traffic) in owners {
         for count in traffic.counts() {
             let labels = [
                 ("tenant", tenant),
@@ -110,7 +110,7 @@ fn requests<'a>(
 
 fn latency<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    parties: impl Iterator<Item = Party<'a>>,
+    owners: impl Iterator<Item = Owner<'a>>,
 ) -> Result<(), Error> {
     let help = "Time from a request's header fields until its response is ready to be sent";
     let mut family = encoder.encode_descriptor(
@@ -119,7 +119,7 @@ fn latency<'a>(
         Some(&Unit::Seconds),
         MetricType::Histogram,
     )?;
-    for (tenant, traffic) in parties {
+    for (tenant, traffic) in owners {
         let latency = traffic.latency();
         let count = latency.buckets.iter().sum();
         if count == 0 {
@@ -222,7 +222,7 @@ impl Counters {
     /// How fresh and how sound it all is.
     fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let help = "Time since what is served was put there";
-        let age = self.0.shelf.age().as_secs();
+        let age = self.0.snapshots.age().as_secs();
         gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
 
         let help = "When the process began, since 1970";

@@ -3,7 +3,7 @@
 //! Paths arrive percent-encoded, in many spellings of the same name. They are decoded exactly once (RFC 3986, section 6.2.2.2), and then compared as text.
 //! What could name something else to another reader of the same bytes is not guessed at:
 //! * an encoded slash is not a slash, and no resource has one in a segment: it becomes NUL, which no name has, so that the path names nothing (404);
-//! * dot segments (`/../`, `%2e%2e`) are refused with 400: clients resolve them before they send (RFC 3986, section 5.2.4), so what arrives with them is a probe or a mistake;
+//! * dot segments (`/../`, `%2e%2e`) are refused with 400: clients resolve them before they send (RFC 3986, section 5.2.4), so what arrives with them is a probe or an error;
 //! * so are a broken `%`, what is not UTF-8, and control characters, NUL among them.
 //!
 //! **Invariant:** knows no routes; allocates only for a path that has a `%`.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
 
-use super::respond::{Answer, Asked, Party, Route, plain};
+use super::respond::{Answer, Owner, RequestHead, Route, plain};
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
 use release::snapshot::{Coding, Mount, Moved};
 
@@ -34,8 +34,8 @@ pub(super) fn tag(tenant: &str, path: &str) -> Option<HeaderValue> {
 }
 
 /// The same path of another origin.
-pub(super) fn host<'s>(moved: &Moved, asked: &Asked<'_>) -> Answer<'s> {
-    let target = asked
+pub(super) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
+    let target = request
         .uri
         .path_and_query()
         .map_or("/", |target| target.as_str());
@@ -44,7 +44,7 @@ pub(super) fn host<'s>(moved: &Moved, asked: &Asked<'_>) -> Answer<'s> {
     let location = [moved.origin.as_bytes(), target.as_bytes()].concat();
     Answer {
         response: built(location, moved.cache_tag.clone()),
-        party: Party::Host,
+        owner: Owner::Host,
         route: Route {
             rest: "/*",
             ..Route::default()
@@ -54,18 +54,22 @@ pub(super) fn host<'s>(moved: &Moved, asked: &Asked<'_>) -> Answer<'s> {
 }
 
 /// The path as it came, without the slashes at its end. What comes before them names the resource `key`, so it cannot begin with two slashes and lead to another host.
-pub(super) fn without_slashes<'s>(mount: &'s Mount, key: &'s str, asked: &Asked<'_>) -> Answer<'s> {
-    let mut location = match asked.uri.path().trim_end_matches('/') {
+pub(super) fn without_slashes<'s>(
+    mount: &'s Mount,
+    key: &'s str,
+    request: &RequestHead<'_>,
+) -> Answer<'s> {
+    let mut location = match request.uri.path().trim_end_matches('/') {
         "" => "/".to_owned(),
         path => path.to_owned(),
     };
-    if let Some(query) = asked.uri.query() {
+    if let Some(query) = request.uri.query() {
         location.push('?');
         location.push_str(query);
     }
     Answer {
         response: built(location.into_bytes(), tag(&mount.tenant, key)),
-        party: Party::Tenant(mount),
+        owner: Owner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,
             path: key,

@@ -36,7 +36,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
 /// What `respond` needs of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'r> {
+pub struct RequestHead<'r> {
     /// The method.
     pub method: &'r Method,
     /// The request target.
@@ -55,7 +55,7 @@ pub struct Answer<'s> {
     /// Status, fields and body.
     pub response: Response<Bytes>,
     /// Who answered.
-    pub party: Party<'s>,
+    pub owner: Owner<'s>,
     /// Which route answered; nothing of it comes from the client.
     pub route: Route<'s>,
     /// The coding of the body.
@@ -64,7 +64,7 @@ pub struct Answer<'s> {
 
 /// Who answered a request.
 #[derive(Debug, Clone, Copy)]
-pub enum Party<'s> {
+pub enum Owner<'s> {
     /// A tenant.
     Tenant(&'s Mount),
     /// A known host, for no tenant.
@@ -84,14 +84,14 @@ pub struct Route<'s> {
     pub rest: &'static str,
 }
 
-/// Answers `asked` from `snapshot`.
+/// Answers `request` from `snapshot`.
 #[must_use]
-pub fn respond<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
-    let mut answer = find(snapshot, asked);
-    if asked.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
+pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+    let mut answer = find(snapshot, request);
+    if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         without_body(&mut answer.response);
     }
-    if asked.content && asked.version < Version::HTTP_2 {
+    if request.content && request.version < Version::HTTP_2 {
         // The content is not read, so that the connection cannot be used again (RFC 9112, section 9.3).
         answer
             .response
@@ -106,31 +106,34 @@ pub fn respond<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
 pub fn refused<'s>(status: StatusCode) -> Answer<'s> {
     Answer {
         response: plain(status),
-        party: Party::Nobody,
+        owner: Owner::Nobody,
         route: Route::default(),
         coding: Coding::Identity,
     }
 }
 
-fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
-    let known = matches!(*asked.method, Method::GET | Method::HEAD | Method::OPTIONS);
+fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+    let known = matches!(
+        *request.method,
+        Method::GET | Method::HEAD | Method::OPTIONS
+    );
 
     // 1.
-    if asked.content && known {
+    if request.content && known {
         return refused(StatusCode::PAYLOAD_TOO_LARGE);
     }
 
     // 2.
-    let Ok(host) = requested_host(asked.uri, asked.headers, asked.version) else {
+    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
         return refused(StatusCode::BAD_REQUEST);
     };
     let Some(entry) = snapshot.hosts.get(&*host) else {
-        return unknown_host(snapshot, asked);
+        return unknown_host(snapshot, request);
     };
 
     // 3.
-    if !matches!(*asked.method, Method::GET | Method::HEAD) {
-        let mut answer = other_method(entry, asked);
+    if !matches!(*request.method, Method::GET | Method::HEAD) {
+        let mut answer = other_method(entry, request);
         answer.response.headers_mut().insert(ALLOW, METHODS);
         return answer;
     }
@@ -138,17 +141,17 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
     // 4.
     let routes = match entry {
         HostEntry::Site(routes) => routes,
-        HostEntry::Moved(moved) => return redirect::host(moved, asked),
+        HostEntry::Moved(moved) => return redirect::host(moved, request),
     };
 
     // 5.
-    let Ok(path) = normal_path(asked.uri.path()) else {
+    let Ok(path) = normal_path(request.uri.path()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
 
     // 6.
     let Some((mount, below)) = mount(routes, &path) else {
-        return beside(snapshot, routes, &path, asked)
+        return beside(snapshot, routes, &path, request)
             .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
 
@@ -165,9 +168,9 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
                     path: key,
                     rest: "/",
                 };
-                return page(resource, mount, route, asked);
+                return page(resource, mount, route, request);
             }
-            Some((key, _)) => return redirect::without_slashes(mount, key, asked),
+            Some((key, _)) => return redirect::without_slashes(mount, key, request),
             None => {}
         }
     }
@@ -182,10 +185,10 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
                 path: key,
                 rest: "",
             },
-            asked,
+            request,
         );
     }
-    if let Some(answer) = beside(snapshot, routes, &path, asked) {
+    if let Some(answer) = beside(snapshot, routes, &path, request) {
         return answer;
     }
 
@@ -199,24 +202,24 @@ fn find<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
                 path: area,
                 rest: "/*",
             },
-            asked,
+            request,
         ),
         None => refused(StatusCode::NOT_FOUND),
     }
 }
 
 /// OPTIONS, and methods that nothing has.
-fn other_method<'s>(entry: &'s HostEntry, asked: &Asked<'_>) -> Answer<'s> {
+fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'s> {
     let plainly = |status| Answer {
         response: plain(status),
-        party: Party::Host,
+        owner: Owner::Host,
         route: Route {
             path: "*",
             ..Route::default()
         },
         coding: Coding::Identity,
     };
-    if asked.method == Method::OPTIONS {
+    if request.method == Method::OPTIONS {
         let mut answer = plainly(StatusCode::NO_CONTENT);
         answer.response.headers_mut().clear();
         return answer;
@@ -224,7 +227,7 @@ fn other_method<'s>(entry: &'s HostEntry, asked: &Asked<'_>) -> Answer<'s> {
     let HostEntry::Site(routes) = entry else {
         return plainly(StatusCode::METHOD_NOT_ALLOWED);
     };
-    let Ok(path) = normal_path(asked.uri.path()) else {
+    let Ok(path) = normal_path(request.uri.path()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
     let Some((mount, _)) = mount(routes, &path) else {
@@ -235,7 +238,7 @@ fn other_method<'s>(entry: &'s HostEntry, asked: &Asked<'_>) -> Answer<'s> {
         path: "",
         rest: "/*",
     };
-    page(&mount.method_not_allowed, mount, route, asked)
+    page(&mount.method_not_allowed, mount, route, request)
 }
 
 /// The mount that takes `path`, and what is left of the path below it.
@@ -262,13 +265,13 @@ fn page<'s>(
     resource: &'s Resource,
     mount: &'s Mount,
     route: Route<'s>,
-    asked: &Asked<'_>,
+    request: &RequestHead<'_>,
 ) -> Answer<'s> {
     let tag = || redirect::tag(&mount.tenant, route.path);
-    let (response, coding) = resource_response(resource, asked, tag);
+    let (response, coding) = resource_response(resource, request, tag);
     Answer {
         response,
-        party: Party::Tenant(mount),
+        owner: Owner::Tenant(mount),
         route,
         coding,
     }
@@ -279,7 +282,7 @@ fn beside<'s>(
     snapshot: &'s Snapshot,
     routes: &'s HostRoutes,
     path: &str,
-    asked: &Asked<'_>,
+    request: &RequestHead<'_>,
 ) -> Option<Answer<'s>> {
     let file = |table: &'s ResourceTable| {
         let (key, resource) = table.get_key_value(path)?;
@@ -293,10 +296,10 @@ fn beside<'s>(
         .or_else(|| file(&snapshot.shared))
         .or_else(picture)?;
     let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
-    let (response, coding) = resource_response(resource, asked, owner);
+    let (response, coding) = resource_response(resource, request, owner);
     Some(Answer {
         response,
-        party: Party::Host,
+        owner: Owner::Host,
         route: Route {
             path: key,
             ..Route::default()
@@ -305,13 +308,13 @@ fn beside<'s>(
     })
 }
 
-fn unknown_host<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
+fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     match &snapshot.unknown_host {
         Some(resource) => {
-            let (response, coding) = resource_response(resource, asked, || None);
+            let (response, coding) = resource_response(resource, request, || None);
             Answer {
                 response,
-                party: Party::Nobody,
+                owner: Owner::Nobody,
                 route: Route::default(),
                 coding,
             }
@@ -323,7 +326,7 @@ fn unknown_host<'s>(snapshot: &'s Snapshot, asked: &Asked<'_>) -> Answer<'s> {
 /// Step 10. The tag is that of a redirect, which has none with it as bodies do.
 fn resource_response(
     resource: &Resource,
-    asked: &Asked<'_>,
+    request: &RequestHead<'_>,
     tag: impl FnOnce() -> Option<HeaderValue>,
 ) -> (Response<Bytes>, Coding) {
     let body = match resource {
@@ -332,12 +335,12 @@ fn resource_response(
             return (redirect::to(location.clone(), tag()), Coding::Identity);
         }
     };
-    let (accepted, mut conditions) = fields(asked.headers);
+    let (accepted, mut conditions) = fields(request.headers);
     let Some(variant) = choose(&body.variants, &accepted) else {
         return (plain(StatusCode::NOT_FOUND), Coding::Identity);
     };
     let outcome = if body.status == StatusCode::OK {
-        if asked.method != Method::GET {
+        if request.method != Method::GET {
             conditions.range = None;
         }
         let range_of = body.fields.ranges().then_some(variant.bytes.len());

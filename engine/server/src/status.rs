@@ -44,7 +44,7 @@ pub struct TenantStatus {
     /// Whether it is being read or rendered, so that what visitors get is about to change.
     pub is_under_way: bool,
     /// What its authors have to correct, one line each.
-    pub mistakes: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 /// What visitors of a tenant get.
@@ -53,9 +53,9 @@ pub struct TenantStatus {
 pub enum State {
     /// What its folder says.
     Live,
-    /// The last good state, since what its folder says has mistakes.
+    /// The last good state, since what its folder says has errors.
     Degraded,
-    /// Nothing, since it was never without mistakes.
+    /// Nothing, since it was never without errors.
     Absent,
 }
 

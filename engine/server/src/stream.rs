@@ -12,13 +12,13 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::vitals::{Phase, Vitals};
+use super::connection_state::{ConnectionState, Phase};
 
-/// A socket with its vitals.
+/// A socket with its connection state.
 #[derive(Debug)]
 pub(super) struct Stream {
     socket: TcpStream,
-    vitals: Rc<Vitals>,
+    state: Rc<ConnectionState>,
     /// Bytes that were read and thrown away at the end.
     thrown_away: usize,
 }
@@ -27,19 +27,19 @@ pub(super) struct Stream {
 const LINGERING: usize = 1024 * 1024;
 
 impl Stream {
-    pub(super) const fn new(socket: TcpStream, vitals: Rc<Vitals>) -> Self {
+    pub(super) const fn new(socket: TcpStream, state: Rc<ConnectionState>) -> Self {
         Self {
             socket,
-            vitals,
+            state,
             thrown_away: 0,
         }
     }
 
     fn note(&self, written: &Poll<io::Result<usize>>) {
         match written {
-            Poll::Ready(Ok(_)) => self.vitals.wrote(false),
+            Poll::Ready(Ok(_)) => self.state.wrote(false),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.vitals.wrote(true),
+            Poll::Pending => self.state.wrote(true),
         }
     }
 }
@@ -54,7 +54,7 @@ impl AsyncRead for Stream {
         let before = buffer.filled().len();
         let done = Pin::new(&mut this.socket).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            this.vitals.read();
+            this.state.read();
         }
         done
     }
@@ -89,27 +89,27 @@ impl AsyncWrite for Stream {
 
     /// Called when all bytes of the response are with the system.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.vitals.phase() == Phase::Responding {
-            self.vitals.enter(Phase::Idle);
+        if self.state.phase() == Phase::Responding {
+            self.state.enter(Phase::Idle);
         }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.vitals.phase() != Phase::Closing {
+        if this.state.phase() != Phase::Closing {
             ready!(Pin::new(&mut this.socket).poll_shutdown(cx))?;
-            this.vitals.enter(Phase::Closing);
+            this.state.enter(Phase::Closing);
         }
         let mut sink = [0; 4096];
         while this.thrown_away < LINGERING {
             let mut buffer = ReadBuf::new(&mut sink);
             match Pin::new(&mut this.socket).poll_read(cx, &mut buffer) {
                 // Content that nobody reads may still be on its way.
-                Poll::Pending if this.vitals.has_unread() => return Poll::Pending,
+                Poll::Pending if this.state.has_unread() => return Poll::Pending,
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     this.thrown_away += buffer.filled().len();
-                    this.vitals.leave_unread();
+                    this.state.leave_unread();
                 }
                 Poll::Ready(_) | Poll::Pending => break,
             }

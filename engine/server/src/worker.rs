@@ -33,22 +33,22 @@ use tracing::debug;
 
 use super::Order;
 use super::access::Lines;
-use super::connections::Seat;
+use super::connection_state::{ConnectionState, Overdue, Phase};
+use super::connections::Permit;
 use super::drain::{Drained, UnderWay};
-use super::events::Attended;
+use super::events::EventService;
 use super::request_id::RequestIds;
+use super::request_service::RequestService;
 use super::settings::{Limits, ServeSettings};
-use super::shelf::Shelf;
+use super::snapshot_store::SnapshotStore;
 use super::stream::Stream;
-use super::visit::Visit;
-use super::vitals::{Overdue, Phase, Vitals};
 
 /// How often a worker looks at its connections.
 const ROUND: Duration = Duration::from_millis(500);
 
 /// What a worker is sent.
 #[derive(Debug)]
-pub(super) enum Errand {
+pub(super) enum Message {
     /// A connection is its own from now on.
     Admit(Arrival),
     /// One waits for which there is no room.
@@ -66,25 +66,25 @@ pub(super) struct Arrival {
     pub(super) peer: IpAddr,
     /// Whether the peer is a trusted proxy.
     pub(super) trusted: bool,
-    pub(super) seat: Seat,
+    pub(super) permit: Permit,
 }
 
 /// A connection in either protocol.
 ///
 /// It is in a box of its own, so that the future around it stays small: what lies far apart is fetched from memory again for every request.
-type Conversation =
+type Connection =
     Pin<Box<dyn GracefulConnection<Error = hyper::Error, Output = hyper::Result<()>>>>;
 
 /// What a worker's connections have in common.
 pub(super) struct Worker {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) snapshots: Arc<SnapshotStore>,
     pub(super) settings: Arc<ServeSettings>,
     pub(super) ids: RequestIds,
     /// Where there is an access log.
     pub(super) lines: Option<RefCell<Lines>>,
     http1: http1::Builder,
     http2: http2::Builder<Local>,
-    connections: RefCell<HashMap<u64, Rc<Vitals>>>,
+    connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
     next: Cell<u64>,
     draining: Cell<bool>,
     /// Told while draining, when a connection has ended.
@@ -97,27 +97,27 @@ pub(super) struct Worker {
 /// # Errors
 /// When the system refuses the event loop.
 pub(super) fn work(
-    shelf: Arc<Shelf>,
+    snapshots: Arc<SnapshotStore>,
     settings: Arc<ServeSettings>,
-    errands: mpsc::UnboundedReceiver<Errand>,
+    messages: mpsc::UnboundedReceiver<Message>,
     orders: watch::Receiver<Order>,
 ) -> io::Result<Drained> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let worker = Rc::new(Worker::new(shelf, settings, orders.clone()));
-    Ok(runtime.block_on(worker.run(errands, orders)))
+    let worker = Rc::new(Worker::new(snapshots, settings, orders.clone()));
+    Ok(runtime.block_on(worker.run(messages, orders)))
 }
 
 impl Worker {
     fn new(
-        shelf: Arc<Shelf>,
+        snapshots: Arc<SnapshotStore>,
         settings: Arc<ServeSettings>,
         orders: watch::Receiver<Order>,
     ) -> Self {
         let limits = &settings.limits;
         let mut http1 = http1::Builder::new();
-        // The timeout is kept by `vitals`, which needs no timer for each request.
+        // The timeout is kept by `connection state`, which needs no timer for each request.
         http1
             .header_read_timeout(None)
             .max_header_size(limits.header_bytes);
@@ -137,7 +137,7 @@ impl Worker {
             .initial_connection_window_size(65_535);
         let lines = settings.access_log.clone().map(Lines::new);
         Self {
-            shelf,
+            snapshots,
             settings,
             ids: RequestIds::default(),
             lines: lines.map(RefCell::new),
@@ -153,7 +153,7 @@ impl Worker {
 
     async fn run(
         self: Rc<Self>,
-        mut errands: mpsc::UnboundedReceiver<Errand>,
+        mut messages: mpsc::UnboundedReceiver<Message>,
         mut orders: watch::Receiver<Order>,
     ) -> Drained {
         let mut round = tokio::time::interval(ROUND);
@@ -169,14 +169,14 @@ impl Worker {
                 return drained;
             }
             tokio::select! {
-                Some(errand) = errands.recv() => self.take(errand),
+                Some(message) = messages.recv() => self.take(message),
                 order = orders.changed() => {
                     if order.is_err() {
                         return drained;
                     }
                     // The door is shut before the order is given: all who came are in the queue.
-                    while let Ok(errand) = errands.try_recv() {
-                        self.take(errand);
+                    while let Ok(message) = messages.try_recv() {
+                        self.take(message);
                     }
                     deadline = Some(Instant::now() + self.settings.grace);
                     drained.waited_for = self.drain();
@@ -198,31 +198,31 @@ impl Worker {
             .is_some_and(|lines| lines.borrow().has_some())
     }
 
-    fn take(self: &Rc<Self>, errand: Errand) {
-        match errand {
-            Errand::Admit(arrival) => self.admit(arrival),
-            Errand::MakeRoom => self.make_room(Instant::now()),
+    fn take(self: &Rc<Self>, message: Message) {
+        match message {
+            Message::Admit(arrival) => self.admit(arrival),
+            Message::MakeRoom => self.make_room(Instant::now()),
         }
     }
 
     fn admit(self: &Rc<Self>, arrival: Arrival) {
-        let vitals = Rc::new(Vitals::new(Instant::now()));
-        let place = Place::take(Rc::clone(self), &vitals, arrival.seat);
-        let visit = Visit {
+        let state = Rc::new(ConnectionState::new(Instant::now()));
+        let place = Place::take(Rc::clone(self), &state, arrival.permit);
+        let visit = RequestService {
             worker: Rc::clone(self),
-            vitals: Rc::clone(&vitals),
+            state: Rc::clone(&state),
             peer: arrival.peer,
             trusted: arrival.trusted,
         };
         tokio::task::spawn_local(async move {
             let worker = &place.worker;
             let begin = Box::pin(worker.begin(arrival.socket, visit));
-            let Some(Ok(conversation)) = until_overdue(&vitals, begin).await else {
+            let Some(Ok(connection)) = until_overdue(&state, begin).await else {
                 return;
             };
-            if let Some(Err(error)) = worker.lead(&vitals, conversation).await {
+            if let Some(Err(error)) = worker.drive(&state, connection).await {
                 if error.is_parse() || error.is_parse_too_large() {
-                    worker.shelf.connections.malformed.fetch_add(1, Relaxed);
+                    worker.snapshots.connections.malformed.fetch_add(1, Relaxed);
                 }
                 debug!(%error, "a connection ended early");
             }
@@ -230,20 +230,20 @@ impl Worker {
     }
 
     /// Learns which protocol the client speaks.
-    async fn begin(&self, socket: StdStream, visit: Visit) -> io::Result<Conversation> {
+    async fn begin(&self, socket: StdStream, visit: RequestService) -> io::Result<Connection> {
         let socket = TcpStream::from_std(socket)?;
         let http2 = opens_with_preface(&socket).await?;
-        let stream = TokioIo::new(Stream::new(socket, Rc::clone(&visit.vitals)));
+        let stream = TokioIo::new(Stream::new(socket, Rc::clone(&visit.state)));
         if http2 {
-            visit.vitals.enter(Phase::Streams);
+            visit.state.enter(Phase::Streams);
         }
         Ok(match &self.settings.events {
             None => self.converse(stream, http2, visit),
             Some(events) => {
-                let attended = Attended {
+                let attended = EventService {
                     visit,
                     events: events.clone(),
-                    shelf: Arc::clone(&self.shelf),
+                    snapshots: Arc::clone(&self.snapshots),
                     orders: self.orders.clone(),
                 };
                 self.converse(stream, http2, attended)
@@ -251,7 +251,7 @@ impl Worker {
         })
     }
 
-    fn converse<S, B>(&self, stream: TokioIo<Stream>, http2: bool, service: S) -> Conversation
+    fn converse<S, B>(&self, stream: TokioIo<Stream>, http2: bool, service: S) -> Connection
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
         S::Future: 'static,
@@ -266,27 +266,27 @@ impl Worker {
     }
 
     /// Polls a connection to its end, or until it has to end, and asks it to end once the worker drains.
-    fn lead(
+    fn drive(
         &self,
-        vitals: &Vitals,
-        mut conversation: Conversation,
+        state: &ConnectionState,
+        mut connection: Connection,
     ) -> impl Future<Output = Option<hyper::Result<()>>> {
         let mut told = false;
         poll_fn(move |cx| {
-            vitals.attend(cx.waker());
-            let overdue = vitals.overdue();
+            state.attend(cx.waker());
+            let overdue = state.overdue();
             if overdue.is_some_and(|overdue| !overdue.is_idle()) {
                 return Poll::Ready(None);
             }
             // First what has come already, so that a request that was sent before the end is still answered.
-            if let Poll::Ready(ended) = conversation.as_mut().poll(cx) {
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 return Poll::Ready(Some(ended));
             }
-            let ends = overdue.is_some() && !vitals.spare();
+            let ends = overdue.is_some() && !state.spare();
             if (ends || self.draining.get()) && !told {
                 told = true;
-                conversation.as_mut().graceful_shutdown();
-                if let Poll::Ready(ended) = conversation.as_mut().poll(cx) {
+                connection.as_mut().graceful_shutdown();
+                if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                     return Poll::Ready(Some(ended));
                 }
             }
@@ -301,8 +301,8 @@ impl Worker {
     /// Asks all connections to end. What has nothing under way does so at once.
     fn drain(&self) -> UnderWay {
         self.draining.set(true);
-        for vitals in self.connections.borrow().values() {
-            vitals.wake();
+        for state in self.connections.borrow().values() {
+            state.wake();
         }
         UnderWay {
             ending: 0,
@@ -312,16 +312,16 @@ impl Worker {
 
     fn under_way(&self) -> UnderWay {
         let mut all = UnderWay::default();
-        for vitals in self.connections.borrow().values() {
-            all.add(vitals);
+        for state in self.connections.borrow().values() {
+            all.add(state);
         }
         all
     }
 
     fn check(&self, now: Instant) {
-        let counters = &self.shelf.connections;
-        for vitals in self.connections.borrow().values() {
-            match vitals.check(now, &self.settings.limits) {
+        let counters = &self.snapshots.connections;
+        for state in self.connections.borrow().values() {
+            match state.check(now, &self.settings.limits) {
                 Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
                 Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
                 Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),
@@ -335,13 +335,13 @@ impl Worker {
 
     /// Ends the connections that have been idle for longest, if one still waits for room: another worker may have made some.
     fn make_room(&self, now: Instant) {
-        if self.shelf.connections.waiting.load(Relaxed) == 0 {
+        if self.snapshots.connections.waiting.load(Relaxed) == 0 {
             return;
         }
         let connections = self.connections.borrow();
         let mut idle: Vec<_> = connections
             .iter()
-            .filter_map(|(number, vitals)| Some((vitals.idle_since(now)?, *number, vitals)))
+            .filter_map(|(number, state)| Some((state.idle_since(now)?, *number, state)))
             .collect();
         let count = idle.len().div_ceil(IN_SO_MANY);
         if count == 0 {
@@ -349,21 +349,21 @@ impl Worker {
         }
         // Of those that came to rest between two looks, the older one counts as idle for longer.
         idle.select_nth_unstable_by_key(count - 1, |(since, number, _)| (*since, *number));
-        for (_, _, vitals) in &idle[..count] {
-            vitals.make_room();
-            self.shelf.connections.made_room.fetch_add(1, Relaxed);
+        for (_, _, state) in &idle[..count] {
+            state.make_room();
+            self.snapshots.connections.made_room.fetch_add(1, Relaxed);
         }
     }
 }
 
 /// Polls `future` to its end, or until its connection has to end.
 fn until_overdue<T>(
-    vitals: &Vitals,
+    state: &ConnectionState,
     mut future: impl Future<Output = T> + Unpin,
 ) -> impl Future<Output = Option<T>> {
     poll_fn(move |cx| {
-        vitals.attend(cx.waker());
-        if vitals.overdue().is_some() {
+        state.attend(cx.waker());
+        if state.overdue().is_some() {
             return Poll::Ready(None);
         }
         Pin::new(&mut future).poll(cx).map(Some)
@@ -374,21 +374,21 @@ fn until_overdue<T>(
 struct Place {
     worker: Rc<Worker>,
     number: u64,
-    _seat: Seat,
+    _seat: Permit,
 }
 
 impl Place {
-    fn take(worker: Rc<Worker>, vitals: &Rc<Vitals>, seat: Seat) -> Self {
+    fn take(worker: Rc<Worker>, state: &Rc<ConnectionState>, permit: Permit) -> Self {
         let number = worker.next.get();
         worker.next.set(number + 1);
         worker
             .connections
             .borrow_mut()
-            .insert(number, Rc::clone(vitals));
+            .insert(number, Rc::clone(state));
         Self {
             worker,
             number,
-            _seat: seat,
+            _seat: permit,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use server::admin::{self, Admin};
 use server::listen;
 use server::settings::Limits;
-use server::shelf::Shelf;
+use server::snapshot_store::SnapshotStore;
 use server::status::{State, Status, StatusBoard, TenantStatus};
 use wire::{Server, get, request};
 
@@ -24,12 +24,12 @@ struct Desk {
 }
 
 impl Desk {
-    fn open(shelf: &Arc<Shelf>) -> Self {
+    fn open(snapshots: &Arc<SnapshotStore>) -> Self {
         let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let board = Arc::new(StatusBoard::default());
         let admin = Admin {
-            shelf: Arc::clone(shelf),
+            snapshots: Arc::clone(snapshots),
             board: Arc::clone(&board),
             access_log: None,
             hosts: Vec::new(),
@@ -68,13 +68,13 @@ fn tenant(state: State) -> TenantStatus {
         hosts: vec!["bluedoor.example".to_owned()],
         compiled_in: Duration::from_millis(250),
         is_under_way: false,
-        mistakes: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
+        errors: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
     }
 }
 
 #[test]
 fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
-    let desk = Desk::open(&Server::start().shelf);
+    let desk = Desk::open(&Server::start().snapshots);
     assert_eq!(desk.ask("/livez").0, 200);
     assert_eq!(desk.ask("/readyz").0, 503);
     desk.board.replace(Status {
@@ -93,7 +93,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
         tenants,
         serde_json::json!([{
             "id": "bluedoor", "state": "degraded", "since": 7, "pages": 2, "hosts": ["bluedoor.example"],
-            "compiled_in_ms": 250, "mistakes": ["tenants/bluedoor/tenant.yaml:1:1: no"],
+            "compiled_in_ms": 250, "errors": ["tenants/bluedoor/tenant.yaml:1:1: no"],
         }])
     );
     desk.board.drain();
@@ -112,7 +112,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
 
 #[test]
 fn certificates_are_for_hosts_that_a_tenant_has() {
-    let desk = Desk::open(&Server::start().shelf);
+    let desk = Desk::open(&Server::start().snapshots);
     for (domain, status) in [
         ("bluedoor.example", 200),
         ("Bluedoor.example.", 200),
@@ -128,7 +128,7 @@ fn certificates_are_for_hosts_that_a_tenant_has() {
 #[test]
 fn no_client_makes_a_series() {
     let server = Server::start();
-    let desk = Desk::open(&server.shelf);
+    let desk = Desk::open(&server.snapshots);
     let fields = "accept-encoding: br\r\n";
     server.ask(&request("GET", "/terms", "bluedoor.example", fields));
     let before = desk.counters();
@@ -155,7 +155,7 @@ fn no_client_makes_a_series() {
 #[test]
 fn reloads_and_their_failures_are_told() {
     let server = Server::start();
-    let desk = Desk::open(&server.shelf);
+    let desk = Desk::open(&server.snapshots);
     desk.board.replace(Status {
         complete: true,
         tenants: vec![tenant(State::Live)],
@@ -188,7 +188,7 @@ fn reloads_and_their_failures_are_told() {
 #[test]
 fn open_connections_are_counted() {
     let server = Server::start();
-    let desk = Desk::open(&server.shelf);
+    let desk = Desk::open(&server.snapshots);
     let open = |count: usize| {
         let line = format!("rowhouse_connections_open {count}");
         desk.counters().lines().any(|known| known == line)
@@ -212,7 +212,7 @@ fn open_connections_are_counted() {
 #[test]
 fn half_heads_take_no_room_from_operators() {
     const MANY: usize = 200;
-    let desk = Desk::open(&Server::start().shelf);
+    let desk = Desk::open(&Server::start().snapshots);
     let mut half: Vec<_> = (0..MANY)
         .map(|_| {
             let mut socket = TcpStream::connect(desk.address).unwrap();
@@ -235,15 +235,15 @@ fn half_heads_take_no_room_from_operators() {
 #[test]
 fn tenants_that_are_gone_have_no_series() {
     let server = Server::start();
-    let desk = Desk::open(&server.shelf);
+    let desk = Desk::open(&server.snapshots);
     server.ask(&get("/terms", "bluedoor.example"));
     assert!(desk.counters().contains(r#"tenant="bluedoor""#));
     let mut next = sample::snapshot();
     next.hosts.clear();
-    server.shelf.replace(next);
+    server.snapshots.replace(next);
     let text = desk.counters();
     assert!(!text.contains(r#"tenant="bluedoor""#), "{text}");
-    server.shelf.replace(sample::snapshot());
+    server.snapshots.replace(sample::snapshot());
     server.ask(&get("/terms", "bluedoor.example"));
     let line =
         r#"rowhouse_http_requests_total{tenant="bluedoor",status="2xx",coding="identity"} 1"#;

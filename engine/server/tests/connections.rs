@@ -62,7 +62,7 @@ fn slow_header_fields_time_out() {
         assert!(start.elapsed() < Duration::from_secs(4), "{begun}");
     }
     let counted = server
-        .shelf
+        .snapshots
         .connections
         .slow_heads
         .load(std::sync::atomic::Ordering::Relaxed);
@@ -186,7 +186,9 @@ fn a_replaced_snapshot_is_served_from_the_next_request_on() {
         .write_all(get("/terms", "bluedoor.example").as_bytes())
         .unwrap();
     assert_eq!(wire::Reply::read(&mut socket).status, 200);
-    server.shelf.replace(release::snapshot::Snapshot::default());
+    server
+        .snapshots
+        .replace(release::snapshot::Snapshot::default());
     socket
         .write_all(get("/terms", "bluedoor.example").as_bytes())
         .unwrap();

@@ -130,8 +130,8 @@ fn taking_requests_back_all_the_time_ends_the_connection() {
     let taken_back = 8_u32.to_be_bytes();
     let rapid: Vec<u8> = streams(2000)
         .flat_map(|stream| {
-            let asked = request(stream, "/assets/large.bin", &[]);
-            [asked, frame(RST_STREAM, 0, stream, &taken_back)].concat()
+            let request = request(stream, "/assets/large.bin", &[]);
+            [request, frame(RST_STREAM, 0, stream, &taken_back)].concat()
         })
         .collect();
     send(&mut socket, &rapid);

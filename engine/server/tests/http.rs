@@ -88,13 +88,13 @@ fn an_unknown_host_gets_no_tenants_page() {
         );
     }
     let counted = server
-        .shelf
+        .snapshots
         .unknown
         .counts()
         .map(|count| count.requests)
         .sum::<u64>();
     assert_eq!(counted, 6);
-    assert_eq!(server.shelf.tenants().len(), 3);
+    assert_eq!(server.snapshots.tenants().len(), 3);
 }
 
 #[test]
@@ -387,8 +387,8 @@ fn what_follows_ambiguous_lengths_is_no_request() {
         "transfer-encoding: xchunked\r\n",
     ] {
         let mut socket = server.connect();
-        let asked = request("POST", "/about", "studio.example", fields);
-        let _ = socket.write_all(format!("{asked}0\r\n\r\n{smuggled}").as_bytes());
+        let request = request("POST", "/about", "studio.example", fields);
+        let _ = socket.write_all(format!("{request}0\r\n\r\n{smuggled}").as_bytes());
         let mut all = Vec::new();
         let _ = socket.read_to_end(&mut all);
         let text = String::from_utf8_lossy(&all);

@@ -280,7 +280,7 @@ fn signs_of_life_keep_no_connection_open() {
         let (_client, connection) = connect_without_room(&server).await;
         ends(connection).await;
     });
-    assert_eq!(server.shelf.connections.idle.load(Relaxed), 1);
+    assert_eq!(server.snapshots.connections.idle.load(Relaxed), 1);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_response_that_is_never_read_has_an_end() {
         assert_eq!(response.status(), 200);
         ends(connection).await;
     });
-    assert_eq!(server.shelf.connections.slow_requests.load(Relaxed), 1);
+    assert_eq!(server.snapshots.connections.slow_requests.load(Relaxed), 1);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn header_fields_are_counted_and_weighed() {
     assert_eq!(ask(&"x: y\r\n".repeat(10)), 431);
     assert_eq!(ask(&format!("x: {}\r\n", "y".repeat(900))), 200);
     assert_eq!(ask(&format!("x: {}\r\n", "y".repeat(1024))), 431);
-    eventually(&server.shelf.connections.malformed, 2);
+    eventually(&server.snapshots.connections.malformed, 2);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_reader_that_takes_a_little_now_and_then_has_an_end() {
         .write_all(get("/assets/large.bin", "studio.example").as_bytes())
         .unwrap();
     let mut part = vec![0; 64 * 1024];
-    let counter = &server.shelf.connections.slow_requests;
+    let counter = &server.snapshots.connections.slow_requests;
     let start = Instant::now();
     while counter.load(Relaxed) == 0 {
         assert!(start.elapsed() < Duration::from_secs(10));
@@ -163,7 +163,7 @@ fn a_head_that_comes_byte_by_byte_has_an_end() {
             break;
         }
     }
-    eventually(&server.shelf.connections.slow_heads, 1);
+    eventually(&server.snapshots.connections.slow_heads, 1);
 }
 
 #[test]

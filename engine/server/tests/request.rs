@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use release::snapshot::{Coding, Snapshot};
-use server::respond::{Answer, Asked, Party, respond};
+use server::respond::{Answer, Owner, RequestHead, respond};
 
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(sample::snapshot);
 
@@ -127,15 +127,15 @@ fn tenants_of(host: &str) -> &'static [&'static str] {
 fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCaseError> {
     let (status, headers) = (answer.response.status(), answer.response.headers());
     let body = answer.response.body();
-    match answer.party {
-        Party::Tenant(mount) => {
+    match answer.owner {
+        Owner::Tenant(mount) => {
             prop_assert!(
                 tenants_of(host).contains(&&*mount.tenant),
                 "{}",
                 mount.tenant
             );
         }
-        Party::Host | Party::Nobody => {
+        Owner::Host | Owner::Nobody => {
             let text = String::from_utf8_lossy(body);
             prop_assert!(!text.contains("page ") && !text.contains(" of "), "{text}");
         }
@@ -159,7 +159,7 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
     prop_assert_eq!(
         status == StatusCode::METHOD_NOT_ALLOWED,
         !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
-            && !matches!(answer.party, Party::Nobody)
+            && !matches!(answer.owner, Owner::Nobody)
     );
     let known = [200, 204, 206, 304, 308, 400, 404, 405, 412, 416, 421];
     prop_assert!(known.contains(&status.as_u16()), "{status}");
@@ -173,14 +173,14 @@ fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static>
     for line in lines {
         headers.append("accept-encoding", line.clone());
     }
-    let asked = Asked {
+    let request = RequestHead {
         method: &Method::GET,
         uri: &path.parse::<Uri>().unwrap(),
         version: Version::HTTP_11,
         headers: &headers,
         content: false,
     };
-    respond(&SNAPSHOT, &asked)
+    respond(&SNAPSHOT, &request)
 }
 
 /// Paths of pages that are there, decoded.
@@ -243,14 +243,14 @@ proptest! {
         for (name, value) in fields {
             headers.append(HeaderName::from_static(name), HeaderValue::from_str(&value).unwrap());
         }
-        let asked = Asked {
+        let request = RequestHead {
             method: &method,
             uri: &uri,
             version: Version::HTTP_11,
             headers: &headers,
             content: false,
         };
-        check(&host, &method, &respond(&SNAPSHOT, &asked))?;
+        check(&host, &method, &respond(&SNAPSHOT, &request))?;
     }
 
     #[test]
@@ -261,18 +261,18 @@ proptest! {
         };
         let mut headers = HeaderMap::new();
         headers.insert("host", named);
-        let asked = Asked {
+        let request = RequestHead {
             method: &Method::GET,
             uri: &uri,
             version: if http2 { Version::HTTP_2 } else { Version::HTTP_11 },
             headers: &headers,
             content: false,
         };
-        let answer = respond(&SNAPSHOT, &asked);
+        let answer = respond(&SNAPSHOT, &request);
         let authority = uri.authority().unwrap().as_str().to_owned();
         check(&authority, &Method::GET, &answer)?;
         if http2 && tenants_of(&authority) != tenants_of(&host) {
-            prop_assert!(!matches!(answer.party, Party::Tenant(_)));
+            prop_assert!(!matches!(answer.owner, Owner::Tenant(_)));
         }
     }
 

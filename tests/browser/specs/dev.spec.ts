@@ -97,11 +97,11 @@ test('other words load the page again, and only where they stand', async ({ page
   expect(await isMarked(neighbour)).toBe(true);
 });
 
-test('a mistake is shown over the last good page until it is mended', async ({ page }) => {
+test('an error is shown over the last good page until it is mended', async ({ page }) => {
   await page.goto(`${origin}/contact`);
   await mark(page);
   edit('tenants/studio/pages/contact.md', 'title:', 'titel:');
-  const overlay = page.getByRole('dialog', { name: 'Mistakes' });
+  const overlay = page.getByRole('dialog', { name: 'Errors' });
   await expect(overlay).toBeVisible(patience);
   await expect(overlay).toContainText('unknown key `titel`');
   await expect(overlay).toContainText('contact.md:2:1');
@@ -112,9 +112,9 @@ test('a mistake is shown over the last good page until it is mended', async ({ p
   await expect(overlay).toBeHidden(patience);
 });
 
-test('a mistake in a theme or a manifest is shown, and can be closed', async ({ page }) => {
+test('an error in a theme or a manifest is shown, and can be closed', async ({ page }) => {
   await page.goto(`${origin}/bluedoor`);
-  const overlay = page.getByRole('dialog', { name: 'Mistakes' });
+  const overlay = page.getByRole('dialog', { name: 'Errors' });
   edit('themes/base/layouts/base.html', '{% block main %}', '{% block main %}{{ x|nowhere }}');
   await expect(overlay).toContainText('Unknown filter `nowhere`', patience);
   await expect(overlay).toContainText('themes/base/layouts/base.html:');
@@ -139,7 +139,7 @@ test('a draft is marked, and a tenant without a page becomes one', async ({ page
   cpSync(path('tenants/.fresh'), path('tenants/fresh'), { recursive: true });
   await expect.poll(async () => (await fetch(`${origin}/fresh`)).status, patience).toBe(503);
   await page.goto(`${origin}/fresh`);
-  await expect(page.getByRole('dialog', { name: 'Mistakes' })).toContainText('unknown key `nmae`');
+  await expect(page.getByRole('dialog', { name: 'Errors' })).toContainText('unknown key `nmae`');
   writeFileSync(path('tenants/fresh/tenant.yaml'), 'name: Fresh\n');
   await expect(page.locator('html')).toHaveAttribute('lang', 'en');
   await expect(page).not.toHaveTitle(/no page yet/, patience);

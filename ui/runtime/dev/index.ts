@@ -8,7 +8,7 @@
 import type { IslandError } from '../loader.ts';
 import { Overlay } from './overlay.ts';
 import { type Facts, factsOf, swapStyles } from './page.ts';
-import { mistakesFor, type State } from './state.ts';
+import { errorsFor, type State } from './state.ts';
 
 const EVENTS = '/.rowhouse/events';
 
@@ -54,7 +54,7 @@ function listen() {
   if (source || document.hidden) return;
   source = new EventSource(EVENTS);
   source.onmessage = (message: MessageEvent<string>) => {
-    overlay.show(mistakesFor(tenant, JSON.parse(message.data) as State));
+    overlay.show(errorsFor(tenant, JSON.parse(message.data) as State));
     void refresh();
   };
 }

@@ -1,10 +1,10 @@
 /**
- * Shows mistakes over the page, which stays as it is behind them. Runs in the browser, with `--dev` only.
+ * Shows errors over the page, which stays as it is behind them. Runs in the browser, with `--dev` only.
  *
  * Everything is in a shadow root, so that neither the theme's styles nor these reach the other. The text is plain:
- * the page's policy forbids markup from strings, and a mistake may hold anything that a file can.
+ * the page's policy forbids markup from strings, and an error may hold anything that a file can.
  */
-import { type Mistake, marked, placeOf } from './state.ts';
+import { type Error, marked, placeOf } from './state.ts';
 import css from './style.css';
 
 export class Overlay {
@@ -12,8 +12,8 @@ export class Overlay {
   readonly #dialog = document.createElement('dialog');
   readonly #list = element('ol', 'list');
   readonly #title = element('h1', 'title');
-  #mistakes: Mistake[] = [];
-  #faults: Mistake[] = [];
+  #errors: Error[] = [];
+  #faults: Error[] = [];
   /** What is shown, or was and has been closed: it is not shown a second time. */
   #known = '';
 
@@ -25,11 +25,11 @@ export class Overlay {
     this.#root.adoptedStyleSheets = [sheet];
     const close = element('button', 'close', 'Close');
     close.addEventListener('click', () => this.#dialog.close());
-    this.#dialog.setAttribute('aria-label', 'Mistakes');
+    this.#dialog.setAttribute('aria-label', 'Errors');
     const about = element(
       'p',
       'about',
-      'The last good page is behind this. It goes away when the mistake is mended.',
+      'The last good page is behind this. It goes away when the error is mended.',
     );
     this.#dialog.append(close, this.#title, this.#list, about);
     this.#root.append(this.#dialog);
@@ -37,13 +37,13 @@ export class Overlay {
   }
 
   /** Shows what is wrong, and takes away what no longer is. */
-  show(mistakes: Mistake[]) {
-    this.#mistakes = mistakes;
+  show(errors: Error[]) {
+    this.#errors = errors;
     this.#draw();
   }
 
   /** Adds something that went wrong in the browser; it stays until the page is loaded again. */
-  fault(fault: Mistake) {
+  fault(fault: Error) {
     this.#faults.push(fault);
     this.#draw();
   }
@@ -56,35 +56,30 @@ export class Overlay {
   }
 
   #draw() {
-    const all = [...this.#mistakes, ...this.#faults];
+    const all = [...this.#errors, ...this.#faults];
     const known = JSON.stringify(all);
     if (known === this.#known) return;
     this.#known = known;
-    this.#title.textContent = all.length === 1 ? '1 mistake' : `${all.length} mistakes`;
+    this.#title.textContent = all.length === 1 ? '1 error' : `${all.length} errors`;
     this.#list.replaceChildren(...all.map(item));
     if (all.length === 0) this.#dialog.close();
     else if (!this.#dialog.open) this.#dialog.showModal();
   }
 }
 
-function item(mistake: Mistake): HTMLElement {
-  const parts = [element('p', 'message', mistake.message), element('p', 'place', placeOf(mistake))];
-  const line = marked(mistake);
+function item(error: Error): HTMLElement {
+  const parts = [element('p', 'message', error.message), element('p', 'place', placeOf(error))];
+  const line = marked(error);
   if (line) {
     const code = element('pre', 'code');
     const [before, meant, after] = line;
-    code.append(
-      element('span', 'number', `${mistake.line} `),
-      before,
-      element('mark', 'meant', meant),
-      after,
-    );
+    code.append(element('span', 'number', `${error.line} `), before, element('mark', 'meant', meant), after);
     parts.push(code);
-  } else if (mistake.text) {
-    parts.push(element('pre', 'code', mistake.text));
+  } else if (error.text) {
+    parts.push(element('pre', 'code', error.text));
   }
-  if (mistake.hint) parts.push(element('p', 'hint', mistake.hint));
-  const entry = element('li', 'mistake');
+  if (error.hint) parts.push(element('p', 'hint', error.hint));
+  const entry = element('li', 'error');
   entry.append(...parts);
   return entry;
 }

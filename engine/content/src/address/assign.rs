@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::claim::{By, Claim, Tenants, claims};
-use super::deployment::{Deployment, find};
+use super::deployment::{DeploymentFile, find};
 use super::{Address, Origin, Owners};
 use crate::name::{TenantId, WWW};
 use crate::report::{Code, Diagnostic, Place};
@@ -30,7 +30,7 @@ pub struct Rules<'a> {
     /// Where the deployment lives.
     pub origin: &'a Origin,
     /// What tenants may claim; without it their manifests are believed.
-    pub deployment: Option<&'a Deployment>,
+    pub deployment: Option<&'a DeploymentFile>,
     /// Who has what so far.
     pub before: &'a Owners,
 }
@@ -124,7 +124,7 @@ impl<'a> Giver<'a> {
                 "`aliases` are for prefixes on the domain, and the tenant `{}` answers at the domain's root",
                 site.id
             );
-            let diagnostic = Diagnostic::mistake(Code::AddressRefused, site.name_of(MANIFEST), message)
+            let diagnostic = Diagnostic::error(Code::AddressRefused, site.name_of(MANIFEST), message)
                 .hint("take `aliases` out, or give single pages aliases of their own; its other addresses stay");
             let diagnostic = place_of(site, "prefix", first.as_str(), diagnostic);
             self.conflict(&site.id, diagnostic);
@@ -157,7 +157,7 @@ impl<'a> Giver<'a> {
                 "take `root: true` out of one of the two".to_owned(),
             ),
         };
-        let diagnostic = Diagnostic::mistake(code, site.name_of(MANIFEST), message).hint(hint);
+        let diagnostic = Diagnostic::error(code, site.name_of(MANIFEST), message).hint(hint);
         let text = site.texts.get(MANIFEST).map_or("", String::as_str);
         let node = yaml::parse(text, 1).ok();
         let key = node.as_ref().and_then(|node| find(node, &["root"]));
@@ -227,7 +227,7 @@ impl<'a> Giver<'a> {
                 _ => return false,
             }
         };
-        let diagnostic = Diagnostic::mistake(Code::AddressRefused, site.name_of(MANIFEST), message);
+        let diagnostic = Diagnostic::error(Code::AddressRefused, site.name_of(MANIFEST), message);
         let diagnostic = self.at_claim(site, claim, diagnostic.hint(hint));
         self.conflict(claim.id, diagnostic);
         true
@@ -264,7 +264,7 @@ impl<'a> Giver<'a> {
                 continue;
             }
             let message = format!("the path `{path}` belongs to the tenant `{}`", claim.id);
-            let diagnostic = Diagnostic::mistake(Code::AddressTaken, root.name_of(file), message)
+            let diagnostic = Diagnostic::error(Code::AddressTaken, root.name_of(file), message)
                 .hint(format!(
                     "choose another path: `{}` has had `{}` before",
                     claim.id, claim.prefix
@@ -291,7 +291,7 @@ impl<'a> Giver<'a> {
             "the {what} `{}` belongs to the tenant `{owner}`",
             claim.text()
         );
-        let diagnostic = Diagnostic::mistake(Code::AddressTaken, site.name_of(MANIFEST), message);
+        let diagnostic = Diagnostic::error(Code::AddressTaken, site.name_of(MANIFEST), message);
         let diagnostic = match claim.by {
             By::Hosts | By::Aliases => self.at_claim(
                 site,

@@ -48,7 +48,7 @@ pub struct Allowed {
 
 /// The file, checked, with what it takes to say where something is to be added.
 #[derive(Debug, Clone)]
-pub struct Deployment {
+pub struct DeploymentFile {
     /// What it says.
     pub claims: Claims,
     label: String,
@@ -58,7 +58,7 @@ pub struct Deployment {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<Claims>);
 
-impl Deployment {
+impl DeploymentFile {
     /// One that lists nothing: what holds while the file cannot be read and never could.
     #[must_use]
     pub fn nothing(label: &str) -> Self {
@@ -70,12 +70,12 @@ impl Deployment {
         }
     }
 
-    /// Reads the file's text. It is there when the report holds no mistake.
+    /// Reads the file's text. It is there when the report holds no error.
     #[must_use]
     pub fn read(label: &str, text: &str) -> (Option<Self>, Report) {
         let mut report = Report::default();
-        let mistake = |code, message, place: Option<Place>| {
-            let diagnostic = Diagnostic::mistake(code, label, message);
+        let located = |code, message, place: Option<Place>| {
+            let diagnostic = Diagnostic::error(code, label, message);
             place
                 .into_iter()
                 .fold(diagnostic, |one, place| one.at(place, text))
@@ -83,14 +83,14 @@ impl Deployment {
         let node = match yaml::parse(text, 1) {
             Ok(node) => node,
             Err(error) => {
-                report.push(mistake(error.code, error.message, error.place));
+                report.push(located(error.code, error.message, error.place));
                 return (None, report);
             }
         };
         let (problems, _) = SCHEMA.check(&node);
         report.extend(problems.into_iter().map(|problem| Diagnostic {
             hint: problem.hint,
-            ..mistake(problem.code, problem.message, Some(problem.place))
+            ..located(problem.code, problem.message, Some(problem.place))
         }));
         if !report.is_servable() {
             return (None, report);
@@ -98,7 +98,7 @@ impl Deployment {
         let claims: Claims = match serde_json::from_value(node.to_json()) {
             Ok(claims) => claims,
             Err(error) => {
-                report.push(mistake(Code::WrongType, error.to_string(), None));
+                report.push(located(Code::WrongType, error.to_string(), None));
                 return (None, report);
             }
         };
@@ -239,7 +239,7 @@ impl Deployment {
                 Some((owner, line)) if *owner != id => {
                     let message = format!("`{address}` is listed for `{owner}`, too");
                     let diagnostic =
-                        Diagnostic::mistake(Code::AddressTaken, self.label.as_str(), message)
+                        Diagnostic::error(Code::AddressTaken, self.label.as_str(), message)
                             .at(item.place, &self.text);
                     found.push(diagnostic.hint(format!("take it out here or in line {line}")));
                 }

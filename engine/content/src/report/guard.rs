@@ -22,7 +22,7 @@ pub fn guard<T>(
         let message = format!(
             "the program itself failed at the step `{step}` for `{name}`; the log says where"
         );
-        Diagnostic::mistake(Code::ProgramFailed, file, message)
+        Diagnostic::error(Code::ProgramFailed, file, message)
             .hint("take back the last change, and report it with the folder that shows it")
     })
 }

@@ -57,7 +57,7 @@ pub fn walk(directory: &Path, label: &str, limits: Limits) -> Tree {
     };
     match fs::canonicalize(directory) {
         Ok(resolved) if holds_its_own_parent(directory, &resolved) => {
-            walker.tree.refuse(Diagnostic::mistake(
+            walker.tree.refuse(Diagnostic::error(
                 Code::FolderTwice,
                 label,
                 format!(
@@ -112,7 +112,7 @@ impl Tree {
 
     pub(super) fn unreadable(&mut self, path: &str, error: &io::Error) {
         let message = format!("cannot be read: {error}");
-        self.refuse(Diagnostic::mistake(
+        self.refuse(Diagnostic::error(
             Code::Unreadable,
             self.name_of(path),
             message,
@@ -120,7 +120,7 @@ impl Tree {
     }
 
     pub(super) fn no_plain_file(&mut self, path: &str) {
-        let diagnostic = Diagnostic::mistake(
+        let diagnostic = Diagnostic::error(
             Code::Unreadable,
             self.name_of(path),
             "this is no plain file",
@@ -132,7 +132,7 @@ impl Tree {
         match refused {
             Refused::System(error) => self.unreadable(path, &error),
             Refused::Foreign(target) => self.refuse(
-                Diagnostic::mistake(
+                Diagnostic::error(
                     Code::ForeignSymlink,
                     self.name_of(path),
                     format!(
@@ -147,7 +147,7 @@ impl Tree {
 }
 
 fn too_large(file: String, message: String) -> Diagnostic {
-    Diagnostic::mistake(Code::TooLarge, file, message)
+    Diagnostic::error(Code::TooLarge, file, message)
         .hint("make it smaller, or keep it outside of the tenants")
 }
 
@@ -222,7 +222,7 @@ impl Walker {
             };
             let file = self.tree.name_of(&path);
             return self.tree.refuse(
-                Diagnostic::mistake(Code::FolderTwice, file, message)
+                Diagnostic::error(Code::FolderTwice, file, message)
                     .hint("remove the link: each folder is read once, so that no circle of links is walked for ever"),
             );
         }
@@ -294,7 +294,7 @@ impl Walker {
                 let path = beside(&String::from_utf8_lossy(&name));
                 let file = self.tree.name_of(&path);
                 let message = "the name is not UTF-8";
-                let diagnostic = Diagnostic::mistake(Code::NotUtf8, file, message);
+                let diagnostic = Diagnostic::error(Code::NotUtf8, file, message);
                 let hint =
                     "rename it; an archive may have been unpacked with another encoding of names";
                 self.tree.refuse(diagnostic.hint(hint));

@@ -132,7 +132,7 @@ impl Site {
     }
 }
 
-/// Reads a folder. The site is there when the report holds no mistake.
+/// Reads a folder. The site is there when the report holds no error.
 #[must_use]
 pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
     let mut reader = SiteReader {
@@ -198,7 +198,7 @@ impl SiteReader<'_> {
     fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>)> {
         let Some(bytes) = self.folder.files.get(MANIFEST) else {
             self.report.push(
-                Diagnostic::mistake(
+                Diagnostic::error(
                     Code::MissingManifest,
                     self.folder.label.clone(),
                     format!("the folder has no `{MANIFEST}`"),
@@ -220,7 +220,7 @@ impl SiteReader<'_> {
             .collect();
         if files.is_empty() && self.folder.files.contains_key(MANIFEST) {
             self.report.push(
-                Diagnostic::mistake(
+                Diagnostic::error(
                     Code::NoPages,
                     self.folder.label.clone(),
                     "the tenant has no pages",
@@ -233,8 +233,7 @@ impl SiteReader<'_> {
                 "the tenant has {} pages, more than the {MOST_PAGES} that one may have",
                 files.len()
             );
-            let diagnostic =
-                Diagnostic::mistake(Code::TooLarge, self.folder.label.clone(), message);
+            let diagnostic = Diagnostic::error(Code::TooLarge, self.folder.label.clone(), message);
             self.report
                 .push(diagnostic.hint("make several tenants of it, each a folder of its own"));
             return Vec::new();
@@ -262,7 +261,7 @@ impl SiteReader<'_> {
         let path = page::path_of(file)?;
         if !is_route_path(&path) {
             self.report.push(
-                Diagnostic::mistake(
+                Diagnostic::error(
                     Code::BadPath,
                     self.folder.name_of(file),
                     format!("the file's name makes the path `{path}`, which is none"),
@@ -271,13 +270,13 @@ impl SiteReader<'_> {
             );
         } else if is_reserved(&path) {
             let message = format!("the file's name makes a path: {}", values::reserved(&path));
-            let diagnostic = Diagnostic::mistake(Code::BadPath, self.folder.name_of(file), message);
+            let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
             self.report.push(diagnostic.hint(values::OTHER_PATH));
         }
         let text = self.text(file, bytes)?;
         let Some(parts) = page::split(&text) else {
             self.report.push(
-                Diagnostic::mistake(
+                Diagnostic::error(
                     Code::BadFrontMatter,
                     self.folder.name_of(file),
                     "the page does not begin with front matter between two lines `---`",
@@ -302,9 +301,9 @@ impl SiteReader<'_> {
         let name = self.folder.name_of(&page.file);
         let text = self.texts.get(&page.file);
         self.report
-            .add(Severity::Mistake, Code::PathTwice, &name, || {
+            .add(Severity::Error, Code::PathTwice, &name, || {
                 let message = format!("the path `{path}` is taken by `{owner}`");
-                let diagnostic = Diagnostic::mistake(Code::PathTwice, &name, message)
+                let diagnostic = Diagnostic::error(Code::PathTwice, &name, message)
                     .hint("rename one of the files, or take the path out of `aliases`");
                 let mut formatted = page.formatted.iter();
                 let alias = formatted.find(|text| text.format == "route" && text.text == path);
@@ -341,8 +340,8 @@ impl SiteReader<'_> {
                 continue;
             };
             let text = self.texts.get(MANIFEST);
-            self.report.add(Severity::Mistake, code, &name, || {
-                let diagnostic = Diagnostic::mistake(code, &name, message)
+            self.report.add(Severity::Error, code, &name, || {
+                let diagnostic = Diagnostic::error(code, &name, message)
                     .hint("let every redirect lead to a page");
                 let place = formatted.iter().find(|text| text.text == at);
                 match (place, text) {
@@ -365,7 +364,7 @@ impl SiteReader<'_> {
             1 => format!("1 page is a draft: {}", list(drafts)),
             count => format!("{count} pages are drafts: {}", list(drafts)),
         };
-        let diagnostic = Diagnostic::mistake(Code::Draft, self.folder.label.clone(), message);
+        let diagnostic = Diagnostic::error(Code::Draft, self.folder.label.clone(), message);
         self.report.push(Diagnostic {
             severity: Severity::Note,
             ..diagnostic
@@ -380,11 +379,10 @@ impl SiteReader<'_> {
                 bytes.len()
             );
             let name = self.folder.name_of(file);
-            self.report
-                .add(Severity::Mistake, Code::TooLarge, &name, || {
-                    Diagnostic::mistake(Code::TooLarge, &name, message)
-                        .hint("split it into several pages, or put what is no text under `assets`")
-                });
+            self.report.add(Severity::Error, Code::TooLarge, &name, || {
+                Diagnostic::error(Code::TooLarge, &name, message)
+                    .hint("split it into several pages, or put what is no text under `assets`")
+            });
             return None;
         }
         match self.folder.text(file, bytes) {
@@ -412,7 +410,7 @@ impl SiteReader<'_> {
         let node = match yaml::parse(yaml, first_line) {
             Ok(node) => node,
             Err(error) => {
-                let diagnostic = Diagnostic::mistake(error.code, name, error.message);
+                let diagnostic = Diagnostic::error(error.code, name, error.message);
                 self.report.push(match error.place {
                     Some(place) => diagnostic.at(place, text),
                     None => diagnostic,
@@ -425,9 +423,9 @@ impl SiteReader<'_> {
         for problem in problems {
             let code = problem.code;
             self.report
-                .add(Severity::Mistake, code, &name, || Diagnostic {
+                .add(Severity::Error, code, &name, || Diagnostic {
                     hint: problem.hint,
-                    ..Diagnostic::mistake(code, &name, problem.message).at(problem.place, text)
+                    ..Diagnostic::error(code, &name, problem.message).at(problem.place, text)
                 });
         }
         if !clean {
@@ -436,11 +434,8 @@ impl SiteReader<'_> {
         match serde_json::from_value(node.to_json()) {
             Ok(value) => Some((value, formatted)),
             Err(error) => {
-                self.report.push(Diagnostic::mistake(
-                    Code::WrongType,
-                    name,
-                    error.to_string(),
-                ));
+                self.report
+                    .push(Diagnostic::error(Code::WrongType, name, error.to_string()));
                 None
             }
         }

@@ -123,7 +123,7 @@ sections! {
     Form {
         /// Its name, unique on the page.
         name: Option<String>,
-        /// What pressing the button does.
+        /// What compressing the button does.
         send: Send,
         /// The subject of the mail.
         subject: Option<String>,

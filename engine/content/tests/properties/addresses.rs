@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use content::address::deployment::Deployment;
+use content::address::deployment::DeploymentFile;
 use content::address::{Assignment, Origin, Owners, Rules, assign};
 use content::name::TenantId;
 use content::name::reserved::takes_reserved;
@@ -105,7 +105,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The site of a folder, if it is without a mistake.
+/// The site of a folder, if it is without an error.
 fn site(id: &TenantId, wanted: &Wanted) -> Option<Site> {
     let redirects = wanted.redirects.iter();
     let redirects: Vec<String> = redirects
@@ -136,7 +136,7 @@ fn wants(
     id: &TenantId,
     site: Option<&Site>,
     root: Option<&TenantId>,
-    deployment: Option<&Deployment>,
+    deployment: Option<&DeploymentFile>,
 ) -> BTreeSet<String> {
     let mut all = BTreeSet::from([format!("{id}.{DOMAIN}")]);
     let is_root = root == Some(id);
@@ -195,7 +195,7 @@ proptest! {
     fn an_address_has_one_owner_who_keeps_it(events in proptest::collection::vec(event(), 1..12)) {
         let origin: Origin = format!("https://{DOMAIN}").parse().unwrap();
         let mut tenants: BTreeMap<TenantId, Option<Site>> = BTreeMap::new();
-        let mut deployment: Option<Deployment> = None;
+        let mut deployment: Option<DeploymentFile> = None;
         let mut before = Owners::new();
         for event in events {
             match event {
@@ -211,7 +211,7 @@ proptest! {
                 }
                 Event::Gone(id) => drop(tenants.remove(id)),
                 Event::Deployment(text) => {
-                    deployment = text.and_then(|text| Deployment::read("deployment.yaml", text).0);
+                    deployment = text.and_then(|text| DeploymentFile::read("deployment.yaml", text).0);
                 }
             }
             let give = |before: &Owners| {

@@ -1,4 +1,4 @@
-//! Manifests and front matter: a folder is a site, or has mistakes that stand where they say.
+//! Manifests and front matter: a folder is a site, or has errors that stand where they say.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -223,7 +223,7 @@ fn check(id: &str, folder: &Folder) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn a_folder_is_a_site_or_has_mistakes_with_their_places(manifest in yaml(), front in yaml(), body in "\\PC{0,80}") {
+    fn a_folder_is_a_site_or_has_errors_with_their_places(manifest in yaml(), front in yaml(), body in "\\PC{0,80}") {
         let page = format!("---\n{front}\n---\n{body}");
         let files = [("tenant.yaml", manifest), ("pages/index.md", page)];
         let files: BTreeMap<_, _> = files.into_iter().map(|(path, text)| (path.to_owned(), text.into())).collect();
@@ -244,7 +244,7 @@ proptest! {
     #![proptest_config(crate::few())]
 
     #[test]
-    fn a_changed_tenant_is_a_site_or_has_mistakes_with_their_places(tenant: Index, file: Index, changes in vec(change(), 0..4)) {
+    fn a_changed_tenant_is_a_site_or_has_errors_with_their_places(tenant: Index, file: Index, changes in vec(change(), 0..4)) {
         let whole = tenant.get(&TENANTS);
         let texts: Vec<&String> = whole.files.keys().filter(|path| path.ends_with(".yaml") || path.ends_with(".md")).collect();
         // The manifest is the file that says most.

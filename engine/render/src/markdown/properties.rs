@@ -9,7 +9,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event as Xml};
 
 use super::*;
-use crate::link::Street;
+use crate::link::Deployment;
 use crate::policy::Caching;
 use content::address::Address;
 use content::name::TenantId;
@@ -56,7 +56,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
         "name": "Studio", "legal_name": "Studio LLC", "description": "It is.", "email": "post@studio.example",
     });
     Resolver {
-        street: Arc::new(Street {
+        deployment: Arc::new(Deployment {
             origin: "https://studio.example".parse().unwrap(),
             root: None,
             company: serde_json::from_value(company).unwrap(),
@@ -225,7 +225,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let references = references(text);
     let links = references.iter().filter(|reference| !reference.picture);
     let mut pictures = references.iter().filter(|reference| reference.picture);
-    // What is not is a mistake, and never served.
+    // What is not is an error, and never served.
     let are_links = links
         .clone()
         .all(|link| check_format("link", &link.destination).is_ok());

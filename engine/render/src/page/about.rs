@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::around::Feed;
 use super::super::asset::ASSETS;
 use super::super::head::{Head, SocialImage};
 use super::super::markdown::{self, Surroundings};
 use super::super::picture::social;
 use super::super::resolver;
+use super::super::site_files::Feed;
 use super::super::structured::{self, Facts};
 use super::super::template::{Scope, asset_href};
 use super::super::view;
@@ -38,7 +38,7 @@ impl Renderer<'_> {
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image_url)),
             feed: Feed::beside(self.site, page).map(|feed| {
-                let title = feed.title(&self.inputs.street.company.name);
+                let title = feed.title(&self.inputs.deployment.company.name);
                 (title, self.resolver.url_at(self.canonical, &feed.path()))
             }),
             image,
@@ -53,8 +53,8 @@ impl Renderer<'_> {
         canonical: &str,
         image: Option<&str>,
     ) -> serde_json::Value {
-        let street = &self.inputs.street;
-        let home_url = format!("{}/", street.origin);
+        let deployment = &self.inputs.deployment;
+        let home_url = format!("{}/", deployment.origin);
         let breadcrumbs: Vec<(String, String)> = trail
             .iter()
             .map(|step| (step.name.clone(), step.url.clone()))
@@ -92,7 +92,7 @@ impl Renderer<'_> {
             breadcrumbs: &breadcrumbs,
             is_home,
             home_url: &home_url,
-            company: &street.company,
+            company: &deployment.company,
             logo: logo.as_deref(),
             app: self
                 .site
@@ -107,13 +107,13 @@ impl Renderer<'_> {
 
     /// An answer as it can be read away from its page: every link in it is absolute and canonical.
     fn answer(&self, text: &str, canonical: &str) -> String {
-        let street = &self.inputs.street;
+        let deployment = &self.inputs.deployment;
         let around = Surroundings {
-            resolver: &resolver(self.site, self.canonical, street),
+            resolver: &resolver(self.site, self.canonical, deployment),
             assets: self.assets,
             themed: &self.inputs.templates.assets.files,
         };
-        let host = street.origin.at(&self.canonical.host);
+        let host = deployment.origin.at(&self.canonical.host);
         markdown::render_inline(text, &around)
             .replace("href=\"/", &format!("href=\"{host}/"))
             .replace("href=\"#", &format!("href=\"{canonical}#"))
@@ -122,7 +122,7 @@ impl Renderer<'_> {
     /// What every page of the tenant has in its head.
     pub(super) fn common_head(&self, scope: &Scope) -> Head {
         let theme = &self.inputs.templates;
-        let company = &self.inputs.street.company;
+        let company = &self.inputs.deployment.company;
         let manifest = &self.site.manifest;
         let role = |name: &String| {
             let role = theme.theme.manifest.roles.get(name)?;
@@ -201,7 +201,7 @@ impl Renderer<'_> {
     /// The root tenant's picture, where a theme draws none.
     fn borrowed_image(&self) -> Option<SocialImage> {
         Some(SocialImage {
-            url: self.inputs.street.image.clone()?,
+            url: self.inputs.deployment.image.clone()?,
             alt: self.image_words(),
             size: None,
         })
@@ -221,7 +221,7 @@ impl Renderer<'_> {
     }
 
     pub(super) fn title(&self, page: &str) -> String {
-        format!("{page} | {}", self.inputs.street.company.name)
+        format!("{page} | {}", self.inputs.deployment.company.name)
     }
 
     pub(super) fn description<'p>(&'p self, page: &'p Page) -> Option<&'p str> {

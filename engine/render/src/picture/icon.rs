@@ -94,7 +94,7 @@ fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
 
 /// Points at the element.
 fn too_heavy(heavy: TooHeavy, file: String, svg: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::mistake(Code::TooLarge, file, heavy.message)
+    let diagnostic = Diagnostic::error(Code::TooLarge, file, heavy.message)
         .hint("an icon is drawn in four sizes: give it a simpler drawing, `assets/icon.svg`");
     match heavy.place {
         Some((line, column)) => diagnostic.at(

@@ -1,7 +1,7 @@
 //! Pictures that no author made: social images and icons, drawn from SVG.
 //!
 //! A [`Drawing`] is a text and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
-//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`Gallery`] has a slot for each picture, which a snapshot shows before it is filled.
+//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`PendingPictures`] has a slot for each picture, which a snapshot shows before it is filled.
 //!
 //! | module | what |
 //! |---|---|
@@ -11,15 +11,15 @@
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
 //! | [`cost`] | how much memory and work it is to draw it |
-//! | [`gallery`] | the slots that they are drawn into |
+//! | [`pending`] | the slots that they are drawn into |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
 pub(super) mod cost;
 pub(super) mod fit;
 pub(super) mod fonts;
-mod gallery;
 pub(super) mod icon;
+mod pending;
 pub(super) mod social;
 pub(super) mod weight;
 
@@ -37,7 +37,7 @@ use content::tenant::values::Colour;
 use fonts::Fonts;
 use weight::TooHeavy;
 
-pub use gallery::{Gallery, Undrawn};
+pub use pending::{PendingPictures, Undrawn};
 
 /// A picture with its place.
 #[derive(Debug, Clone)]

@@ -82,7 +82,7 @@ fn text(site: &Site, page: &Page, resolver: &Resolver, scope: Scope) -> Result<S
     let text = with_colours(&text, |role| by_day(site, &templates, role));
     match Document::parse(&text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(Diagnostic::mistake(
+        Err(error) => Err(Diagnostic::error(
             Code::TemplateFailed,
             format!("{}/{SOCIAL}", templates.theme.label),
             format!("the drawing is no XML: {error}"),

@@ -8,7 +8,7 @@ use content::report::{Code, Diagnostic, Place};
 
 /// What is wrong with a style, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct CssError {
     code: Code,
     message: String,
     hint: Option<&'static str>,
@@ -17,7 +17,7 @@ pub(super) struct Flaw {
     length: usize,
 }
 
-impl Flaw {
+impl CssError {
     fn new(code: Code, message: impl Into<String>, at: SourceLocation, found: &str) -> Self {
         Self {
             code,
@@ -41,7 +41,7 @@ impl Flaw {
             column: self.column,
             length: self.length,
         };
-        let diagnostic = Diagnostic::mistake(self.code, file, self.message).at(place, text);
+        let diagnostic = Diagnostic::error(self.code, file, self.message).at(place, text);
         match self.hint {
             Some(hint) => diagnostic.hint(hint),
             None => diagnostic,
@@ -53,7 +53,7 @@ impl Flaw {
 pub(super) fn minified(
     css: &str,
     resolve: impl Fn(&str) -> Option<String>,
-) -> Result<String, Flaw> {
+) -> Result<String, CssError> {
     let mut input = ParserInput::new(css);
     let mut minifier = Minifier {
         open: true,
@@ -84,9 +84,9 @@ impl<'a> Block<'a> {
         self.opening.eq_ignore_ascii_case("url(")
     }
 
-    fn never_closed(&self) -> Flaw {
+    fn never_closed(&self) -> CssError {
         let message = format!("`{}` is never closed", self.opening);
-        Flaw::new(Code::BadStyle, message, self.at, self.opening)
+        CssError::new(Code::BadStyle, message, self.at, self.opening)
             .hint("close it where its block ends")
     }
 }
@@ -124,7 +124,7 @@ impl Minifier {
         parser: &mut Parser<'_, '_>,
         resolve: &impl Fn(&str) -> Option<String>,
         inside: Option<&Block<'_>>,
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), CssError> {
         loop {
             let start = parser.position();
             let at = parser.current_source_location();
@@ -132,7 +132,7 @@ impl Minifier {
                 return Ok(());
             };
             let text = parser.slice_from(start);
-            let flaw = |message: &str| Flaw::new(Code::BadStyle, message, at, text);
+            let flaw = |message: &str| CssError::new(Code::BadStyle, message, at, text);
             match token {
                 Token::WhiteSpace(_) => self.gap = Gap::Space,
                 Token::Comment(_) => self.gap = self.gap.max(Gap::Comment),
@@ -178,10 +178,15 @@ impl Minifier {
         parser: &mut Parser<'_, '_>,
         resolve: &impl Fn(&str) -> Option<String>,
         block: &Block<'_>,
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), CssError> {
         if self.depth == MAX_DEPTH {
             let message = format!("more than {MAX_DEPTH} blocks lie in each other");
-            return Err(Flaw::new(Code::TooLarge, message, block.at, block.opening));
+            return Err(CssError::new(
+                Code::TooLarge,
+                message,
+                block.at,
+                block.opening,
+            ));
         }
         self.push(block.opening);
         self.open = true;
@@ -240,10 +245,10 @@ fn url(
     target: &str,
     at: SourceLocation,
     resolve: impl Fn(&str) -> Option<String>,
-) -> Result<String, Flaw> {
+) -> Result<String, CssError> {
     let resolved = resolve(target).ok_or_else(|| {
         let message = format!("the theme has no file `{target}`");
-        Flaw::new(Code::MissingAsset, message, at, target)
+        CssError::new(Code::MissingAsset, message, at, target)
             .hint("addresses are relative to the stylesheet's own folder")
     })?;
     let mut quoted = String::new();

@@ -7,7 +7,7 @@ use annotate_snippets::Renderer;
 
 use jiff::Timestamp;
 
-use super::{FAILED, MISTAKES, estate, print, sarif, say};
+use super::{ERRORS, FAILED, print, registry, sarif, say};
 use crate::cli::{CheckArguments, CheckFormat};
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
@@ -18,9 +18,9 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
     }
-    let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
-    estate.reload(Timestamp::now())?;
-    let known: Vec<String> = estate
+    let mut registry = registry(&arguments.content, Caching::default(), None, false)?;
+    registry.reload(Timestamp::now())?;
+    let known: Vec<String> = registry
         .status()
         .tenants
         .iter()
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     }
     let mut report = Report::default();
     report.extend(
-        estate
+        registry
             .report()
             .into_iter()
             .filter(|diagnostic| concerns(diagnostic, arguments)),
@@ -49,11 +49,11 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_servable() {
         ExitCode::SUCCESS
     } else {
-        ExitCode::from(MISTAKES)
+        ExitCode::from(ERRORS)
     })
 }
 
-/// Whether a thing belongs to one of the named tenants, or to all where none is named. The mistakes of a theme and of `deployment.yaml` concern everybody.
+/// Whether a thing belongs to one of the named tenants, or to all where none is named. The errors of a theme and of `deployment.yaml` concern everybody.
 fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
     arguments.names.is_empty()
         || arguments.names.iter().any(|name| {
@@ -101,7 +101,7 @@ pub(super) fn as_text(report: &Report, tenants: usize) {
     say(&format!(
         "{tenants} tenant{}: {}, {}, {}",
         if tenants == 1 { "" } else { "s" },
-        count(Severity::Mistake, "mistake"),
+        count(Severity::Error, "error"),
         count(Severity::Warning, "warning"),
         count(Severity::Note, "note"),
     ));

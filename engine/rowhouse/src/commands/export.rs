@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::check::as_text;
-use super::{MISTAKES, estate, print, say};
+use super::{ERRORS, print, registry, say};
 use crate::cli::{ExportArguments, StaticHost};
 use crate::export::rules::Counts;
 use crate::export::{Options, folder, plan};
@@ -18,30 +18,30 @@ const REDIRECT_RULES: usize = 2_000;
 
 /// Compiles all tenants and writes what would be served.
 ///
-/// With a mistake nothing is written, unless the flags say so: what has one would be missing.
+/// With an error nothing is written, unless the flags say so: what has one would be missing.
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
-    let mut estate = estate(&arguments.content, arguments.caching, None, false)?;
+    let mut registry = registry(&arguments.content, arguments.caching, None, false)?;
     let now = Timestamp::now();
-    let snapshot = estate.reload(now)?;
-    let mut mistakes = Report::default();
-    let is_mistake = |severity| severity == Severity::Mistake;
-    mistakes.extend(
-        estate
+    let snapshot = registry.reload(now)?;
+    let mut errors = Report::default();
+    let is_error = |severity| severity == Severity::Error;
+    errors.extend(
+        registry
             .report()
             .into_iter()
-            .filter(|diagnostic| is_mistake(diagnostic.severity)),
+            .filter(|diagnostic| is_error(diagnostic.severity)),
     );
-    let is_whole = mistakes.is_servable();
+    let is_whole = errors.is_servable();
     if !is_whole {
-        as_text(&mistakes, estate.status().tenants.len());
-        if !arguments.despite_mistakes {
+        as_text(&errors, registry.status().tenants.len());
+        if !arguments.despite_errors {
             say(
-                "nothing was written: correct them, or leave out what has them with `--despite-mistakes`",
+                "nothing was written: correct them, or leave out what has them with `--despite-errors`",
             );
-            return Ok(ExitCode::from(MISTAKES));
+            return Ok(ExitCode::from(ERRORS));
         }
     }
-    estate.draw();
+    registry.draw();
     let plan = plan(
         &snapshot,
         Options {
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             say(&format!("note: Cloudflare Pages would drop rules: {line}"));
         }
     }
-    if let Some(next) = estate.next_change(now) {
+    if let Some(next) = registry.next_change(now) {
         say(&format!(
             "note: a page comes or goes at {next}: export again then"
         ));
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     Ok(if is_whole {
         ExitCode::SUCCESS
     } else {
-        ExitCode::from(MISTAKES)
+        ExitCode::from(ERRORS)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What the command line asks for, one file a verb. Only these print.
 //!
-//! Exit codes: 0 well, 1 mistakes in the content, 2 could not run.
+//! Exit codes: 0 well, 1 errors in the content, 2 could not run.
 
 mod check;
 mod export;
@@ -22,12 +22,12 @@ use anyhow::Context as _;
 use rowhouse_ui::Bundle;
 
 use crate::cli::{Cli, Command, Content};
-use crate::reload::{Estate, Kept, Places};
+use crate::reload::{Persisted, Places, Registry};
 use render::Islands;
 use render::policy::Caching;
 
-/// Mistakes were found.
-const MISTAKES: u8 = 1;
+/// Errors were found.
+const ERRORS: u8 = 1;
 /// Could not run.
 const FAILED: u8 = 2;
 
@@ -50,13 +50,13 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
-/// The estate that the flags describe, with nothing read yet. `state`: where things are kept; `dev`: for authors.
-fn estate(
+/// The registry that the flags describe, with nothing read yet. `state`: where things are kept; `dev`: for authors.
+fn registry(
     content: &Content,
     caching: Caching,
     state: Option<&Path>,
     dev: bool,
-) -> anyhow::Result<Estate> {
+) -> anyhow::Result<Registry> {
     let bundle = match &content.ui_dist {
         Some(directory) => Bundle::from_dir(directory),
         None => Bundle::embedded(),
@@ -74,18 +74,21 @@ fn estate(
         caching,
     };
     let secure = content.origin.is_secure();
-    let kept = state.map(|state| Kept::open(state, &places));
-    let memo = kept.as_ref().map(Kept::islands_memo).unwrap_or_default();
-    let mut islands = Islands::kept(bundle, secure, &memo);
+    let persisted = state.map(|state| Persisted::open(state, &places));
+    let cache = persisted
+        .as_ref()
+        .map(Persisted::islands_cache)
+        .unwrap_or_default();
+    let mut islands = Islands::kept(bundle, secure, &cache);
     if dev {
         islands = islands.with_dev_script(secure);
     }
-    let estate = Estate::new(places, Arc::new(islands));
-    Ok(match kept {
-        None => estate,
-        Some(kept) => {
-            kept.keep_islands(&memo);
-            estate.with_kept(kept)
+    let registry = Registry::new(places, Arc::new(islands));
+    Ok(match persisted {
+        None => registry,
+        Some(persisted) => {
+            persisted.keep_islands(&cache);
+            registry.with_kept(persisted)
         }
     })
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use jiff::Timestamp;
 
-use super::{estate, print};
+use super::{print, registry};
 use crate::cli::{RoutesArguments, RoutesFormat};
-use crate::reload::Estate;
+use crate::reload::Registry;
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::below;
 use render::policy::Caching;
@@ -28,9 +28,9 @@ struct Route {
 
 /// Prints every page at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
-    let mut estate = estate(&arguments.content, Caching::default(), None, false)?;
-    let snapshot = estate.reload(Timestamp::now())?;
-    let routes = routes(&estate, &snapshot);
+    let mut registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let snapshot = registry.reload(Timestamp::now())?;
+    let routes = routes(&registry, &snapshot);
     match arguments.format {
         RoutesFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
         RoutesFormat::Text => as_table(&routes),
@@ -38,9 +38,9 @@ pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn routes(estate: &Estate, snapshot: &Snapshot) -> Vec<Route> {
+fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
     let mut routes = Vec::new();
-    for (site, compiled) in estate.sites() {
+    for (site, compiled) in registry.sites() {
         for placed in &compiled.mounts {
             let host = &placed.address.host;
             for page in site.pages.values() {

@@ -42,7 +42,7 @@ fn result(diagnostic: &Diagnostic) -> Json {
         "ruleId": diagnostic.code.as_str(),
         "ruleIndex": Code::ALL.iter().position(|code| *code == diagnostic.code),
         "level": match diagnostic.severity {
-            Severity::Mistake => "error",
+            Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Note => "note",
         },

@@ -16,9 +16,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
 use super::otlp::Spans;
-use super::{FAILED, estate, log, supervisor};
+use super::{FAILED, log, registry, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
-use crate::reload::{Keeper, tell};
+use crate::reload::{ReloadLoop, log_report};
 use crate::watch::{Method, Notice};
 use content::report::guard::guard;
 use release::snapshot::Snapshot;
@@ -27,7 +27,7 @@ use server::descriptors::connections_that_fit;
 use server::events::Events;
 use server::listen::{bind, inherited};
 use server::settings::ServeSettings;
-use server::shelf::Shelf;
+use server::snapshot_store::SnapshotStore;
 use server::status::StatusBoard;
 
 /// Serves until a signal ends it.
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
-    let mut estate = estate(
+    let mut registry = registry(
         &arguments.content,
         arguments.caching,
         arguments.state.as_deref(),
@@ -49,17 +49,19 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     )?
     .impatient();
     // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
-    let reload = || estate.reload(Timestamp::now());
+    let reload = || registry.reload(Timestamp::now());
     let reloaded = guard("start", "all", "tenants", reload);
     let snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
-    let shelf = Arc::new(Shelf::new(snapshot));
+    let snapshots = Arc::new(SnapshotStore::new(snapshot));
     let board = Arc::new(StatusBoard::default());
-    tell(&estate, &board);
-    let events = arguments.dev.then(|| Events::new(&estate.wrongs(None)));
-    board.reloaded(begin.elapsed(), estate.alarm().map(ToOwned::to_owned));
-    let owner = Keeper {
-        estate,
-        shelf: Arc::clone(&shelf),
+    log_report(&registry, &board);
+    let events = arguments
+        .dev
+        .then(|| Events::new(&registry.diagnostics(None)));
+    board.reloaded(begin.elapsed(), registry.alarm().map(ToOwned::to_owned));
+    let owner = ReloadLoop {
+        registry,
+        snapshots: Arc::clone(&snapshots),
         board: Arc::clone(&board),
         events: events.clone(),
     }
@@ -72,11 +74,11 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    let house = House {
+    let running = Running {
         visitors,
         operators,
         admin: Admin {
-            shelf,
+            snapshots,
             board,
             access_log,
             hosts: arguments.admin_host.clone(),
@@ -86,11 +88,11 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         begin,
         tracer: spans.as_ref().map(Spans::tracer),
     };
-    runtime.block_on(house.serve(arguments))
+    runtime.block_on(running.serve(arguments))
 }
 
 /// What is running.
-struct House {
+struct Running {
     visitors: Vec<TcpListener>,
     operators: TcpListener,
     admin: Admin,
@@ -100,7 +102,7 @@ struct House {
     tracer: Option<SdkTracer>,
 }
 
-impl House {
+impl Running {
     async fn serve(self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::new()?;
         let mut again = Stop::new()?;
@@ -118,7 +120,7 @@ impl House {
             limits,
             events: self.events,
         };
-        let (shelf, board) = (self.admin.shelf.clone(), self.admin.board.clone());
+        let (snapshots, board) = (self.admin.snapshots.clone(), self.admin.board.clone());
         let shutdown = async {
             let name = stop.wait().await;
             info!(signal = name, grace_s = arguments.grace, "draining");
@@ -127,7 +129,7 @@ impl House {
             Instant::now()
         };
         let mut signalled = None;
-        let serving = server::run(self.visitors, shelf, settings, async {
+        let serving = server::run(self.visitors, snapshots, settings, async {
             signalled = Some(shutdown.await);
         });
         tokio::select! {

@@ -5,24 +5,24 @@ use tracing::warn;
 
 /// Requests are answered.
 pub(super) fn ready(status: &str) {
-    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
 /// The folders are read again.
 pub(super) fn reloading() {
     // The time tells the supervisor which of several reloads is meant.
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(_) => tell(&[NotifyState::Reloading]),
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Err(_) => notify(&[NotifyState::Reloading]),
     }
 }
 
 /// No connection is accepted any longer.
 pub(super) fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("draining")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("draining")]);
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         warn!(%error, "the supervisor of `NOTIFY_SOCKET` cannot be told");
     }

@@ -1,16 +1,16 @@
 //! Who has which address, and what `deployment.yaml` says of it.
 //!
-//! A file that cannot be read or has a mistake changes nothing: what it last said stays in force, over a restart, too, where there is a state. Where it never said anything good, tenants have their names and nothing else.
+//! A file that cannot be read or has an error changes nothing: what it last said stays in force, over a restart, too, where there is a state. Where it never said anything good, tenants have their names and nothing else.
 //! A file that goes away does not open what it closed, either, unless the process is started anew without it.
 
 use std::sync::Arc;
 
 use tracing::warn;
 
-use super::kept::Kept;
+use super::persisted::Persisted;
 use super::tenant::one_line;
-use super::{Estate, Places};
-use content::address::deployment::{Deployment, FILE};
+use super::{Places, Registry};
+use content::address::deployment::{DeploymentFile, FILE};
 use content::address::{self, Assignment, Owners, Rules};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
@@ -24,7 +24,7 @@ const MOST: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     owners: Owners,
-    deployment: Option<Deployment>,
+    deployment: Option<DeploymentFile>,
     /// What is wrong with the file.
     report: Report,
     /// What operators have to be told of it.
@@ -33,16 +33,16 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// Takes up who had what.
-    pub(super) fn kept(kept: &Kept) -> Self {
+    pub(super) fn kept(persisted: &Persisted) -> Self {
         Self {
-            owners: kept.owners(),
+            owners: persisted.owners(),
             ..Self::default()
         }
     }
 
     /// Reads the file again.
-    pub(super) fn read(&mut self, places: &Places, kept: Option<&Kept>) {
-        self.alarm = self.read_file(places, kept);
+    pub(super) fn read(&mut self, places: &Places, persisted: Option<&Persisted>) {
+        self.alarm = self.read_file(places, persisted);
     }
 
     /// What operators have to be told of the file.
@@ -56,7 +56,7 @@ impl Addresses {
         report.any(|diagnostic| diagnostic.code == Code::Unreadable)
     }
 
-    fn read_file(&mut self, places: &Places, kept: Option<&Kept>) -> Option<String> {
+    fn read_file(&mut self, places: &Places, persisted: Option<&Persisted>) -> Option<String> {
         let path = match &places.deployment {
             Some(path) => path.clone(),
             None => places.tenants.join(FILE),
@@ -64,7 +64,7 @@ impl Addresses {
         let label = path.display().to_string();
         let is_wanted = places.deployment.is_some() || self.deployment.is_some();
         let (read, report) = match source::text(&path, MOST) {
-            Ok(Some(text)) => Deployment::read(&label, &text),
+            Ok(Some(text)) => DeploymentFile::read(&label, &text),
             Ok(None) if !is_wanted => {
                 self.report = Report::default();
                 return None;
@@ -77,14 +77,18 @@ impl Addresses {
         if read.is_some() {
             self.deployment = read;
         } else if self.deployment.is_none() {
-            let good = kept.and_then(Kept::deployment);
+            let good = persisted.and_then(Persisted::deployment);
             self.deployment = good
-                .and_then(|text| Deployment::read(&label, &text).0)
-                .or_else(|| Some(Deployment::nothing(&label)));
+                .and_then(|text| DeploymentFile::read(&label, &text).0)
+                .or_else(|| Some(DeploymentFile::nothing(&label)));
         }
-        let is_mistake = |one: &&Diagnostic| one.severity == Severity::Mistake;
-        let first = self.report.iter().find(is_mistake)?;
-        let meanwhile = match self.deployment.as_ref().is_some_and(Deployment::is_good) {
+        let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
+        let first = self.report.iter().find(is_error)?;
+        let meanwhile = match self
+            .deployment
+            .as_ref()
+            .is_some_and(DeploymentFile::is_good)
+        {
             true => "what it last said stays in force",
             false => {
                 "until it is good, tenants have their names only, and nobody the domain's root"
@@ -117,11 +121,11 @@ impl Addresses {
     /// What is to be kept for the next start: who has what, and what the file last said.
     pub(super) fn to_keep(&self) -> (&Owners, Option<&str>) {
         let good = self.deployment.as_ref().filter(|one| one.is_good());
-        (&self.owners, good.map(Deployment::text))
+        (&self.owners, good.map(DeploymentFile::text))
     }
 }
 
-impl Estate {
+impl Registry {
     /// Gives the addresses out anew, and tells every tenant what it did not get.
     pub(super) fn assign(&mut self) -> Assignment {
         let sites: Vec<(TenantId, Option<Arc<Site>>)> = self
@@ -157,7 +161,7 @@ fn alone(diagnostic: Diagnostic) -> Report {
 }
 
 fn gone(label: &str) -> Diagnostic {
-    Diagnostic::mistake(Code::Unreadable, label, "the file is not there").hint(
+    Diagnostic::error(Code::Unreadable, label, "the file is not there").hint(
         "put it back; to go without it, start the program anew, without `--deployment`: then every manifest is believed",
     )
 }

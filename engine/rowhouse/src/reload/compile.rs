@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::Estate;
-use super::kept::kept_site;
+use super::Registry;
+use super::persisted::kept_site;
 use super::read::Read;
 use super::tenant::MadeFrom;
 use super::workers::{Job, Kind, Wait};
@@ -15,7 +15,7 @@ use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site};
-use render::link::Street;
+use render::link::Deployment;
 use render::template::Templates;
 use render::{Compiled, Inputs};
 
@@ -39,12 +39,12 @@ pub(super) struct Attempt {
     took: Duration,
 }
 
-impl Estate {
+impl Registry {
     /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
     pub(super) fn compile(
         &mut self,
         assignment: &Assignment,
-        street: &Arc<Street>,
+        deployment: &Arc<Deployment>,
         now: Timestamp,
     ) {
         let mut jobs = Vec::new();
@@ -66,10 +66,10 @@ impl Estate {
                 site,
                 addresses: assignment.addresses.get(id).cloned().unwrap_or_default(),
                 inputs: Inputs {
-                    street: Arc::clone(street),
+                    deployment: Arc::clone(deployment),
                     templates,
                     islands: Arc::clone(&self.islands),
-                    memo: Arc::clone(&tenant.kept.memo),
+                    cache: Arc::clone(&tenant.persisted.cache),
                 },
             };
             if let Some(tried) = &tenant.tried
@@ -77,7 +77,7 @@ impl Estate {
             {
                 continue;
             }
-            tenant.kept.memo.begin();
+            tenant.persisted.cache.begin();
             tenant.tried = Some(made_from.clone());
             tenant.is_under_way = true;
             jobs.push(Job {
@@ -97,7 +97,7 @@ impl Estate {
         }
         for (id, site) in without_theme {
             let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
-            jobs.extend(self.stand_in(&id, &site, addresses, street, now));
+            jobs.extend(self.stand_in(&id, &site, addresses, deployment, now));
         }
         self.workers.hand_over(jobs);
     }
@@ -145,7 +145,7 @@ impl Estate {
                 addresses,
                 inputs,
             } = made_from;
-            let job = self.stand_in(id, &site, addresses, &inputs.street, now);
+            let job = self.stand_in(id, &site, addresses, &inputs.deployment, now);
             self.workers.hand_over(job.into_iter().collect());
         }
     }
@@ -156,26 +156,29 @@ impl Estate {
         id: &TenantId,
         site: &Arc<Site>,
         addresses: Vec<content::address::Address>,
-        street: &Arc<Street>,
+        deployment: &Arc<Deployment>,
         now: Timestamp,
     ) -> Option<Job<Done>> {
-        let kept = self.kept.as_ref()?;
+        let persisted = self.persisted.as_ref()?;
         let tenant = self.tenants.get(id)?;
         let theme = &site.manifest.theme;
         let (themes, drafts) = (Arc::clone(&self.themes.good), self.is_dev());
-        let (state, theme) = (Arc::clone(kept.state()), theme.clone());
-        let (id, site, street) = (id.clone(), Arc::clone(site), Arc::clone(street));
-        let (islands, memo) = (Arc::clone(&self.islands), Arc::clone(&tenant.kept.memo));
+        let (state, theme) = (Arc::clone(persisted.state()), theme.clone());
+        let (id, site, deployment) = (id.clone(), Arc::clone(site), Arc::clone(deployment));
+        let (islands, cache) = (
+            Arc::clone(&self.islands),
+            Arc::clone(&tenant.persisted.cache),
+        );
         let templates = self.themes.get(&theme);
         let attempt = move |site: Arc<Site>, templates: Arc<Templates>| {
             let made_from = MadeFrom {
                 site,
                 addresses: addresses.clone(),
                 inputs: Inputs {
-                    street: Arc::clone(&street),
+                    deployment: Arc::clone(&deployment),
                     templates,
                     islands: Arc::clone(&islands),
-                    memo: Arc::clone(&memo),
+                    cache: Arc::clone(&cache),
                 },
             };
             Some((made_from.compile().0?, made_from))
@@ -208,7 +211,7 @@ fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone)
     let theme = &site.manifest.theme;
     let (message, hint) = if themes.clone().any(|known| known == theme.as_str()) {
         (
-            format!("the theme `{theme}` has mistakes and was never good"),
+            format!("the theme `{theme}` has errors and was never good"),
             format!("mend what is reported of `themes/{theme}`"),
         )
     } else {
@@ -218,7 +221,6 @@ fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone)
         )
     };
     let mut report = Report::default();
-    report
-        .push(Diagnostic::mistake(Code::UnknownTheme, site.name_of(MANIFEST), message).hint(hint));
+    report.push(Diagnostic::error(Code::UnknownTheme, site.name_of(MANIFEST), message).hint(hint));
     report
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Estate;
+use super::Registry;
 use super::tenant::Tenant;
 use content::address::Address;
 use content::report::{Diagnostic, Report, Severity};
@@ -25,10 +25,10 @@ struct Problem<'a> {
     message: &'a str,
 }
 
-impl Estate {
+impl Registry {
     /// Everything that is wrong, as JSON. `problem` is what kept the folders from being read.
     #[must_use]
-    pub fn wrongs(&self, problem: Option<&str>) -> String {
+    pub fn diagnostics(&self, problem: Option<&str>) -> String {
         let folder = self.places.tenants.display().to_string();
         let state = State {
             everyone: problem
@@ -41,8 +41,8 @@ impl Estate {
             tenants: self
                 .tenants
                 .iter()
-                .map(|(id, tenant)| (id.as_str(), self.mistakes_of(tenant)))
-                .filter(|(_, mistakes)| !mistakes.is_empty())
+                .map(|(id, tenant)| (id.as_str(), self.errors_of(tenant)))
+                .filter(|(_, errors)| !errors.is_empty())
                 .collect(),
         };
         // Texts and numbers always become JSON.
@@ -61,7 +61,7 @@ impl Estate {
             if tenant.compiled.is_some() {
                 continue;
             }
-            let mistakes = self.mistakes_of(tenant);
+            let errors = self.errors_of(tenant);
             for (host, prefix) in [
                 (format!("{id}.{domain}"), String::new()),
                 (domain.to_owned(), format!("/{id}")),
@@ -73,25 +73,25 @@ impl Estate {
                     canonical: false,
                 };
                 let (islands, secure) = (&self.islands, origin.is_secure());
-                mounts.push(dev::nothing_yet(id, address, &mistakes, islands, secure));
+                mounts.push(dev::nothing_yet(id, address, &errors, islands, secure));
             }
         }
         mounts
     }
 
     /// What is wrong with a tenant and with its theme; with all themes while it is unknown which is its own.
-    fn mistakes_of(&self, tenant: &Tenant) -> Vec<Diagnostic> {
+    fn errors_of(&self, tenant: &Tenant) -> Vec<Diagnostic> {
         let theme = tenant
             .site
             .as_ref()
             .map(|site| site.manifest.theme.as_str());
         let mut report = Report::default();
-        report.extend(tenant.mistakes().cloned());
+        report.extend(tenant.errors().cloned());
         report.extend(self.themes.report_of(theme).cloned());
         report
             .sorted()
             .into_iter()
-            .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
             .collect()
     }
 }

@@ -10,17 +10,17 @@ use content::address::Owners;
 use content::report::Report;
 use content::report::guard::guard;
 use release::snapshot::{HostRoutes, ResourceTable};
-use render::around::{HostFacts, host_files};
-use render::link::Street;
-use render::picture::{Gallery, Undrawn};
+use render::link::Deployment;
+use render::picture::{PendingPictures, Undrawn};
+use render::site_files::{HostFacts, host_files};
 use render::{Compiled, PlacedMount};
 
 /// The files of every host, with what they were made from.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
-    street: Option<Arc<Street>>,
+    deployment: Option<Arc<Deployment>>,
     files: BTreeMap<String, MadeFiles>,
-    gallery: Gallery,
+    pending: PendingPictures,
     /// Where the program failed.
     pub(super) report: Report,
 }
@@ -34,10 +34,10 @@ impl Hosts {
         &mut self,
         tenants: &[Arc<Compiled>],
         absent: &[PlacedMount],
-        street: &Arc<Street>,
+        deployment: &Arc<Deployment>,
         owners: &Owners,
     ) -> BTreeMap<String, HostRoutes> {
-        let domain = street.origin.domain();
+        let domain = deployment.origin.domain();
         let mut routes: BTreeMap<String, HostRoutes> = BTreeMap::new();
         let mut facts: BTreeMap<String, HostFacts> = BTreeMap::new();
         routes.entry(domain.to_owned()).or_default();
@@ -80,7 +80,7 @@ impl Hosts {
                 facts.listings.push(Arc::clone(&compiled.listing));
             }
         }
-        self.refresh(facts, street);
+        self.refresh(facts, deployment);
         for (host, routes) in &mut routes {
             if let Some((_, files)) = self.files.get(host) {
                 routes.files.clone_from(files);
@@ -89,7 +89,7 @@ impl Hosts {
         for picture in tenants.iter().flat_map(|compiled| &compiled.pictures) {
             if let Some(host) = routes.get_mut(&picture.host) {
                 let path = picture.path.as_str().into();
-                host.pictures.insert(path, self.gallery.slot(picture));
+                host.pictures.insert(path, self.pending.slot(picture));
             }
         }
         routes
@@ -99,16 +99,16 @@ impl Hosts {
     pub(super) fn undrawn(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Vec<Undrawn> {
         let pictures = tenants.iter().flat_map(|compiled| {
             let pictures = compiled.pictures.iter();
-            pictures.map(|picture| (picture, &compiled.memo))
+            pictures.map(|picture| (picture, &compiled.cache))
         });
-        self.gallery.undrawn(pictures, secure)
+        self.pending.undrawn(pictures, secure)
     }
 
-    fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, street: &Arc<Street>) {
+    fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, deployment: &Arc<Deployment>) {
         let same_street = self
-            .street
+            .deployment
             .as_ref()
-            .is_some_and(|before| Arc::ptr_eq(before, street));
+            .is_some_and(|before| Arc::ptr_eq(before, deployment));
         let mut before = std::mem::take(&mut self.files);
         self.report = Report::default();
         for (host, facts) in facts {
@@ -117,7 +117,7 @@ impl Hosts {
                 self.files.insert(host, old);
                 continue;
             }
-            let new = match guard("host", &host, &host, || host_files(&facts, street)) {
+            let new = match guard("host", &host, &host, || host_files(&facts, deployment)) {
                 Ok(files) => (Some(facts), files),
                 Err(diagnostic) => {
                     self.report.push(diagnostic);
@@ -126,7 +126,7 @@ impl Hosts {
             };
             self.files.insert(host, new);
         }
-        self.street = Some(Arc::clone(street));
+        self.deployment = Some(Arc::clone(deployment));
     }
 }
 

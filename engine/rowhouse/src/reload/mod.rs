@@ -1,6 +1,6 @@
 //! The one owner: folders in, a new snapshot out, and the last good state of every tenant kept.
 //!
-//! 1. Each changed folder is read and checked. A folder with mistakes changes nothing but its report.
+//! 1. Each changed folder is read and checked. A folder with errors changes nothing but its report.
 //! 2. Addresses are given out anew over all tenants: who has one keeps it, and `deployment.yaml` says what may be claimed.
 //! 3. Tenants whose content, addresses, theme or company profile changed are compiled; the others keep their mounts.
 //! 4. The mounts become a snapshot.
@@ -12,15 +12,15 @@
 //! **Invariant:** the only one that sees both halves, `compile` and what is served. It serves nothing itself.
 
 mod addresses;
-mod between;
+mod background;
 mod compile;
+mod cross_tenant;
 mod dev;
 mod hosts;
-mod keep;
-mod kept;
-mod paint;
+mod persisted;
 mod read;
-mod retired;
+mod reload_loop;
+mod replaced;
 mod tenant;
 mod themes;
 mod workers;
@@ -43,22 +43,22 @@ use content::source::SourceError;
 use content::tenant::Site;
 use content::tenant::manifest::Company;
 use release::snapshot::{HostEntry, ResourceTable, Snapshot};
-use render::link::Street;
+use render::link::Deployment;
 use render::picture::Undrawn;
 use render::policy::Caching;
 use render::template::Templates;
 use render::{Compiled, Islands};
 use server::status::Status;
 
-pub use self::keep::Keeper;
-pub(crate) use self::keep::tell;
-pub use self::kept::Kept;
+pub use self::persisted::Persisted;
+pub use self::reload_loop::ReloadLoop;
+pub(crate) use self::reload_loop::log_report;
 
 use self::addresses::Addresses;
 use self::compile::Done;
 use self::hosts::Hosts;
-use self::kept::KeptMemo;
-use self::retired::Retired;
+use self::persisted::PersistedCache;
+use self::replaced::ReplacedFiles;
 use self::tenant::Tenant;
 use self::themes::Themes;
 use self::workers::{SOON, Wait, Workers};
@@ -94,26 +94,26 @@ const AT_THE_START: Duration = Duration::from_secs(10);
 
 /// The owner of all tenants.
 #[derive(Debug)]
-pub struct Estate {
+pub struct Registry {
     places: Places,
     islands: Arc<Islands>,
     tenants: BTreeMap<TenantId, Tenant>,
     addresses: Addresses,
     themes: Themes,
-    street: Option<Arc<Street>>,
+    deployment: Option<Arc<Deployment>>,
     /// The shared files of now.
     shared: Arc<ResourceTable>,
     /// Those that were replaced.
-    retired: Retired,
+    replaced: ReplacedFiles,
     /// Both, as they are served.
     shared_served: Arc<ResourceTable>,
     /// Whether they changed since they were last kept.
     is_shared_new: bool,
     shared_by: Vec<Arc<Templates>>,
-    shared_memo: KeptMemo,
+    shared_cache: PersistedCache,
     hosts: Hosts,
     notes: Report,
-    kept: Option<Kept>,
+    persisted: Option<Persisted>,
     /// Where tenants are read, checked and compiled.
     workers: Workers<Done>,
     /// How often a folder was handed over to be read.
@@ -129,8 +129,8 @@ pub struct Estate {
     is_polled: bool,
 }
 
-impl Estate {
-    /// An estate without tenants.
+impl Registry {
+    /// A registry without tenants.
     #[must_use]
     pub fn new(places: Places, islands: Arc<Islands>) -> Self {
         Self {
@@ -139,17 +139,17 @@ impl Estate {
             tenants: BTreeMap::new(),
             addresses: Addresses::default(),
             themes: Themes::default(),
-            street: None,
+            deployment: None,
             shared: Arc::default(),
-            retired: Retired::default(),
+            replaced: ReplacedFiles::default(),
             shared_served: Arc::default(),
             is_shared_new: false,
             now: Timestamp::UNIX_EPOCH,
             shared_by: Vec::new(),
-            shared_memo: KeptMemo::default(),
+            shared_cache: PersistedCache::default(),
             hosts: Hosts::default(),
             notes: Report::default(),
-            kept: None,
+            persisted: None,
             workers: Workers::new(),
             readings: 0,
             is_patient: true,
@@ -170,7 +170,7 @@ impl Estate {
     /// The same, reading only the folders of `tenants` (all without them) and, if `themes` is set, the themes.
     ///
     /// # Errors
-    /// As [`Estate::reload`].
+    /// As [`Registry::reload`].
     pub fn reload_some(
         &mut self,
         now: Timestamp,
@@ -188,13 +188,13 @@ impl Estate {
         };
         if themes {
             let directory = self.places.themes.as_deref();
-            self.themes.reload(directory, self.kept.as_ref())?;
+            self.themes.reload(directory, self.persisted.as_ref())?;
         }
         if let Some(folders) = folders {
             self.alarm = None;
             self.read_tenants(folders, tenants);
         }
-        self.addresses.read(&self.places, self.kept.as_ref());
+        self.addresses.read(&self.places, self.persisted.as_ref());
         let wait = match (self.is_patient, self.is_started) {
             (true, _) => Wait::All,
             (false, false) => Wait::Each(AT_THE_START),
@@ -209,10 +209,10 @@ impl Estate {
     /// What was done in the meantime; `None` when nothing was.
     pub(crate) fn reload_done(&mut self, now: Timestamp) -> Option<Snapshot> {
         let wait = Wait::Until(Instant::now() + SOON);
-        let street = self.street.clone()?;
+        let deployment = self.deployment.clone()?;
         match self.take_done(wait, now) {
             (false, _) => None,
-            (true, false) => Some(self.renew(&street)),
+            (true, false) => Some(self.renew(&deployment)),
             (true, true) => Some(self.settle(wait, now)),
         }
     }
@@ -225,16 +225,16 @@ impl Estate {
             }
             inject("addresses", "all");
             let assignment = self.assign();
-            let street = self.street(assignment.root.clone(), year_in_chicago(now));
-            self.compile(&assignment, &street, now);
+            let deployment = self.deployment(assignment.root.clone(), year_in_chicago(now));
+            self.compile(&assignment, &deployment, now);
             let (_, is_read) = self.take_done(wait, now);
             if !is_read {
-                return self.renew(&street);
+                return self.renew(&deployment);
             }
         }
     }
 
-    /// Lets nobody wait for tenants that take long: what is not done soon is taken by [`Estate::reload_done`].
+    /// Lets nobody wait for tenants that take long: what is not done soon is taken by [`Registry::reload_done`].
     #[must_use]
     pub fn impatient(mut self) -> Self {
         self.is_patient = false;
@@ -242,12 +242,12 @@ impl Estate {
     }
 
     /// A snapshot of what is compiled now.
-    fn renew(&mut self, street: &Arc<Street>) -> Snapshot {
+    fn renew(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
-        let retired = self.tenants.values_mut().map(|tenant| &mut tenant.retired);
-        retired::prune_all(retired, self.now);
-        self.snapshot(street)
+        let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
+        replaced::prune_all(replaced, self.now);
+        self.snapshot(deployment)
     }
 
     /// The next moment at which a page comes or goes, anywhere.
@@ -282,7 +282,7 @@ impl Estate {
             report.extend(tenant.conflicts.clone());
         }
         report.extend(self.hosts.report.clone());
-        report.extend(self.between());
+        report.extend(self.cross_tenant());
         report.sorted()
     }
 
@@ -317,13 +317,13 @@ impl Estate {
     }
 
     /// What all tenants share; the same `Arc` as before when nothing of it changed.
-    fn street(&mut self, root: Option<TenantId>, year: i16) -> Arc<Street> {
+    fn deployment(&mut self, root: Option<TenantId>, year: i16) -> Arc<Deployment> {
         let site = root
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.site.as_deref());
         let origin = &self.places.origin;
         let company = site.and_then(|site| site.manifest.company.clone());
-        let street = Street {
+        let deployment = Deployment {
             origin: origin.clone(),
             company: company.unwrap_or_else(|| anonymous(origin)),
             image: site.and_then(|site| render::default_image(site, origin)),
@@ -332,14 +332,14 @@ impl Estate {
             hsts: site.map(|site| site.manifest.hsts).unwrap_or_default(),
             caching: self.places.caching,
         };
-        if let Some(before) = &self.street
-            && **before == street
+        if let Some(before) = &self.deployment
+            && **before == deployment
         {
             return Arc::clone(before);
         }
-        let street = Arc::new(street);
-        self.street = Some(Arc::clone(&street));
-        street
+        let deployment = Arc::new(deployment);
+        self.deployment = Some(Arc::clone(&deployment));
+        deployment
     }
 
     /// Compresses the shared files again when a theme changed.
@@ -364,13 +364,13 @@ impl Estate {
         let is_new = !same || self.shared.is_empty();
         if is_new {
             let secure = self.places.origin.is_secure();
-            let memo = &self.shared_memo.memo;
-            memo.begin();
-            let make = || render::shared(&themes, &self.islands, secure, memo);
+            let cache = &self.shared_cache.cache;
+            cache.begin();
+            let make = || render::shared(&themes, &self.islands, secure, cache);
             match guard("shared files", "all", "themes", make) {
                 Ok(shared) => {
                     let before = (!self.shared.is_empty()).then_some(&*self.shared);
-                    self.retired.turn(before, &shared, self.now);
+                    self.replaced.turn(before, &shared, self.now);
                     self.shared = Arc::new(shared);
                     self.shared_by = themes;
                 }
@@ -378,10 +378,10 @@ impl Estate {
                 Err(diagnostic) => self.notes.push(diagnostic),
             }
         }
-        self.retired.prune(self.now);
-        if self.retired.is_new() || is_new {
+        self.replaced.prune(self.now);
+        if self.replaced.is_new() || is_new {
             let mut served = ResourceTable::clone(&self.shared);
-            for (path, resource) in self.retired.files() {
+            for (path, resource) in self.replaced.files() {
                 served.insert(path.into(), Arc::clone(resource));
             }
             self.shared_served = Arc::new(served);
@@ -411,20 +411,20 @@ impl Estate {
             .collect()
     }
 
-    fn snapshot(&mut self, street: &Arc<Street>) -> Snapshot {
+    fn snapshot(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
         let tenants = self.compiled();
         let origin = &self.places.origin;
         let absent = self.absent();
         let mut routes = self
             .hosts
-            .routes(&tenants, &absent, street, self.addresses.owners());
+            .routes(&tenants, &absent, deployment, self.addresses.owners());
         for tenant in self.tenants.values() {
             let mounts = tenant.compiled.iter().flat_map(|compiled| &compiled.mounts);
             for Address { host, prefix, .. } in mounts.map(|placed| &placed.address) {
                 let Some(routes) = routes.get_mut(host.as_str()) else {
                     continue;
                 };
-                for (path, resource) in tenant.retired.files() {
+                for (path, resource) in tenant.replaced.files() {
                     let path = format!("{prefix}{path}").into_boxed_str();
                     let place = routes.files.entry(path);
                     place.or_insert_with(|| Arc::clone(resource));
@@ -435,8 +435,8 @@ impl Estate {
             .into_iter()
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();
-        let labels = std::iter::once("www").chain(street.root.as_ref().map(TenantId::as_str));
-        if let Some(home) = render::moved_to(origin, street.root.as_ref()) {
+        let labels = std::iter::once("www").chain(deployment.root.as_ref().map(TenantId::as_str));
+        if let Some(home) = render::moved_to(origin, deployment.root.as_ref()) {
             for label in labels {
                 let host = format!("{label}.{}", origin.domain());
                 hosts

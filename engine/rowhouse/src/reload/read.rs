@@ -9,11 +9,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::compile::Done;
-use super::kept::{KeptMemo, kept_retired, kept_site};
-use super::retired::Retired;
+use super::persisted::{PersistedCache, kept_retired, kept_site};
+use super::replaced::ReplacedFiles;
 use super::tenant::{Tenant, failure, is_unread};
 use super::workers::{Job, Kind};
-use super::{Estate, ReloadError};
+use super::{Registry, ReloadError};
 use content::name::{TenantId, TenantIdError};
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
@@ -21,12 +21,15 @@ use content::source::{self, Folder, Limits};
 use content::tenant::Site;
 use release::state::State;
 
-impl Estate {
+impl Registry {
     /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
     pub(super) fn list(&self) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
         let folders = source::list(&self.places.tenants)?;
-        let kept = self.kept.as_ref().and_then(|kept| kept.tenants().next());
-        if folders.is_empty() && (!self.tenants.is_empty() || kept.is_some()) {
+        let persisted = self
+            .persisted
+            .as_ref()
+            .and_then(|persisted| persisted.tenants().next());
+        if folders.is_empty() && (!self.tenants.is_empty() || persisted.is_some()) {
             return Err(ReloadError::Emptied(self.places.tenants.clone()));
         }
         Ok(folders)
@@ -34,23 +37,24 @@ impl Estate {
 
     /// Takes all tenants from what was kept, at a start that finds no folders.
     pub(super) fn restore(&mut self, now: Timestamp) -> bool {
-        let Some(kept) = self.kept.as_ref().filter(|_| self.tenants.is_empty()) else {
+        let Some(persisted) = self.persisted.as_ref().filter(|_| self.tenants.is_empty()) else {
             return false;
         };
-        for name in kept.tenants() {
+        for name in persisted.tenants() {
             let label = self.places.tenants.join(name).display().to_string();
             let Ok(id) = TenantId::new(name) else {
                 continue;
             };
-            let find = || kept.site(&id, &label);
+            let find = || persisted.site(&id, &label);
             if let Ok(Some(site)) = guard("kept", name, &label, find) {
                 let secure = self.places.origin.is_secure();
-                let retired = kept_retired(kept.state(), &id, false, secure);
-                let mut tenant = Tenant::new(KeptMemo::of_tenant(kept.state(), &id), retired);
+                let replaced = kept_retired(persisted.state(), &id, false, secure);
+                let mut tenant =
+                    Tenant::new(PersistedCache::of_tenant(persisted.state(), &id), replaced);
                 tenant.take(site, now, self.islands.dev.is_some());
                 let message = "the folder is gone; its last good copy is served";
-                let mistake = Diagnostic::mistake(Code::Unreadable, label, message);
-                tenant.content.push(mistake);
+                let error = Diagnostic::error(Code::Unreadable, label, message);
+                tenant.content.push(error);
                 self.tenants.insert(id, tenant);
             }
         }
@@ -79,10 +83,10 @@ impl Estate {
                 Err(error) => {
                     let severity = match error {
                         TenantIdError::NotAHostLabel(_) => Severity::Note,
-                        TenantIdError::Reserved(_) => Severity::Mistake,
+                        TenantIdError::Reserved(_) => Severity::Error,
                     };
                     let message = error.to_string();
-                    let diagnostic = Diagnostic::mistake(Code::BadFolderName, label, message)
+                    let diagnostic = Diagnostic::error(Code::BadFolderName, label, message)
                         .hint("rename the folder: its name is the tenant's host and path");
                     self.notes.push(Diagnostic {
                         severity,
@@ -92,20 +96,24 @@ impl Estate {
             }
         }
         self.tenants.retain(|id, _| present.contains(id));
-        if let Some(kept) = &mut self.kept {
-            kept.keep_only(&present);
+        if let Some(persisted) = &mut self.persisted {
+            persisted.keep_only(&present);
         }
         self.workers.hand_over(jobs);
     }
 
     /// A job that reads a folder and checks what is in it.
     fn reading(&mut self, id: TenantId, path: PathBuf, label: String) -> Job<Done> {
-        let state = self.kept.as_ref().map(|kept| Arc::clone(kept.state()));
+        let state = self
+            .persisted
+            .as_ref()
+            .map(|persisted| Arc::clone(persisted.state()));
         let is_new = !self.tenants.contains_key(&id);
         let entry = self.tenants.entry(id.clone());
-        let tenant = entry.or_insert_with(|| Tenant::new(KeptMemo::default(), Retired::default()));
+        let tenant = entry
+            .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
         self.readings += 1;
-        tenant.asked = self.readings;
+        tenant.requested = self.readings;
         let (number, state) = (self.readings, state.filter(|_| is_new));
         let secure = self.places.origin.is_secure();
         let known = tenant
@@ -121,13 +129,13 @@ impl Estate {
                     read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
                 if let (Some(read), Some(state)) = (&mut read, &state) {
                     let is_same = read.is_kept();
-                    read.retired = Some(kept_retired(state, &id, is_same, secure));
+                    read.replaced = Some(kept_retired(state, &id, is_same, secure));
                 }
                 if let (Some(read), Some(state)) = (&mut read, &state)
                     && read.good_site().is_none()
                 {
-                    let kept = || kept_site(state, &id, &label);
-                    read.last_good = guard("kept", id.as_str(), &label, kept).ok().flatten();
+                    let persisted = || kept_site(state, &id, &label);
+                    read.last_good = guard("kept", id.as_str(), &label, persisted).ok().flatten();
                 }
                 Done::Read(number, read.map(Box::new))
             }),
@@ -154,17 +162,17 @@ impl Estate {
         let Some(mut read) = read else {
             return;
         };
-        if let Some(memo) = read.memo {
-            tenant.kept = memo;
+        if let Some(cache) = read.cache {
+            tenant.persisted = cache;
         }
-        if let Some(retired) = read.retired {
-            tenant.retired = retired;
+        if let Some(replaced) = read.replaced {
+            tenant.replaced = replaced;
         }
         if read.report.is_servable()
             && let Some(site) = read.site
         {
             tenant.take(site, now, drafts);
-            tenant.pending = self.kept.is_some().then_some(read.folder);
+            tenant.pending = self.persisted.is_some().then_some(read.folder);
         } else if tenant.site.is_none()
             && let Some(site) = read.last_good.take()
         {
@@ -199,9 +207,9 @@ pub(super) struct Read {
     /// What was kept of a tenant that is new, where its folder is of no use.
     last_good: Option<Site>,
     /// What was worked out for a tenant that is new.
-    memo: Option<KeptMemo>,
+    cache: Option<PersistedCache>,
     /// The files that such a tenant had before.
-    retired: Option<Retired>,
+    replaced: Option<ReplacedFiles>,
 }
 
 impl Read {
@@ -229,8 +237,8 @@ impl Read {
         let mut report = reading.clone();
         report.extend(problems);
         Some(Self {
-            memo: state.map(|state| KeptMemo::of_tenant(state, id)),
-            retired: None,
+            cache: state.map(|state| PersistedCache::of_tenant(state, id)),
+            replaced: None,
             folder,
             fingerprint: Some(fingerprint),
             reading,
@@ -242,8 +250,8 @@ impl Read {
 
     /// Whether the folder is the one that was kept.
     fn is_kept(&self) -> bool {
-        let memo = self.memo.as_ref().zip(self.fingerprint.as_ref());
-        memo.is_some_and(|(memo, fingerprint)| memo.is_good(fingerprint))
+        let cache = self.cache.as_ref().zip(self.fingerprint.as_ref());
+        cache.is_some_and(|(cache, fingerprint)| cache.is_good(fingerprint))
     }
 
     fn good_site(&self) -> Option<&Site> {
@@ -261,8 +269,8 @@ impl Read {
             site: None,
             report: failure(diagnostic),
             last_good: None,
-            memo: None,
-            retired: None,
+            cache: None,
+            replaced: None,
         }
     }
 }

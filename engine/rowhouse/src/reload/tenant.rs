@@ -15,8 +15,8 @@ use content::tenant::{MANIFEST, Site};
 use render::{Compiled, Inputs};
 use server::status::{State, TenantStatus};
 
-use super::kept::KeptMemo;
-use super::retired::Retired;
+use super::persisted::PersistedCache;
+use super::replaced::ReplacedFiles;
 
 /// A tenant as its owner sees it.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(super) struct Tenant {
     /// What reading the folder said, apart from what its content is.
     pub(super) reading: Report,
     /// The number of the reading that is under way, and of the newest one taken.
-    pub(super) asked: u64,
+    pub(super) requested: u64,
     pub(super) taken: u64,
-    /// The last content without a mistake, with the pages that are still to come.
+    /// The last content without an error, with the pages that are still to come.
     content_site: Option<Arc<Site>>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
     pub(super) site: Option<Arc<Site>>,
@@ -45,13 +45,13 @@ pub(super) struct Tenant {
     /// Whether that attempt is not over yet.
     pub(super) is_under_way: bool,
     /// What was worked out for it.
-    pub(super) kept: KeptMemo,
+    pub(super) persisted: PersistedCache,
     /// The folder of `content_site`, until it is kept.
     pub(super) pending: Option<Folder>,
     /// Whether there is something new to be kept.
     pub(super) is_new: bool,
     /// Files that older pages may still ask for.
-    pub(super) retired: Retired,
+    pub(super) replaced: ReplacedFiles,
     /// How long the last compilation took.
     pub(super) compiled_in: Duration,
     state: State,
@@ -59,11 +59,11 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    pub(super) fn new(kept: KeptMemo, retired: Retired) -> Self {
+    pub(super) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
         Self {
             fingerprint: None,
             reading: Report::default(),
-            asked: 0,
+            requested: 0,
             taken: 0,
             content_site: None,
             site: None,
@@ -74,10 +74,10 @@ impl Tenant {
             made_from: None,
             tried: None,
             is_under_way: false,
-            kept,
+            persisted,
             pending: None,
             is_new: false,
-            retired,
+            replaced,
             compiled_in: Duration::ZERO,
             state: State::Absent,
             since: SystemTime::now(),
@@ -85,12 +85,12 @@ impl Tenant {
     }
 
     /// What is wrong now.
-    pub(super) fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
+    pub(super) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.content
             .iter()
             .chain(self.result.iter())
             .chain(&self.conflicts)
-            .filter(|diagnostic| diagnostic.severity == Severity::Mistake)
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     fn hosts(&self) -> Vec<String> {
@@ -112,8 +112,8 @@ impl Tenant {
             pages: self.compiled.as_ref().map_or(0, |compiled| compiled.pages),
             hosts: self.hosts(),
             compiled_in: self.compiled_in,
-            is_under_way: self.is_under_way || self.asked > self.taken,
-            mistakes: self.mistakes().map(one_line).collect(),
+            is_under_way: self.is_under_way || self.requested > self.taken,
+            errors: self.errors().map(one_line).collect(),
         }
     }
 
@@ -161,7 +161,7 @@ impl Tenant {
         if let Some(new) = files(&compiled) {
             let old = self.compiled.as_deref().and_then(files);
             let old = old.as_ref().map(|mount| &mount.resources);
-            self.retired.turn(old, &new.resources, now);
+            self.replaced.turn(old, &new.resources, now);
         }
         self.compiled = Some(Arc::new(compiled));
         self.made_from = Some(made_from);
@@ -170,7 +170,7 @@ impl Tenant {
 
     /// Settles how the tenant is doing, and since when.
     pub(super) fn settle(&mut self) {
-        let state = match (&self.compiled, self.mistakes().next()) {
+        let state = match (&self.compiled, self.errors().next()) {
             (None, _) => State::Absent,
             (Some(_), None) => State::Live,
             (Some(_), Some(_)) => State::Degraded,
@@ -195,7 +195,7 @@ impl MadeFrom {
         let (own, others) = (&self.inputs, &other.inputs);
         Arc::ptr_eq(&self.site, &other.site)
             && self.addresses == other.addresses
-            && Arc::ptr_eq(&own.street, &others.street)
+            && Arc::ptr_eq(&own.deployment, &others.deployment)
             && Arc::ptr_eq(&own.templates, &others.templates)
             && Arc::ptr_eq(&own.islands, &others.islands)
     }
@@ -231,7 +231,7 @@ pub(super) fn is_unread(report: &Report) -> bool {
     diagnostics.any(|diagnostic| diagnostic.code == Code::Unreadable)
 }
 
-/// A mistake in one line, as logs and lists show it.
+/// An error in one line, as logs and lists show it.
 pub(super) fn one_line(diagnostic: &Diagnostic) -> String {
     match diagnostic.place {
         Some(place) => format!(

@@ -13,7 +13,7 @@ use content::theme::{self, Theme};
 use release::state::State;
 use render::template::Templates;
 
-use super::kept::{Kept, kept_themes};
+use super::persisted::{Persisted, kept_themes};
 use super::tenant::{failure, is_unread};
 
 /// All themes, by the names of their folders.
@@ -78,7 +78,7 @@ impl Themes {
     pub(super) fn reload(
         &mut self,
         directory: Option<&Path>,
-        kept: Option<&Kept>,
+        persisted: Option<&Persisted>,
     ) -> Result<(), SourceError> {
         self.notes = Report::default();
         let folders = match directory {
@@ -88,8 +88,9 @@ impl Themes {
                 self.folders = match self.read(directory) {
                     Ok(folders) => folders,
                     Err(problem) => {
-                        let kept = kept.filter(|_| self.loaded.is_empty());
-                        let folders = kept.map(|kept| kept_themes(kept.state(), directory));
+                        let persisted = persisted.filter(|_| self.loaded.is_empty());
+                        let folders =
+                            persisted.map(|persisted| kept_themes(persisted.state(), directory));
                         let folders = folders.filter(|folders| !folders.is_empty());
                         self.notes.push(gone(directory, &problem));
                         folders.ok_or(problem)?
@@ -103,10 +104,10 @@ impl Themes {
             .map(|(name, folder)| (name.as_str(), folder.fingerprint()))
             .collect();
         self.loaded.retain(|name, _| folders.contains_key(name));
-        if let Some(kept) = kept {
+        if let Some(persisted) = persisted {
             let found = self.good.found().clone();
             self.good = Arc::new(LastGood {
-                state: Some(Arc::clone(kept.state())),
+                state: Some(Arc::clone(persisted.state())),
                 directory: self.directory.clone(),
                 folders: self.folders.clone(),
                 found: Mutex::new(found),
@@ -232,7 +233,7 @@ impl Themes {
 
 fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
     let file = directory.display().to_string();
-    Diagnostic::mistake(Code::Unreadable, file, problem.to_string())
+    Diagnostic::error(Code::Unreadable, file, problem.to_string())
         .hint("what was kept of the themes is used until the folder is back")
 }
 

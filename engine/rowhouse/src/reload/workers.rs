@@ -98,7 +98,7 @@ impl<T: Send + 'static> Workers<T> {
     }
 
     /// Tells `owner` from now on whenever something is done.
-    pub(super) fn tell(&self, owner: Sender<Notice>) {
+    pub(super) fn notify(&self, owner: Sender<Notice>) {
         self.shared.lock().owner = Some(owner);
     }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use server::drain::Drained;
 use server::listen;
 use server::settings::{ServeSettings, network};
-use server::shelf::Shelf;
+use server::snapshot_store::SnapshotStore;
 use tokio::sync::oneshot;
 
 /// The client is a trusted proxy.
@@ -29,7 +29,7 @@ pub fn behind_a_proxy() -> ServeSettings {
 
 pub struct Server {
     pub address: SocketAddr,
-    pub shelf: Arc<Shelf>,
+    pub snapshots: Arc<SnapshotStore>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Drained>>,
 }
@@ -42,9 +42,9 @@ impl Server {
     pub fn with(settings: ServeSettings) -> Self {
         let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
-        let shelf = Arc::new(Shelf::new(super::sample::snapshot()));
+        let snapshots = Arc::new(SnapshotStore::new(super::sample::snapshot()));
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = Arc::clone(&shelf);
+        let served = Arc::clone(&snapshots);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -59,7 +59,7 @@ impl Server {
         });
         Self {
             address,
-            shelf,
+            snapshots,
             stop: Some(stop),
             thread: Some(thread),
         }

@@ -1,0 +1,131 @@
+//! The slots that pictures are put into once they are drawn, and the work that fills them.
+//!
+//! A slot lives for as long as a snapshot shows it. Two tenants with the same drawing share one.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use super::super::cache::{self, Cache};
+use super::super::compress::{self, Level};
+use super::super::policy::{self, Kind};
+use super::{Drawing, Form, Picture};
+use release::snapshot::{Body, Resource, Slot};
+
+/// The slots of all pictures, by the digests of their drawings.
+#[derive(Debug, Default)]
+pub struct PendingPictures {
+    slots: HashMap<[u8; 32], Weak<Slot>>,
+}
+
+impl PendingPictures {
+    /// The slot of a picture, filled or to be filled.
+    pub fn slot(&mut self, picture: &Picture) -> Arc<Slot> {
+        let place = self.slots.entry(picture.drawing.digest).or_default();
+        place.upgrade().unwrap_or_else(|| {
+            let slot = Arc::default();
+            *place = Arc::downgrade(&slot);
+            slot
+        })
+    }
+
+    /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, which are all that there are.
+    pub fn undrawn<'a>(
+        &mut self,
+        pictures: impl Iterator<Item = (&'a Picture, &'a Arc<Cache>)>,
+        secure: bool,
+    ) -> Vec<Undrawn> {
+        self.slots.retain(|_, slot| slot.strong_count() > 0);
+        let (mut undrawn, mut named) = (Vec::new(), HashSet::new());
+        for (picture, cache) in pictures {
+            let digest = &picture.drawing.digest;
+            // It stays in the cache for as long as it is shown.
+            cache.known(&key(digest));
+            if let Some(slot) = self.slots.get(digest)
+                && slot.upgrade().is_some_and(|slot| slot.is_open())
+                && named.insert(digest)
+            {
+                undrawn.push(Undrawn {
+                    picture: picture.clone(),
+                    slot: Weak::clone(slot),
+                    cache: Arc::clone(cache),
+                    secure,
+                });
+            }
+        }
+        undrawn
+    }
+}
+
+/// A picture that is still to be drawn.
+#[derive(Debug)]
+pub struct Undrawn {
+    picture: Picture,
+    slot: Weak<Slot>,
+    cache: Arc<Cache>,
+    secure: bool,
+}
+
+impl Undrawn {
+    /// Tells it from all others.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.picture.drawing.digest
+    }
+
+    /// Where it is to be, and the file that it comes from.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Picture {
+            host,
+            path,
+            drawing,
+        } = &self.picture;
+        format!("{}: {host}{path}", drawing.file)
+    }
+
+    /// Draws it and puts it into its slot, unless nobody shows it any longer.
+    ///
+    /// # Errors
+    /// Its name, and why it cannot be drawn. Nobody tries again.
+    pub fn draw(&self) -> Result<(), String> {
+        let Some(slot) = self.slot.upgrade().filter(|slot| slot.is_open()) else {
+            return Ok(());
+        };
+        let result = resource(&self.picture.drawing, self.secure, &self.cache);
+        let problem = result.as_ref().err();
+        let problem = problem.map_or(Ok(()), |reason| Err(format!("{}: {reason}", self.name())));
+        slot.fill(result.ok());
+        self.picture.drawing.forget();
+        problem
+    }
+}
+
+fn key(digest: &[u8; 32]) -> cache::Key {
+    cache::key("drawn", &[digest])
+}
+
+fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, String> {
+    // A drawing that the renderer cannot bear must not end the thread that draws all others.
+    let draw = || {
+        let drawn = catch_unwind(AssertUnwindSafe(|| drawing.draw()));
+        drawn.unwrap_or_else(|_| Err("the renderer failed".to_owned()))
+    };
+    let bytes = cache.get(key(&drawing.digest), || {
+        draw().map(|png| Bytes::from(png.into_boxed_slice()))
+    })?;
+    // The icon has a fixed name, all others have their hash in it.
+    let (kind, media_type) = match drawing.form {
+        Form::Png(..) => (Kind::Immutable, "image/png"),
+        Form::Ico(_) => (Kind::Plain, "image/vnd.microsoft.icon"),
+    };
+    Ok(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&kind, media_type, secure),
+        cache_tag: None,
+        variants: compress::variants(bytes, false, Level::Page),
+    }))
+}

@@ -1,0 +1,133 @@
+//! Atom feeds (RFC 4287) of collections with `feed: true`, at `feed.xml` below the collection: `/blog/feed.xml`.
+//!
+//! A feed is the same at every address of its tenant: all its links are absolute and canonical, so that a reader who finds it twice knows it again.
+
+use super::super::link::{Resolver, below};
+use super::super::view;
+use super::super::xml::Xml;
+use content::name::reserved::FEED;
+use content::tenant::values::Date;
+use content::tenant::{Page, Site};
+
+const ATOM: &str = "http://www.w3.org/2005/Atom";
+
+/// The media type (RFC 4287, section 7).
+pub(crate) const MEDIA_TYPE: &str = "application/atom+xml; charset=utf-8";
+
+/// A feed holds the newest entries; the collection's page has them all.
+const MOST: usize = 50;
+
+/// The feed of a collection.
+pub(crate) struct Feed<'a> {
+    collection: &'a Page,
+    entries: Vec<(&'a Page, Date)>,
+}
+
+impl<'a> Feed<'a> {
+    /// The feed of a page, if it is a collection that has one. A feed needs a day to be up to date with, so that there is none without an entry.
+    pub(crate) fn of(site: &'a Site, page: &'a Page) -> Option<Self> {
+        let wanted = page.front.collection.as_ref()?.feed && !page.front.noindex;
+        let entries: Vec<(&Page, Date)> = view::entries(site, &page.path)
+            .into_iter()
+            .filter(|entry| !entry.front.noindex)
+            .filter_map(|entry| Some((entry, entry.front.date?)))
+            .take(MOST)
+            .collect();
+        (wanted && !entries.is_empty()).then_some(Self {
+            collection: page,
+            entries,
+        })
+    }
+
+    /// The feed that the head of a page names: its own, or that of the collection it is an entry of.
+    pub(crate) fn beside(site: &'a Site, page: &'a Page) -> Option<Self> {
+        Self::of(site, page).or_else(|| Self::of(site, view::collection_of(site, page)?))
+    }
+
+    /// Its path within the tenant.
+    pub(crate) fn path(&self) -> String {
+        match self.collection.path.as_str() {
+            "/" => FEED.to_owned(),
+            path => below(path, FEED),
+        }
+    }
+
+    /// Its title: the collection's, and the company's name.
+    pub(crate) fn title(&self, company: &str) -> String {
+        format!("{} | {company}", self.collection.front.title)
+    }
+
+    /// The document, by the resolver of the canonical address.
+    pub(super) fn xml(&self, site: &Site, resolver: &Resolver) -> String {
+        let company = &resolver.deployment.company;
+        let url = |path: &str| resolver.url_at(&resolver.address, path);
+        let updated = self.entries.iter().map(|(page, date)| changed(page, *date));
+        let language = site.manifest.language.as_str();
+        let mut xml = Xml::document();
+        xml.element("feed", &[("xmlns", ATOM), ("xml:lang", language)], |xml| {
+            let home = url(&self.collection.path);
+            xml.text("id", &[], &home);
+            xml.text("title", &[], &self.title(&company.name));
+            if let Some(description) = &self.collection.front.description {
+                xml.text("subtitle", &[], description);
+            }
+            if let Some(updated) = updated.max() {
+                xml.text("updated", &[], &moment(updated));
+            }
+            let own = url(&self.path());
+            let atom = [
+                ("rel", "self"),
+                ("type", "application/atom+xml"),
+                ("href", &own),
+            ];
+            xml.empty("link", &atom);
+            alternate(xml, &home);
+            xml.element("author", &[], |xml| {
+                xml.text("name", &[], &company.name);
+                xml.text("uri", &[], &format!("{}/", resolver.deployment.origin));
+            });
+            for (page, date) in &self.entries {
+                xml.element("entry", &[], |xml| {
+                    entry(xml, page, *date, &url(&page.path))
+                });
+            }
+        });
+        xml.into_string()
+    }
+}
+
+fn entry(xml: &mut Xml, page: &Page, date: Date, url: &str) {
+    let front = &page.front;
+    xml.text("id", &[], url);
+    xml.text(
+        "title",
+        &[],
+        front.heading.as_deref().unwrap_or(&front.title),
+    );
+    xml.text("published", &[], &moment(date));
+    xml.text("updated", &[], &moment(changed(page, date)));
+    alternate(xml, url);
+    for tag in &front.tags {
+        xml.empty("category", &[("term", tag)]);
+    }
+    if let Some(summary) = front.excerpt.as_ref().or(front.description.as_ref()) {
+        xml.text("summary", &[], summary);
+    }
+}
+
+fn alternate(xml: &mut Xml, url: &str) {
+    xml.empty(
+        "link",
+        &[("rel", "alternate"), ("type", "text/html"), ("href", url)],
+    );
+}
+
+/// The day of the last change: the entry's own, if nothing came later.
+fn changed(page: &Page, date: Date) -> Date {
+    page.front.updated.map_or(date, |updated| updated.max(date))
+}
+
+/// The beginning of a day (RFC 3339, date-time): pages know no hours.
+fn moment(date: Date) -> String {
+    format!("{}T00:00:00Z", date.day())
+}

@@ -1,0 +1,166 @@
+//! The files around the pages: what search engines, feed readers, browsers and app stores ask for.
+//!
+//! | module | what | whose |
+//! |---|---|---|
+//! | [`feed`] | Atom feeds of collections | a tenant's |
+//! | [`association`] | what ties a host to an app | a tenant's, on its own hosts |
+//! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host's |
+//! | [`sitemap`] | the entries that tenants hand out for it | |
+//! | [`webmanifest`] | `/site.webmanifest` | a tenant's, at every address |
+//!
+//! A tenant's own files are made when it is compiled. What a host says about all its tenants is put together by the owner from what they handed out, and only when that changed.
+//!
+//! **Invariant:** knows no layout and no page's HTML.
+
+mod association;
+mod feed;
+mod host;
+mod sitemap;
+mod webmanifest;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
+
+use super::asset::{ASSETS, is_compressible};
+use super::compress::{self, Level};
+use super::link::below;
+use super::picture::icon::Icons;
+use super::picture::{Drawing, Picture, social};
+use super::policy::{self, Kind};
+use super::template::Scope;
+use content::address::Address;
+use content::name::reserved::{FAVICON, TOUCH_ICON, WEB_MANIFEST};
+use content::report::Diagnostic;
+use content::tenant::Site;
+use content::tenant::values::Colour;
+use release::snapshot::{Body, Resource, ResourceTable};
+
+pub(super) use feed::Feed;
+pub use host::{HostFacts, host_files};
+pub use sitemap::Listing;
+
+/// A file with a fixed name.
+fn file(media_type: &str, content: impl Into<Bytes>, secure: bool) -> Arc<Resource> {
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&Kind::Plain, media_type, secure),
+        cache_tag: None,
+        variants: compress::variants(content.into(), is_compressible(media_type), Level::Page),
+    }))
+}
+
+/// A tenant's own files, made once for all its addresses.
+pub(super) struct SiteFiles {
+    /// Its entries in its host's sitemap.
+    pub(super) listing: Arc<Listing>,
+    /// Its icon.
+    pub(super) icons: Option<Icons>,
+    /// The social images of its pages, by their paths.
+    pub(super) social: BTreeMap<String, Arc<Drawing>>,
+    /// Drawings whose template failed, with the file of the page.
+    pub(super) failures: Vec<(Diagnostic, String)>,
+    /// Why the icon cannot be drawn.
+    pub(super) problem: Option<Diagnostic>,
+    ground: Option<Colour>,
+    everywhere: Vec<(String, Arc<Resource>)>,
+    at_hosts: Vec<(&'static str, Arc<Resource>)>,
+}
+
+impl SiteFiles {
+    /// Makes them, with what the tenant's templates work with at its canonical address.
+    pub(super) fn new(site: &Site, scope: &Scope) -> Self {
+        let resolver = &scope.resolver;
+        let secure = resolver.deployment.origin.is_secure();
+        let templates = &scope.templates;
+        let frame = templates.theme.manifest.theme_color.as_ref();
+        let ground = frame.and_then(|role| social::by_day(site, templates, role).cloned());
+        let (icons, problem) = match Icons::of(site, scope, ground.as_ref()) {
+            Ok(icons) => (icons, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let social = social::prepare(site, scope, ground.as_ref());
+        let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
+        let associations = association::files(site)
+            .into_iter()
+            .map(|(path, media_type, text)| (path, file(media_type, text, secure)));
+        Self {
+            listing: Arc::new(sitemap::listing(site, resolver)),
+            at_hosts: associations.chain(touch_icon(icons.as_ref())).collect(),
+            icons,
+            social: social.drawings,
+            failures: social.failures,
+            problem,
+            ground,
+            everywhere: feeds
+                .map(|feed| {
+                    let xml = feed.xml(site, resolver);
+                    (feed.path(), file(feed::MEDIA_TYPE, xml, secure))
+                })
+                .collect(),
+        }
+    }
+
+    /// Puts those in that belong at the address that `scope` is for.
+    pub(super) fn put(&self, site: &Site, scope: &Scope, resources: &mut ResourceTable) {
+        let secure = scope.resolver.deployment.origin.is_secure();
+        for (path, resource) in &self.everywhere {
+            resources.insert(path.as_str().into(), Arc::clone(resource));
+        }
+        if scope.resolver.address.prefix.is_empty() {
+            for (path, resource) in &self.at_hosts {
+                resources.insert((*path).into(), Arc::clone(resource));
+            }
+        }
+        let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_ref());
+        let manifest = file(webmanifest::MEDIA_TYPE, text, secure);
+        resources.insert(WEB_MANIFEST.into(), manifest);
+    }
+
+    /// The paths that authors can link to.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.everywhere.iter().map(|(path, _)| path.as_str())
+    }
+
+    /// What is to be drawn, and where it answers: social images at the canonical address only, icons on every host.
+    pub(super) fn pictures(&self, addresses: &[Address]) -> Vec<Picture> {
+        let canonical = addresses.first().into_iter().flat_map(|address| {
+            self.social.values().map(|drawing| {
+                let name = drawing.file_name("social");
+                let path = below(&address.prefix, &format!("{ASSETS}{name}"));
+                picture(&address.host, path, drawing)
+            })
+        });
+        let hosts: BTreeSet<&str> = addresses.iter().map(|one| one.host.as_str()).collect();
+        let icons = hosts.into_iter().flat_map(|host| {
+            self.icons.iter().flat_map(move |icons| {
+                let files = icons.files();
+                files.map(move |(name, drawing)| picture(host, format!("{ASSETS}{name}"), drawing))
+            })
+        });
+        let roots = addresses.iter().filter(|one| one.prefix.is_empty());
+        let favicons = roots.flat_map(|address| {
+            let icons = self.icons.iter();
+            icons.map(|icons| picture(&address.host, FAVICON.to_owned(), &icons.favicon))
+        });
+        canonical.chain(icons).chain(favicons).collect()
+    }
+}
+
+/// Phones ask for this one unasked, too.
+fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
+    let name = icons?.touch.file_name("touch-icon");
+    let location = HeaderValue::from_str(&format!("{ASSETS}{name}")).ok()?;
+    let moved = Arc::new(Resource::Redirect(location));
+    Some((TOUCH_ICON, moved))
+}
+
+fn picture(host: &str, path: String, drawing: &Arc<Drawing>) -> Picture {
+    Picture {
+        host: host.to_owned(),
+        path,
+        drawing: Arc::clone(drawing),
+    }
+}

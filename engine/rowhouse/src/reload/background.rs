@@ -1,0 +1,306 @@
+//! Draws pictures on threads of their own: neither a visitor nor a saved file waits for them, and a processor is left for both.
+//!
+//! No drawing can be stopped. One that takes long is drawn on, with a line in the log, and the others no longer wait for it.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tracing::{debug, warn};
+
+use content::report::guard::guard;
+use render::picture::Undrawn;
+
+/// How long the others wait for a picture. What may be drawn takes a second or two.
+const LATE: Duration = Duration::from_secs(5);
+/// The most pictures that are drawn at one time, each with its layers in memory.
+const MOST: usize = 3;
+/// The most that are late at one time. With so many, nothing more is begun until one of them is done.
+const MOST_LATE: usize = 3;
+
+/// The threads that draw, for as long as this lives.
+#[derive(Debug)]
+pub(super) struct PictureWorker {
+    messages: Sender<Message>,
+    finished: Receiver<()>,
+}
+
+enum Message {
+    /// Do these, in the place of all that were ordered before and are not begun.
+    Order(Vec<Job>),
+    /// This is done.
+    Done([u8; 32]),
+    /// Nobody waits any longer.
+    End,
+}
+
+/// Something to draw.
+struct Job {
+    digest: [u8; 32],
+    name: String,
+    draw: Box<dyn FnOnce() + Send>,
+}
+
+impl From<Undrawn> for Job {
+    fn from(picture: Undrawn) -> Self {
+        Self {
+            digest: picture.digest(),
+            name: picture.name(),
+            draw: Box::new(move || {
+                match guard("draw", "a picture", "pictures", || picture.draw()) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(problem)) => warn!(problem, "a picture cannot be drawn"),
+                    Err(diagnostic) => {
+                        warn!(problem = diagnostic.message, "a picture cannot be drawn");
+                    }
+                }
+            }),
+        }
+    }
+}
+
+impl PictureWorker {
+    /// Begins to wait for orders.
+    pub(super) fn start() -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self::with(processors.saturating_sub(1).clamp(1, MOST), LATE)
+    }
+
+    fn with(most: usize, late: Duration) -> Self {
+        let (messages, received) = channel();
+        let (finish, finished) = channel();
+        let studio = Drawer {
+            most,
+            late,
+            waiting: VecDeque::new(),
+            begun: Vec::new(),
+            done: messages.clone(),
+        };
+        thread::spawn(move || studio.run(&received, &finish));
+        Self { messages, finished }
+    }
+
+    /// Lets these be drawn, in the place of all that were ordered before.
+    pub(super) fn order(&self, pictures: Vec<Undrawn>) {
+        self.order_jobs(pictures.into_iter().map(Job::from).collect());
+    }
+
+    fn order_jobs(&self, jobs: Vec<Job>) {
+        if !jobs.is_empty() {
+            // The thread lives as long as this.
+            let _ = self.messages.send(Message::Order(jobs));
+        }
+    }
+
+    /// Whether everything that was ordered has been drawn since this was last asked.
+    pub(super) fn has_finished(&self) -> bool {
+        self.finished.try_iter().last().is_some()
+    }
+}
+
+impl Drop for PictureWorker {
+    fn drop(&mut self) {
+        let _ = self.messages.send(Message::End);
+    }
+}
+
+/// The thread that hands out pictures.
+struct Drawer {
+    most: usize,
+    late: Duration,
+    waiting: VecDeque<Job>,
+    begun: Vec<Begun>,
+    done: Sender<Message>,
+}
+
+/// A picture that is being drawn.
+struct Begun {
+    digest: [u8; 32],
+    name: String,
+    since: Instant,
+    is_late: bool,
+}
+
+impl Drawer {
+    fn run(mut self, messages: &Receiver<Message>, finish: &Sender<()>) {
+        // Whether something was drawn that nobody was told of.
+        let mut is_new = false;
+        loop {
+            match messages.recv_timeout(self.until_late()) {
+                Ok(Message::Order(jobs)) => {
+                    let mut waiting = VecDeque::from(jobs);
+                    waiting.retain(|job| self.begun.iter().all(|begun| begun.digest != job.digest));
+                    self.waiting = waiting;
+                }
+                Ok(Message::Done(digest)) => {
+                    self.begun.retain(|begun| begun.digest != digest);
+                    is_new = true;
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.begin();
+            if is_new && self.waiting.is_empty() && self.in_time().next().is_none() {
+                is_new = false;
+                debug!("all pictures are drawn");
+                // Nobody asks any longer when everything ends.
+                let _ = finish.send(());
+            }
+        }
+    }
+
+    fn in_time(&self) -> impl Iterator<Item = &Begun> {
+        self.begun.iter().filter(|begun| !begun.is_late)
+    }
+
+    /// How long there is nothing to look at.
+    fn until_late(&self) -> Duration {
+        let left = self
+            .in_time()
+            .map(|begun| self.late.saturating_sub(begun.since.elapsed()));
+        left.min().unwrap_or(Duration::from_secs(3600))
+    }
+
+    /// Names what has become late.
+    fn look(&mut self) {
+        for begun in &mut self.begun {
+            if !begun.is_late && begun.since.elapsed() >= self.late {
+                begun.is_late = true;
+                warn!(
+                    picture = begun.name,
+                    "a picture takes more than {} s to draw; the others no longer wait for it",
+                    self.late.as_secs()
+                );
+            }
+        }
+    }
+
+    /// Begins as many as may be drawn at one time.
+    fn begin(&mut self) {
+        let mut in_time = self.in_time().count();
+        let late = self.begun.len() - in_time;
+        while in_time < self.most && late < MOST_LATE {
+            let Some(Job { digest, name, draw }) = self.waiting.pop_front() else {
+                return;
+            };
+            let done = Done(self.done.clone(), digest);
+            let thread = thread::Builder::new().spawn(move || {
+                let _done = done;
+                draw();
+            });
+            match thread {
+                Ok(_) => {
+                    in_time += 1;
+                    self.begun.push(Begun {
+                        digest,
+                        name,
+                        since: Instant::now(),
+                        is_late: false,
+                    });
+                }
+                Err(error) => warn!(picture = name, %error, "no thread to draw a picture"),
+            }
+        }
+    }
+}
+
+/// Says that a picture is done, however that came about.
+struct Done(Sender<Message>, [u8; 32]);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        let _ = self.0.send(Message::Done(self.1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> Job {
+        Job {
+            digest: [number; 32],
+            name: format!("picture {number}"),
+            draw: Box::new(draw),
+        }
+    }
+
+    fn wait(mut is_so: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !is_so() {
+            assert!(begin.elapsed() < PATIENCE, "it never came");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_picture_that_takes_long_holds_up_no_other_and_is_still_drawn() {
+        let picture_worker = PictureWorker::with(1, SOON);
+        let drawn = Arc::new(AtomicUsize::new(0));
+        let count = |number| {
+            let drawn = Arc::clone(&drawn);
+            job(number, move || {
+                drawn.fetch_add(1, SeqCst);
+            })
+        };
+        let (release, held) = channel::<()>();
+        let slow = Arc::clone(&drawn);
+        let slow = job(1, move || {
+            let _ = held.recv();
+            slow.fetch_add(100, SeqCst);
+        });
+        picture_worker.order_jobs(vec![slow, count(2), count(3)]);
+        wait(|| drawn.load(SeqCst) == 2);
+        wait(|| picture_worker.has_finished());
+        // One that is being drawn is not begun again.
+        picture_worker.order_jobs(vec![count(1), count(4)]);
+        wait(|| drawn.load(SeqCst) == 3);
+        release.send(()).expect("a thread that waits");
+        wait(|| drawn.load(SeqCst) == 103);
+        wait(|| picture_worker.has_finished());
+    }
+
+    #[test]
+    fn threads_that_are_late_are_counted_and_there_are_never_more() {
+        let picture_worker = PictureWorker::with(2, SOON);
+        let begun = Arc::new(AtomicUsize::new(0));
+        let (release, held) = channel::<()>();
+        let held = Arc::new(std::sync::Mutex::new(held));
+        let jobs = (0..20).map(|number| {
+            let (begun, held) = (Arc::clone(&begun), Arc::clone(&held));
+            job(number, move || {
+                begun.fetch_add(1, SeqCst);
+                let held = held
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                let _ = held.recv();
+            })
+        });
+        picture_worker.order_jobs(jobs.collect());
+        wait(|| begun.load(SeqCst) > MOST_LATE);
+        thread::sleep(SOON * 10);
+        let most = begun.load(SeqCst);
+        assert!(most <= MOST_LATE + 2, "{most} threads");
+        drop(release);
+        wait(|| begun.load(SeqCst) == 20);
+        wait(|| picture_worker.has_finished());
+    }
+
+    #[test]
+    fn a_drawing_that_panics_is_over_and_the_rest_is_drawn() {
+        let picture_worker = PictureWorker::with(1, PATIENCE);
+        let (say, said) = channel();
+        picture_worker.order_jobs(vec![
+            job(1, || panic!("as the test wants it")),
+            job(2, move || say.send(()).unwrap_or_default()),
+        ]);
+        said.recv_timeout(PATIENCE).expect("the other picture");
+    }
+}

@@ -1,0 +1,373 @@
+//! Keeps what is served as the folders are: waits for changes, reloads, swaps, tells.
+//!
+//! It works on a thread of its own. Whatever goes wrong there, the last snapshot goes on being served, and what was to be read stays pending until it is read: it is tried again, later each time.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tracing::{debug, error, info, warn};
+
+use super::background::PictureWorker;
+use super::{Registry, year_in_chicago};
+use crate::watch::{Changes, Method, Notice, Watch};
+use content::report::guard::inject;
+use content::report::{Report, Severity};
+use server::events::Events;
+use server::snapshot_store::SnapshotStore;
+use server::status::{State, Status, StatusBoard};
+
+/// The longest that nothing is looked at: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
+const LONGEST: Duration = Duration::from_secs(1);
+/// How long until what could not be read is tried again, doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// The longest that is waited until it is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The owner with what it keeps.
+#[derive(Debug)]
+pub struct ReloadLoop {
+    /// The tenants.
+    pub registry: Registry,
+    /// Where snapshots go.
+    pub snapshots: Arc<SnapshotStore>,
+    /// Where the tenants' state is told.
+    pub board: Arc<StatusBoard>,
+    /// Where authors' browsers hear of it (`--dev`).
+    pub events: Option<Events>,
+}
+
+/// What is to be read again.
+#[derive(Debug, Clone, Default)]
+struct Wanted {
+    /// The folders of these tenants; of all without them.
+    tenants: Option<BTreeSet<String>>,
+    themes: bool,
+}
+
+impl Wanted {
+    /// Nothing: addresses, pages and the year are looked at all the same.
+    fn nothing() -> Self {
+        Self {
+            tenants: Some(BTreeSet::new()),
+            themes: false,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let tenants = self.tenants.zip(other.tenants);
+        Self {
+            tenants: tenants.map(|(one, other)| one.into_iter().chain(other).collect()),
+            themes: self.themes || other.themes,
+        }
+    }
+}
+
+/// What the reload_loop has in mind from one turn to the next, and after a panic.
+#[derive(Debug)]
+struct Agenda {
+    /// What is to be read again, and was not yet, or not all of it.
+    pending: Option<Wanted>,
+    /// When it is tried, and how long to wait if that fails.
+    due: Instant,
+    pause: Duration,
+    /// When the clock was last looked at.
+    looked: Timestamp,
+}
+
+impl Agenda {
+    fn new(pending: Option<Wanted>) -> Self {
+        Self {
+            pending,
+            due: Instant::now() + FIRST_PAUSE,
+            pause: FIRST_PAUSE,
+            looked: Timestamp::now(),
+        }
+    }
+
+    /// Something changed: it is taken at once, together with what is still pending.
+    fn want(&mut self, wanted: Wanted) {
+        self.pending = Some(match self.pending.take() {
+            Some(pending) => pending.and(wanted),
+            None => wanted,
+        });
+        self.due = Instant::now();
+        self.pause = FIRST_PAUSE;
+    }
+
+    /// What could not be read is tried again, later each time.
+    fn postpone(&mut self) {
+        self.due = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// How long nothing needs to be done.
+    fn until(&self, next_change: Option<Timestamp>) -> Duration {
+        match self.pending {
+            Some(_) => until(next_change).min(self.due.saturating_duration_since(Instant::now())),
+            None => until(next_change),
+        }
+    }
+}
+
+impl ReloadLoop {
+    /// Begins to keep. Sending [`Notice::Everything`] reloads all.
+    ///
+    /// Whatever fails in a turn is told on the board and tried again in the next.
+    #[must_use]
+    pub fn start(mut self, method: Method) -> Sender<Notice> {
+        let places = self.registry.places();
+        let roots = std::iter::once(places.tenants.clone())
+            .chain(places.themes.clone())
+            .chain(places.deployment.clone())
+            .collect();
+        let mut watch = Watch::start(method, roots);
+        let sender = watch.sender();
+        self.registry.workers.notify(watch.sender());
+        let mut agenda = Agenda::new(self.registry.still_wanted());
+        if !self.registry.is_started {
+            agenda.pending = Some(Wanted {
+                tenants: None,
+                themes: true,
+            });
+            self.survive(&mut agenda);
+        }
+        thread::spawn(move || {
+            let picture_worker = PictureWorker::start();
+            // Whether something is served that was not told, drawn and kept yet.
+            let mut is_new = true;
+            loop {
+                self.board.beat();
+                let turn = || {
+                    if is_new {
+                        self.tell_of_watching(&watch);
+                        picture_worker.order(self.registry.undrawn());
+                    }
+                    if std::mem::take(&mut is_new) || picture_worker.has_finished() {
+                        self.registry.keep();
+                    }
+                    is_new = self.turn(&mut watch, &mut agenda);
+                };
+                if catch_unwind(AssertUnwindSafe(turn)).is_err() {
+                    self.survive(&mut agenda);
+                }
+            }
+        });
+        sender
+    }
+
+    /// Waits for something to do, and does it. Whether there is a new snapshot.
+    fn turn(&mut self, watch: &mut Watch, agenda: &mut Agenda) -> bool {
+        let next_change = self.registry.next_change(agenda.looked);
+        match watch.next(agenda.until(next_change)) {
+            Some(changes) => {
+                agenda.want(self.wanted(&changes));
+            }
+            None if is_time(agenda.looked, next_change) => agenda.want(Wanted::nothing()),
+            None => {}
+        }
+        agenda.looked = Timestamp::now();
+        let is_due = agenda.pending.is_some() && agenda.due <= Instant::now();
+        if is_due {
+            self.reload(agenda);
+        }
+        self.take_done(agenda) || is_due
+    }
+
+    /// After a panic that nobody else has caught.
+    fn survive(&mut self, agenda: &mut Agenda) {
+        let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
+        error!("{problem}");
+        self.registry.alarm = Some(problem.to_owned());
+        if agenda.pending.is_none() {
+            agenda.pending = Some(Wanted::nothing());
+        }
+        agenda.postpone();
+        self.board
+            .reloaded(Duration::ZERO, Some(problem.to_owned()));
+    }
+
+    /// What has to be read again after some changes.
+    fn wanted(&self, changes: &Changes) -> Wanted {
+        let places = self.registry.places();
+        let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
+            .chain(places.themes.as_deref())
+            .collect();
+        let everything = changes.everything || changes.elsewhere(&roots);
+        Wanted {
+            tenants: match everything {
+                true => None,
+                false => changes.below(&places.tenants),
+            },
+            themes: places.themes.as_deref().is_some_and(|themes| {
+                everything || changes.below(themes).is_none_or(|names| !names.is_empty())
+            }),
+        }
+    }
+
+    /// Swaps in what took too long to be waited for.
+    fn take_done(&mut self, agenda: &mut Agenda) -> bool {
+        inject("owner", "all");
+        let Some(snapshot) = self.registry.reload_done(Timestamp::now()) else {
+            return false;
+        };
+        self.snapshots.replace(snapshot);
+        log_report(&self.registry, &self.board);
+        self.announce(None);
+        info!("a tenant that takes long is reloaded");
+        if agenda.pending.is_none() {
+            agenda.pending = self.registry.still_wanted();
+            agenda.postpone();
+        }
+        true
+    }
+
+    /// Reads what is pending again, and swaps in what came of it. What could not be read stays pending.
+    fn reload(&mut self, agenda: &mut Agenda) {
+        let begin = Instant::now();
+        // Every further attempt would say the same.
+        let is_first = agenda.pause == FIRST_PAUSE;
+        let Wanted { tenants, themes } = agenda.pending.clone().unwrap_or_else(Wanted::nothing);
+        let reloaded = self
+            .registry
+            .reload_some(Timestamp::now(), tenants.as_ref(), themes);
+        match reloaded {
+            Ok(snapshot) => {
+                self.snapshots.replace(snapshot);
+                log_report(&self.registry, &self.board);
+                self.announce(None);
+                if self.registry.alarm.is_none() {
+                    agenda.pending = self.registry.still_wanted();
+                }
+                let alarm = self.registry.alarm().map(ToOwned::to_owned);
+                self.board.reloaded(begin.elapsed(), alarm);
+                let names = |names: &BTreeSet<String>| {
+                    names
+                        .iter()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                };
+                let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let tenants = tenants.as_ref().map_or_else(|| "all".to_owned(), names);
+                match is_first {
+                    true => info!(took_ms, tenants, themes, "reloaded"),
+                    false => debug!(took_ms, tenants, themes, "tried again"),
+                }
+            }
+            Err(problem) => {
+                if is_first {
+                    error!(%problem, "nothing was taken; the last state is served");
+                }
+                let problem = problem.to_string();
+                // It stays until the next attempt succeeds, whatever comes in the meantime.
+                self.registry.alarm = Some(problem.clone());
+                log_report(&self.registry, &self.board);
+                self.announce(Some(&problem));
+                self.board.reloaded(begin.elapsed(), Some(problem));
+            }
+        }
+        agenda.postpone();
+    }
+
+    fn tell_of_watching(&mut self, watch: &Watch) {
+        if self.registry.is_polled != watch.fell_back() {
+            self.registry.is_polled = watch.fell_back();
+            log_report(&self.registry, &self.board);
+        }
+    }
+
+    fn announce(&self, problem: Option<&str>) {
+        if let Some(events) = &self.events {
+            events.publish(&self.registry.diagnostics(problem));
+        }
+    }
+}
+
+impl Registry {
+    /// What the system would not give the last time, to be read again.
+    fn still_wanted(&self) -> Option<Wanted> {
+        let (tenants, themes) = (self.unread(), self.themes.are_unread());
+        let any = themes || !tenants.is_empty() || self.addresses.is_unread();
+        any.then_some(Wanted {
+            tenants: Some(tenants),
+            themes,
+        })
+    }
+}
+
+/// Pages come and go at their moment, and the year of the copyright line with the year.
+fn is_time(looked: Timestamp, next_change: Option<Timestamp>) -> bool {
+    let now = Timestamp::now();
+    let new_year = year_in_chicago(now) != year_in_chicago(looked);
+    new_year || next_change.is_some_and(|due| due <= now)
+}
+
+/// How long nothing needs to be looked at, as far as the clock goes.
+fn until(due: Option<Timestamp>) -> Duration {
+    let left = due.and_then(|due| Duration::try_from(due - Timestamp::now()).ok());
+    left.unwrap_or(LONGEST).min(LONGEST)
+}
+
+/// Puts the tenants' state on the board, and what is new of it in the log.
+pub(crate) fn log_report(registry: &Registry, board: &StatusBoard) {
+    let status = registry.status();
+    let before = board.current();
+    for tenant in &status.tenants {
+        // Both are in the order of the ids.
+        let place = before
+            .tenants
+            .binary_search_by(|old| old.id.cmp(&tenant.id));
+        let old = place.ok().and_then(|place| before.tenants.get(place));
+        if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
+            continue;
+        }
+        if tenant.is_under_way && tenant.errors.is_empty() {
+            info!(tenant = %tenant.id, state = tenant.state.name(), "being rendered, which takes long");
+            continue;
+        }
+        if tenant.state == State::Live {
+            if old.is_none_or(|old| old.state != State::Live) {
+                info!(tenant = %tenant.id, pages = tenant.pages, "live");
+            }
+            continue;
+        }
+        warn!(
+            tenant = %tenant.id,
+            state = tenant.state.name(),
+            errors = tenant.errors.len(),
+            first = tenant.errors.first().map_or("", String::as_str),
+            "the folder has errors; `rowhouse check` shows them all"
+        );
+    }
+    tell_of_themes(registry, &status);
+    board.replace(status);
+}
+
+/// A theme's errors that no tenant shows, since every tenant still has the last good theme.
+fn tell_of_themes(registry: &Registry, status: &Status) {
+    let mut report = Report::default();
+    report.extend(registry.themes.report().cloned());
+    let report = report.sorted();
+    let by_a_tenant = |file: &str| {
+        let mut errors = status.tenants.iter().flat_map(|tenant| &tenant.errors);
+        errors.any(|error| error.starts_with(file))
+    };
+    let alone = report
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .find(|diagnostic| !by_a_tenant(&diagnostic.file));
+    if let Some(error) = alone {
+        warn!(
+            file = error.file,
+            code = error.code.as_str(),
+            "{}",
+            error.message
+        );
+    }
+}

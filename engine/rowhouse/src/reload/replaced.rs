@@ -1,0 +1,301 @@
+//! Files with hashed names that a page opened before a change may still ask for.
+//!
+//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day, also over a restart, as long as there is room for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+
+use release::snapshot::{Resource, ResourceTable};
+use release::state::{pack, unpack};
+use render::Whose;
+use render::asset::ASSETS;
+
+/// How long a replaced file stays: as long as a page that names it may be open, or lie in a cache.
+const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// The most bytes of replaced files of one tenant, or of what all share, with their codings. The oldest go first.
+const OF_ONE: u64 = 32 << 20;
+/// The same for all tenants together.
+const OF_ALL: u64 = 96 << 20;
+
+/// The replaced files of one tenant, or of what all share, by their path below the mount.
+#[derive(Debug, Default)]
+pub(super) struct ReplacedFiles {
+    files: BTreeMap<Box<str>, ReplacedFile>,
+    /// What was served before the process began.
+    before: ResourceTable,
+    /// Whether something is here, or gone, since somebody last asked.
+    is_new: bool,
+}
+
+#[derive(Debug)]
+struct ReplacedFile {
+    resource: Arc<Resource>,
+    at: Timestamp,
+}
+
+impl ReplacedFiles {
+    /// Lets files count as served until now, by a process before this one.
+    pub(super) fn follow(&mut self, before: ResourceTable) {
+        self.before = before;
+    }
+
+    /// `before` gives way to `now`: what only `before` had is kept. What comes back is simply there again.
+    pub(super) fn turn(
+        &mut self,
+        before: Option<&ResourceTable>,
+        now: &ResourceTable,
+        at: Timestamp,
+    ) {
+        let earlier = std::mem::take(&mut self.before);
+        let length = self.files.len();
+        self.files.retain(|path, _| !now.contains_key(path));
+        self.is_new |= self.files.len() != length;
+        for (path, resource) in before.unwrap_or(&earlier) {
+            if path.starts_with(ASSETS) && !now.contains_key(path) {
+                let resource = Arc::clone(resource);
+                self.is_new = true;
+                self.files
+                    .insert(path.clone(), ReplacedFile { resource, at });
+            }
+        }
+    }
+
+    /// The files that are kept.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
+        let files = self.files.iter();
+        files.map(|(path, file)| (&**path, &file.resource))
+    }
+
+    /// Whether something came or went since this was last asked.
+    pub(super) fn is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// For the next start: the files that are kept and those of `now`, which are not replaced yet.
+    pub(super) fn packed(&self, now: &ResourceTable) -> impl FnOnce() -> Vec<u8> + Send + 'static {
+        let replaced = self.files.iter();
+        let replaced = replaced.map(|(path, file)| (path, &file.resource, file.at.as_second()));
+        let now = now.iter().filter(|(path, _)| path.starts_with(ASSETS));
+        let now = now.map(|(path, resource)| (path, resource, i64::MAX));
+        let files: Vec<(Box<str>, Arc<Resource>, i64)> = replaced
+            .chain(now)
+            .map(|(path, resource, at)| (path.clone(), Arc::clone(resource), at))
+            .collect();
+        move || {
+            let files: Vec<(Box<str>, Vec<u8>)> = files
+                .into_iter()
+                .filter_map(|(path, resource, at)| {
+                    let bytes = identity(&resource)?;
+                    Some((path, [&at.to_le_bytes()[..], bytes].concat()))
+                })
+                .collect();
+            let files = files.iter();
+            pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_slice())))
+        }
+    }
+
+    /// What [`ReplacedFiles::packed`] gave.
+    pub(super) fn unpacked(packed: &Bytes, whose: Whose, secure: bool) -> Self {
+        let mut replaced = Self::default();
+        for (path, file) in unpack(packed).unwrap_or_default() {
+            let (Ok(path), Some((at, bytes))) =
+                (std::str::from_utf8(&path), file.split_first_chunk::<8>())
+            else {
+                continue;
+            };
+            // A copy: the whole entry is not to stay for one file of it.
+            let bytes = || Bytes::copy_from_slice(bytes);
+            let resource = || Arc::new(render::former(path, bytes(), whose, secure));
+            match i64::from_le_bytes(*at) {
+                i64::MAX => {
+                    replaced.before.insert(path.into(), resource());
+                }
+                at => {
+                    let at = Timestamp::from_second(at).unwrap_or_default();
+                    let resource = resource();
+                    replaced
+                        .files
+                        .insert(path.into(), ReplacedFile { resource, at });
+                }
+            }
+        }
+        replaced
+    }
+
+    fn bytes(&self) -> u64 {
+        self.files.values().map(|file| size(&file.resource)).sum()
+    }
+
+    /// Forgets what is too old, and the oldest of what is too much.
+    pub(super) fn prune(&mut self, now: Timestamp) {
+        let length = self.files.len();
+        self.files
+            .retain(|_, file| now.duration_since(file.at).abs() < KEPT_FOR);
+        self.is_new |= self.files.len() != length;
+        make_room(&mut [self], OF_ONE);
+    }
+}
+
+/// The same for all tenants, each for itself and then together.
+pub(super) fn prune_all<'a>(tenants: impl Iterator<Item = &'a mut ReplacedFiles>, now: Timestamp) {
+    let mut some: Vec<&mut ReplacedFiles> = tenants
+        .filter(|replaced| !replaced.files.is_empty())
+        .collect();
+    for replaced in &mut some {
+        replaced.prune(now);
+    }
+    make_room(&mut some, OF_ALL);
+}
+
+/// Forgets the oldest files until the rest has no more bytes than this.
+fn make_room(all: &mut [&mut ReplacedFiles], most: u64) {
+    let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes()).sum();
+    if bytes <= most {
+        return;
+    }
+    let files = all.iter().enumerate().flat_map(|(place, replaced)| {
+        let files = replaced.files.iter();
+        files.map(move |(path, file)| (file.at, path.clone(), place, size(&file.resource)))
+    });
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    for (_, path, place, size) in files {
+        if bytes <= most {
+            return;
+        }
+        bytes -= size;
+        all[place].files.remove(&path);
+        all[place].is_new = true;
+    }
+}
+
+fn identity(resource: &Resource) -> Option<&[u8]> {
+    match resource {
+        Resource::Body(body) => Some(&body.variants.last()?.bytes),
+        Resource::Redirect(_) => None,
+    }
+}
+
+fn size(resource: &Resource) -> u64 {
+    match resource {
+        Resource::Body(body) => {
+            let variants = body.variants.iter();
+            variants.map(|variant| variant.bytes.len() as u64).sum()
+        }
+        Resource::Redirect(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(files: &[(&str, usize)]) -> ResourceTable {
+        let files = files.iter();
+        files
+            .map(|(path, length)| {
+                let resource =
+                    render::former(path, Bytes::from(vec![7; *length]), Whose::Shared, true);
+                ((*path).into(), Arc::new(resource))
+            })
+            .collect()
+    }
+
+    fn paths(replaced: &ReplacedFiles) -> Vec<&str> {
+        replaced.files().map(|(path, _)| path).collect()
+    }
+
+    fn hour(hours: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
+    }
+
+    #[test]
+    fn a_replaced_file_stays_for_a_day_however_often_something_changes() {
+        let mut replaced = ReplacedFiles::default();
+        let mut before = table(&[("/assets/0.css", 10), ("/page", 10)]);
+        for number in 1..=30 {
+            let now = table(&[(&format!("/assets/{number}.css"), 10)]);
+            replaced.turn(Some(&before), &now, hour(number));
+            replaced.prune(hour(number));
+            before = now;
+        }
+        let persisted = paths(&replaced);
+        assert_eq!(persisted.len(), 24);
+        assert!(
+            persisted.contains(&"/assets/29.css") && persisted.contains(&"/assets/6.css"),
+            "{persisted:?}"
+        );
+        replaced.prune(hour(100));
+        assert!(paths(&replaced).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_comes_back_is_there_again() {
+        let mut replaced = ReplacedFiles::default();
+        let (one, two) = (
+            table(&[("/assets/1.css", 9)]),
+            table(&[("/assets/2.css", 9)]),
+        );
+        replaced.turn(Some(&one), &two, hour(0));
+        assert_eq!(paths(&replaced), ["/assets/1.css"]);
+        replaced.turn(Some(&two), &one, hour(1));
+        assert_eq!(paths(&replaced), ["/assets/2.css"]);
+    }
+
+    #[test]
+    fn the_oldest_go_first_when_there_is_no_room() {
+        const LARGE: usize = 10 << 20;
+        let mut many: Vec<ReplacedFiles> = (0..5).map(|_| ReplacedFiles::default()).collect();
+        for (tenant, replaced) in many.iter_mut().enumerate() {
+            for number in 0..5 {
+                let at = hour(number * 2 + i64::from(tenant == 0));
+                let before = table(&[(&format!("/assets/{number}.bin"), LARGE)]);
+                replaced.turn(Some(&before), &ResourceTable::new(), at);
+            }
+        }
+        many[1].prune(hour(10));
+        assert_eq!(
+            paths(&many[1]),
+            ["/assets/2.bin", "/assets/3.bin", "/assets/4.bin"]
+        );
+        prune_all(many.iter_mut(), hour(10));
+        let bytes: u64 = many.iter().map(ReplacedFiles::bytes).sum();
+        assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
+        assert!(
+            many.iter()
+                .all(|replaced| paths(replaced).contains(&"/assets/4.bin"))
+        );
+        assert!(
+            many.iter()
+                .all(|replaced| !paths(replaced).contains(&"/assets/2.bin"))
+        );
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_with_what_was_served() {
+        let mut replaced = ReplacedFiles::default();
+        let (one, two) = (
+            table(&[("/assets/1.css", 9)]),
+            table(&[("/assets/2.css", 9)]),
+        );
+        replaced.turn(Some(&one), &two, hour(0));
+        let packed = Bytes::from(replaced.packed(&two)());
+        let mut back = ReplacedFiles::unpacked(&packed, Whose::Shared, true);
+        assert_eq!(paths(&back), ["/assets/1.css"]);
+        back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
+        assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
+        back.prune(hour(24));
+        assert_eq!(paths(&back), ["/assets/2.css"]);
+        assert!(
+            paths(&ReplacedFiles::unpacked(
+                &packed.slice(1..),
+                Whose::Shared,
+                true
+            ))
+            .is_empty()
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! Holds the snapshot that is being served.
+//!
+//! One owner puts a new [`Snapshot`] on the snapshot store; every request takes the one that lies there and keeps it until it is answered.
+//! Neither ever waits for the other: the swap is one atomic pointer.
+//!
+//! The snapshot store also keeps the counters of every tenant in the snapshot, and hangs them on the mounts of the next one, so that a request finds its counters without a look-up and a reload does not set them back to zero. A tenant that is gone takes its counters with it; one that comes back begins at zero.
+//!
+//! **Invariant:** never builds or changes what is in a snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::{ArcSwap, Guard};
+
+use super::connections::Connections;
+use release::snapshot::traffic::Traffic;
+use release::snapshot::{HostEntry, Mount, Snapshot};
+
+/// What the log and the counters call a known host that answers for no tenant. No tenant has such a name, since ids are host labels.
+pub(super) const SHARED: &str = "_shared";
+/// What they call a request that names no known host, or is none.
+pub(super) const UNKNOWN: &str = "_unknown";
+
+/// The current snapshot, and the counters that outlive it.
+#[derive(Debug)]
+pub struct SnapshotStore {
+    current: ArcSwap<Snapshot>,
+    since: Mutex<Instant>,
+    tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
+    /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
+    pub shared: Traffic,
+    /// What names no known host, or is no valid request.
+    pub unknown: Traffic,
+    /// What happened to connections.
+    pub connections: Connections,
+}
+
+impl Default for SnapshotStore {
+    fn default() -> Self {
+        Self {
+            current: ArcSwap::default(),
+            since: Mutex::new(Instant::now()),
+            tenants: Mutex::default(),
+            shared: Traffic::default(),
+            unknown: Traffic::default(),
+            connections: Connections::default(),
+        }
+    }
+}
+
+impl SnapshotStore {
+    /// A snapshot store with its first snapshot.
+    #[must_use]
+    pub fn new(first: Snapshot) -> Self {
+        let snapshots = Self::default();
+        snapshots.replace(first);
+        snapshots
+    }
+
+    /// The snapshot to answer from. Hold it for one request at most, or it stays in memory when it is replaced.
+    #[must_use]
+    pub fn current(&self) -> Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// Serves `next` from the next request on. Requests under way finish with what they have.
+    pub fn replace(&self, next: Snapshot) {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = BTreeMap::new();
+        for mount in mounts(&next) {
+            // A mount that was away for a while still has its own.
+            if let Some(traffic) = mount.traffic.get().or_else(|| tenants.get(&mount.tenant)) {
+                named.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
+            }
+        }
+        for mount in mounts(&next) {
+            let traffic = named.entry(Arc::clone(&mount.tenant)).or_default();
+            mount.traffic.get_or_init(|| Arc::clone(traffic));
+        }
+        *tenants = named;
+        drop(tenants);
+        self.current.store(Arc::new(next));
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// How long ago the snapshot was put here.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
+    }
+
+    /// The counters of every tenant in the snapshot, by id.
+    #[must_use]
+    pub fn tenants(&self) -> BTreeMap<Arc<str>, Arc<Traffic>> {
+        self.tenants
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+fn mounts(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Mount>> {
+    snapshot
+        .hosts
+        .values()
+        .filter_map(|host| match host {
+            HostEntry::Site(routes) => Some(routes),
+            HostEntry::Moved(_) => None,
+        })
+        .flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use release::snapshot::HostRoutes;
+
+    #[test]
+    fn counters_outlive_a_reload() {
+        let snapshots = SnapshotStore::new(sample::snapshot());
+        let before = snapshots.tenants();
+        before["bluedoor"].record(
+            http::StatusCode::OK,
+            release::snapshot::Coding::Identity,
+            3,
+            std::time::Duration::ZERO,
+        );
+        snapshots.replace(sample::snapshot());
+        assert_eq!(
+            snapshots.tenants()["bluedoor"]
+                .counts()
+                .next()
+                .map(|count| count.bytes),
+            Some(3)
+        );
+        for mount in mounts(&snapshots.current()) {
+            assert!(mount.traffic.get().is_some());
+        }
+    }
+
+    #[test]
+    fn names_that_come_and_go_leave_nothing_behind() {
+        let snapshots = SnapshotStore::default();
+        for number in 0..10_000 {
+            let mut next = Snapshot::default();
+            let mount = sample::mount(&format!("tenant-{number}"), "", &[]);
+            let routes = HostRoutes {
+                root: Some(Arc::new(mount)),
+                ..HostRoutes::default()
+            };
+            let host = HostEntry::Site(Arc::new(routes));
+            next.hosts.insert("studio.example".into(), host);
+            snapshots.replace(next);
+        }
+        let names: Vec<_> = snapshots.tenants().into_keys().collect();
+        assert_eq!(names, ["tenant-9999".into()]);
+        snapshots.replace(Snapshot::default());
+        assert!(snapshots.tenants().is_empty());
+    }
+
+    #[test]
+    fn all_mounts_of_a_tenant_count_together() {
+        let snapshots = SnapshotStore::new(sample::snapshot());
+        let (all, current) = (snapshots.tenants(), snapshots.current());
+        for mount in mounts(&current) {
+            let traffic = mount.traffic.get().unwrap();
+            assert!(Arc::ptr_eq(traffic, &all[&mount.tenant]));
+        }
+    }
+}
