@@ -4,7 +4,7 @@
  * Everything is in a shadow root, so that neither the theme's styles nor these reach the other. The text is plain:
  * the page's policy forbids markup from strings, and an error may hold anything that a file can.
  */
-import { type Error, marked, placeOf } from './state.ts';
+import { type Diagnostic, marked, placeOf } from './state.ts';
 import css from './style.css';
 
 export class Overlay {
@@ -12,8 +12,8 @@ export class Overlay {
   readonly #dialog = document.createElement('dialog');
   readonly #list = element('ol', 'list');
   readonly #title = element('h1', 'title');
-  #errors: Error[] = [];
-  #faults: Error[] = [];
+  #errors: Diagnostic[] = [];
+  #faults: Diagnostic[] = [];
   /** What is shown, or was and has been closed: it is not shown a second time. */
   #known = '';
 
@@ -37,13 +37,13 @@ export class Overlay {
   }
 
   /** Shows what is wrong, and takes away what no longer is. */
-  show(errors: Error[]) {
+  show(errors: Diagnostic[]) {
     this.#errors = errors;
     this.#draw();
   }
 
   /** Adds something that went wrong in the browser; it stays until the page is loaded again. */
-  fault(fault: Error) {
+  fault(fault: Diagnostic) {
     this.#faults.push(fault);
     this.#draw();
   }
@@ -67,7 +67,7 @@ export class Overlay {
   }
 }
 
-function item(error: Error): HTMLElement {
+function item(error: Diagnostic): HTMLElement {
   const parts = [element('p', 'message', error.message), element('p', 'place', placeOf(error))];
   const line = marked(error);
   if (line) {
