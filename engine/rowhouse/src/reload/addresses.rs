@@ -3,19 +3,18 @@
 //! A file that cannot be read or has an error changes nothing: what it last said stays in force, over a restart, too, where there is a state. Where it never said anything good, tenants have their names and nothing else.
 //! A file that goes away does not open what it closed, either, unless the process is started anew without it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use tracing::warn;
 
 use super::persisted::Persisted;
-use super::tenant::one_line;
-use super::{Places, Registry};
+use super::places::Places;
+use super::tenant::{Tenant, one_line};
 use content::address::deployment::{DeploymentFile, FILE};
-use content::address::{self, Assignment, Owners, Rules};
+use content::address::{self, Assignment, Origin, Owners, Rules};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source;
-use content::tenant::Site;
 
 /// The most bytes of the file.
 const MOST: u64 = 1 << 20;
@@ -101,8 +100,32 @@ impl Addresses {
         Some(alarm)
     }
 
+    /// Gives the addresses out anew, and tells every tenant what it did not get.
+    pub(super) fn assign(
+        &mut self,
+        origin: &Origin,
+        tenants: &mut BTreeMap<TenantId, Tenant>,
+    ) -> Assignment {
+        let rules = Rules {
+            origin,
+            deployment: self.deployment.as_ref(),
+            before: &self.owners,
+        };
+        let sites = tenants.iter();
+        let sites = sites.map(|(id, tenant)| (id, tenant.site.as_deref()));
+        let mut assignment = address::assign(rules, sites);
+        for (id, tenant) in tenants {
+            tenant.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
+        }
+        self.owners.clone_from(&assignment.owners);
+        assignment
+    }
+
     /// Everything that is to say about the file.
-    fn report<'a>(&'a self, known: impl Iterator<Item = &'a str> + Clone) -> Vec<Diagnostic> {
+    pub(super) fn report<'a>(
+        &'a self,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Vec<Diagnostic> {
         let strangers = self
             .deployment
             .iter()
@@ -122,35 +145,6 @@ impl Addresses {
     pub(super) fn to_keep(&self) -> (&Owners, Option<&str>) {
         let good = self.deployment.as_ref().filter(|one| one.is_good());
         (&self.owners, good.map(DeploymentFile::text))
-    }
-}
-
-impl Registry {
-    /// Gives the addresses out anew, and tells every tenant what it did not get.
-    pub(super) fn assign(&mut self) -> Assignment {
-        let sites: Vec<(TenantId, Option<Arc<Site>>)> = self
-            .tenants
-            .iter()
-            .map(|(id, tenant)| (id.clone(), tenant.site.clone()))
-            .collect();
-        let rules = Rules {
-            origin: &self.places.origin,
-            deployment: self.addresses.deployment.as_ref(),
-            before: &self.addresses.owners,
-        };
-        let tenants = sites.iter().map(|(id, site)| (id, site.as_deref()));
-        let mut assignment = address::assign(rules, tenants);
-        for (id, tenant) in &mut self.tenants {
-            tenant.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
-        }
-        self.addresses.owners.clone_from(&assignment.owners);
-        assignment
-    }
-
-    /// What is wrong with `deployment.yaml`.
-    pub(super) fn deployment_report(&self) -> Vec<Diagnostic> {
-        self.addresses
-            .report(self.tenants.keys().map(TenantId::as_str))
     }
 }
 

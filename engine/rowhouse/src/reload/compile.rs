@@ -5,39 +5,20 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::Registry;
+use super::lifecycle::Finished;
 use super::persisted::kept_site;
-use super::read::Read;
+use super::registry::Registry;
 use super::tenant::MadeFrom;
+use super::work::{Attempt, Done};
 use super::workers::{Job, Kind, Wait};
 use content::address::Assignment;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site};
+use render::Inputs;
 use render::link::Deployment;
 use render::template::Templates;
-use render::{Compiled, Inputs};
-
-/// What was done for a tenant.
-#[derive(Debug)]
-pub(super) enum Done {
-    /// Its folder was read, by the number of the reading; nothing where it is as it was.
-    Read(u64, Option<Box<Read>>),
-    /// It was compiled.
-    Compiled(Box<Attempt>),
-    /// What was good before the process began was compiled; nothing where that was of no use either.
-    StandIn(Option<Box<(Compiled, MadeFrom)>>),
-}
-
-/// A tenant that was compiled.
-#[derive(Debug)]
-pub(super) struct Attempt {
-    made_from: MadeFrom,
-    compiled: Option<Compiled>,
-    report: Report,
-    took: Duration,
-}
 
 impl Registry {
     /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
@@ -54,10 +35,10 @@ impl Registry {
                 continue;
             };
             let Some(templates) = self.themes.get(&site.manifest.theme) else {
-                tenant.tried = None;
+                tenant.lifecycle.stop();
                 let report = unknown_theme(&site, self.themes.names());
                 tenant.conclude(report, Duration::ZERO);
-                if tenant.compiled.is_none() {
+                if tenant.compiled().is_none() {
                     without_theme.push((id.clone(), site));
                 }
                 continue;
@@ -72,14 +53,10 @@ impl Registry {
                     cache: Arc::clone(&tenant.persisted.cache),
                 },
             };
-            if let Some(tried) = &tenant.tried
-                && tried.is(&made_from)
-            {
+            if !tenant.lifecycle.begin(&made_from) {
                 continue;
             }
             tenant.persisted.cache.begin();
-            tenant.tried = Some(made_from.clone());
-            tenant.is_under_way = true;
             jobs.push(Job {
                 id: id.clone(),
                 kind: Kind::Compile,
@@ -114,9 +91,11 @@ impl Registry {
                 Done::Compiled(attempt) => self.take_attempt(&id, *attempt, now),
                 Done::StandIn(stand_in) => {
                     let tenant = self.tenants.get_mut(&id);
-                    let absent = tenant.filter(|tenant| tenant.compiled.is_none());
+                    let absent = tenant.filter(|tenant| tenant.compiled().is_none());
                     if let (Some(tenant), Some(stand_in)) = (absent, stand_in) {
-                        tenant.replace(stand_in.0, stand_in.1, now);
+                        let (compiled, made_from) = *stand_in;
+                        tenant.replace_files(&compiled, now);
+                        tenant.lifecycle.stand_in(made_from, Arc::new(compiled));
                     }
                 }
             }
@@ -129,17 +108,15 @@ impl Registry {
     fn take_attempt(&mut self, id: &TenantId, attempt: Attempt, now: Timestamp) {
         let made_from = attempt.made_from;
         let tenant = self.tenants.get_mut(id);
-        let current = tenant.filter(|tenant| {
-            let tried = tenant.tried.as_ref();
-            tried.is_some_and(|tried| tried.is(&made_from))
-        });
-        let Some(tenant) = current else {
+        let Some(tenant) = tenant.filter(|tenant| tenant.lifecycle.awaits(&made_from)) else {
             return;
         };
         tenant.conclude(attempt.report, attempt.took);
-        if let Some(compiled) = attempt.compiled {
-            tenant.replace(compiled, made_from, now);
-        } else if tenant.compiled.is_none() {
+        if let Some(compiled) = &attempt.compiled {
+            tenant.replace_files(compiled, now);
+        }
+        let compiled = attempt.compiled.map(Arc::new);
+        if tenant.lifecycle.finish(made_from.clone(), compiled) == Finished::NeedsStandIn {
             let MadeFrom {
                 site,
                 addresses,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Registry;
+use super::registry::Registry;
 use super::tenant::failure;
 use content::name::TenantId;
 use content::report::guard::guard;
@@ -27,7 +27,7 @@ impl Registry {
         let compiled = || {
             self.tenants
                 .iter()
-                .filter_map(|(id, tenant)| Some((id, tenant.compiled.as_ref()?)))
+                .filter_map(|(id, tenant)| Some((id, tenant.compiled()?)))
         };
         let linked: BTreeSet<(&str, &str)> = compiled()
             .flat_map(|(_, compiled)| &compiled.neighbour_links)
@@ -46,15 +46,11 @@ impl Registry {
     /// Links between tenants, held against what each of them has now.
     fn neighbour_links(&self) -> Report {
         let mut all = Report::default();
-        for compiled in self
-            .tenants
-            .values()
-            .filter_map(|tenant| tenant.compiled.as_ref())
-        {
+        for compiled in self.tenants.values().filter_map(|tenant| tenant.compiled()) {
             let mut found = Report::default();
             for link in &compiled.neighbour_links {
                 let tenant = self.tenants.get(link.tenant.as_str());
-                let neighbour = tenant.map(|tenant| tenant.compiled.as_ref());
+                let neighbour = tenant.map(|tenant| tenant.compiled());
                 let code = match neighbour {
                     None => Code::UnknownTenant,
                     Some(Some(neighbour)) if !neighbour.fragments.contains_key(&link.path) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Registry;
+use super::registry::Registry;
 use super::tenant::Tenant;
 use content::address::Address;
 use content::report::{Diagnostic, Report, Severity};
@@ -58,7 +58,7 @@ impl Registry {
         let domain = origin.domain();
         let mut mounts = Vec::new();
         for (id, tenant) in &self.tenants {
-            if tenant.compiled.is_some() {
+            if tenant.compiled().is_some() {
                 continue;
             }
             let errors = self.errors_of(tenant);

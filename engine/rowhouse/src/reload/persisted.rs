@@ -20,12 +20,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::addresses::Addresses;
+use super::places::Places;
 use super::replaced::ReplacedFiles;
-use super::{Places, Registry};
 use content::address::Owners;
 use content::name::TenantId;
-use content::report::{Code, Severity};
 use content::source::Folder;
 use content::tenant::{self, Site};
 use release::snapshot::ResourceTable;
@@ -166,13 +164,18 @@ impl Persisted {
         });
     }
 
+    /// What was worked out for the files that all tenants share.
+    pub(super) fn shared_cache(&self) -> PersistedCache {
+        PersistedCache::of(&self.state, MADE_THEMES)
+    }
+
     /// Where it all lies.
     pub(super) const fn state(&self) -> &Arc<State> {
         &self.state
     }
 
     /// The shared files that pages of before may still ask for.
-    fn shared_retired(&self, secure: bool) -> ReplacedFiles {
+    pub(super) fn shared_replaced(&self, secure: bool) -> ReplacedFiles {
         let packed = self.state.read(OLD_SHARED);
         packed.map_or_else(ReplacedFiles::default, |packed| {
             ReplacedFiles::unpacked(&packed, Whose::Shared, secure)
@@ -225,7 +228,7 @@ impl Persisted {
     }
 
     /// Keeps who has which address, and what `deployment.yaml` says.
-    fn keep_addresses(&mut self, owners: &Owners, deployment: Option<&str>) {
+    pub(super) fn keep_addresses(&mut self, owners: &Owners, deployment: Option<&str>) {
         let same = self
             .addresses
             .as_ref()
@@ -248,6 +251,52 @@ impl Persisted {
         }
     }
 
+    /// Keeps what was worked out for a tenant, and its folder, if it has just been without an error.
+    pub(super) fn keep_tenant(
+        &mut self,
+        id: &TenantId,
+        cache: &mut PersistedCache,
+        good: Option<([u8; 32], Folder)>,
+    ) {
+        if let Some((fingerprint, folder)) = good
+            && (!self.tenants.contains(id.as_str()) || !cache.is_good(&fingerprint))
+        {
+            cache.good = Some(Bytes::copy_from_slice(&fingerprint));
+            cache.written = None;
+            self.tenants.insert(id.to_string());
+            self.keep_folder(format!("{GOOD_TENANT}{id}"), folder);
+        }
+        cache.keep(&self.state, &format!("{MADE_TENANT}{id}"));
+    }
+
+    /// Keeps a theme's folder, with which every page could be rendered.
+    pub(super) fn keep_theme(&mut self, name: &str, folder: &Folder) {
+        let fingerprint = folder.fingerprint();
+        if self.themes.get(name) != Some(&fingerprint) {
+            self.themes.insert(name.to_owned(), fingerprint);
+            self.keep_folder(format!("{GOOD_THEME}{name}"), folder.clone());
+        }
+    }
+
+    /// Keeps the files of a tenant that were replaced.
+    pub(super) fn keep_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
+        let packed = replaced.packed(&ResourceTable::default());
+        self.state.write(format!("{OLD_TENANT}{id}"), packed);
+    }
+
+    /// Keeps what was worked out for the files that all share and, if they are new, those of now and of before.
+    pub(super) fn keep_shared(
+        &self,
+        cache: &mut PersistedCache,
+        new: Option<(&ReplacedFiles, &ResourceTable)>,
+    ) {
+        cache.keep(&self.state, MADE_THEMES);
+        if let Some((replaced, files)) = new {
+            self.state
+                .write(OLD_SHARED.to_owned(), replaced.packed(files));
+        }
+    }
+
     fn keep_folder(&self, name: String, folder: Folder) {
         self.state.write(name, move || {
             let files = folder.files.iter();
@@ -263,7 +312,7 @@ pub(super) fn kept_site(state: &State, id: &TenantId, label: &str) -> Option<Sit
 }
 
 /// The files of a tenant that pages of before may still ask for. Unless the folder is the same as the good copy, those of the good copy were served until now.
-pub(super) fn kept_retired(
+pub(super) fn kept_replaced(
     state: &State,
     id: &TenantId,
     is_same: bool,
@@ -307,92 +356,4 @@ fn kept_folder(state: &State, name: &str, label: &str) -> Option<Folder> {
 /// Whether an entry's name is one, and not that of a file that is being written.
 fn is_whole(name: &str) -> bool {
     !name.ends_with(".half")
-}
-
-impl Registry {
-    /// Takes up what was kept, and keeps what is new from now on.
-    #[must_use]
-    pub fn with_kept(mut self, persisted: Persisted) -> Self {
-        self.shared_cache = PersistedCache::of(&persisted.state, MADE_THEMES);
-        self.addresses = Addresses::kept(&persisted);
-        let secure = self.places.origin.is_secure();
-        self.replaced = persisted.shared_retired(secure);
-        self.persisted = Some(persisted);
-        self
-    }
-
-    /// Hands what is new to the thread that writes it. To be called when nobody waits: after a change is served.
-    pub fn keep(&mut self) {
-        let failing = self.failing_themes();
-        for (id, tenant) in &mut self.tenants {
-            if let Some(persisted) = &self.persisted
-                && tenant.replaced.is_new()
-            {
-                let packed = tenant.replaced.packed(&ResourceTable::default());
-                persisted.state.write(format!("{OLD_TENANT}{id}"), packed);
-            }
-            if tenant.is_under_way {
-                continue;
-            }
-            let has_grown = tenant.persisted.cache.has_grown();
-            if !std::mem::take(&mut tenant.is_new) && !has_grown {
-                continue;
-            }
-            let is_good = tenant.errors().next().is_none();
-            let Some(persisted) = &mut self.persisted else {
-                tenant.persisted.cache.used();
-                continue;
-            };
-            if is_good && let Some(folder) = tenant.pending.take() {
-                let fingerprint = tenant.fingerprint.unwrap_or_default();
-                let is_there = persisted.tenants.contains(id.as_str());
-                if !is_there || tenant.persisted.good.as_deref() != Some(fingerprint.as_slice()) {
-                    tenant.persisted.good = Some(Bytes::copy_from_slice(&fingerprint));
-                    tenant.persisted.written = None;
-                    persisted.tenants.insert(id.to_string());
-                    persisted.keep_folder(format!("{GOOD_TENANT}{id}"), folder);
-                }
-            }
-            tenant
-                .persisted
-                .keep(&persisted.state, &format!("{MADE_TENANT}{id}"));
-        }
-        if let Some(persisted) = &mut self.persisted {
-            for (name, folder) in self.themes.good_folders() {
-                let fingerprint = folder.fingerprint();
-                if !failing.contains(name) && persisted.themes.get(name) != Some(&fingerprint) {
-                    persisted.themes.insert(name.to_owned(), fingerprint);
-                    persisted.keep_folder(format!("{GOOD_THEME}{name}"), folder.clone());
-                }
-            }
-            self.shared_cache.keep(&persisted.state, MADE_THEMES);
-            let (owners, deployment) = self.addresses.to_keep();
-            persisted.keep_addresses(owners, deployment);
-            if std::mem::take(&mut self.is_shared_new) {
-                let packed = self.replaced.packed(&self.shared);
-                persisted.state.write(OLD_SHARED.to_owned(), packed);
-            }
-        }
-    }
-
-    /// Waits until everything that was handed over is on the disk.
-    pub fn finish_keeping(&self) {
-        if let Some(persisted) = &self.persisted {
-            persisted.state.finish();
-        }
-    }
-
-    /// The themes with which a page could not be rendered.
-    fn failing_themes(&self) -> BTreeSet<String> {
-        let tenants = self.tenants.values();
-        tenants
-            .filter(|tenant| {
-                tenant.result.iter().any(|diagnostic| {
-                    diagnostic.severity == Severity::Error
-                        && diagnostic.code == Code::TemplateFailed
-                })
-            })
-            .filter_map(|tenant| Some(tenant.site.as_ref()?.manifest.theme.clone()))
-            .collect()
-    }
 }

@@ -3,23 +3,21 @@
 //! Each folder is read and checked by itself on the [`super::workers`], so that a huge one holds up nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::compile::Done;
-use super::persisted::{PersistedCache, kept_retired, kept_site};
+use super::persisted::{PersistedCache, kept_replaced, kept_site};
+use super::registry::{Registry, ReloadError};
 use super::replaced::ReplacedFiles;
-use super::tenant::{Tenant, failure, is_unread};
+use super::tenant::{Tenant, is_unread};
+use super::work::{Done, Read};
 use super::workers::{Job, Kind};
-use super::{Registry, ReloadError};
 use content::name::{TenantId, TenantIdError};
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source::{self, Folder, Limits};
-use content::tenant::Site;
-use release::state::State;
+use content::source;
 
 impl Registry {
     /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
@@ -48,7 +46,7 @@ impl Registry {
             let find = || persisted.site(&id, &label);
             if let Ok(Some(site)) = guard("kept", name, &label, find) {
                 let secure = self.places.origin.is_secure();
-                let replaced = kept_retired(persisted.state(), &id, false, secure);
+                let replaced = kept_replaced(persisted.state(), &id, false, secure);
                 let mut tenant =
                     Tenant::new(PersistedCache::of_tenant(persisted.state(), &id), replaced);
                 tenant.take(site, now, self.islands.dev.is_some());
@@ -113,7 +111,7 @@ impl Registry {
         let tenant = entry
             .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
         self.readings += 1;
-        tenant.requested = self.readings;
+        tenant.lifecycle.request(self.readings);
         let (number, state) = (self.readings, state.filter(|_| is_new));
         let secure = self.places.origin.is_secure();
         let known = tenant
@@ -129,7 +127,7 @@ impl Registry {
                     read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
                 if let (Some(read), Some(state)) = (&mut read, &state) {
                     let is_same = read.is_kept();
-                    read.replaced = Some(kept_retired(state, &id, is_same, secure));
+                    read.replaced = Some(kept_replaced(state, &id, is_same, secure));
                 }
                 if let (Some(read), Some(state)) = (&mut read, &state)
                     && read.good_site().is_none()
@@ -151,14 +149,12 @@ impl Registry {
         now: Timestamp,
     ) {
         let drafts = self.is_dev();
-        let Some(tenant) = self
-            .tenants
-            .get_mut(id)
-            .filter(|tenant| tenant.taken < number)
-        else {
+        let Some(tenant) = self.tenants.get_mut(id) else {
             return;
         };
-        tenant.taken = number;
+        if !tenant.lifecycle.take(number) {
+            return;
+        }
         let Some(mut read) = read else {
             return;
         };
@@ -190,87 +186,5 @@ impl Registry {
             .filter(|(_, tenant)| is_unread(&tenant.reading))
             .map(|(id, _)| id.to_string())
             .collect()
-    }
-}
-
-/// A folder that is not as it was.
-#[derive(Debug)]
-pub(super) struct Read {
-    folder: Folder,
-    /// Not known where reading failed, so that it is read whatever it holds the next time.
-    fingerprint: Option<[u8; 32]>,
-    /// What reading said, apart from what the content is.
-    reading: Report,
-    /// Its content, when that could be made out.
-    site: Option<Site>,
-    report: Report,
-    /// What was kept of a tenant that is new, where its folder is of no use.
-    last_good: Option<Site>,
-    /// What was worked out for a tenant that is new.
-    cache: Option<PersistedCache>,
-    /// The files that such a tenant had before.
-    replaced: Option<ReplacedFiles>,
-}
-
-impl Read {
-    /// Reads a folder and checks it; `None` when it is as it was. `state`: where a tenant that is new may have been kept.
-    fn of(
-        id: &TenantId,
-        path: &Path,
-        label: &str,
-        known: Option<([u8; 32], Report)>,
-        state: Option<&State>,
-    ) -> Option<Self> {
-        let (folder, reading) = source::read(path, label, Limits::default());
-        let fingerprint = folder.fingerprint();
-        if known.is_some_and(|known| known == (fingerprint, reading.clone())) {
-            return None;
-        }
-        // Of a folder that could not be read at all, what it lacks is no news.
-        let is_read = !folder.files.is_empty() || reading.is_servable();
-        let check = || match is_read {
-            true => content::tenant::read(id, &folder),
-            false => (None, Report::default()),
-        };
-        let (site, problems) = guard("check", id.as_str(), label, check)
-            .unwrap_or_else(|diagnostic| (None, failure(diagnostic)));
-        let mut report = reading.clone();
-        report.extend(problems);
-        Some(Self {
-            cache: state.map(|state| PersistedCache::of_tenant(state, id)),
-            replaced: None,
-            folder,
-            fingerprint: Some(fingerprint),
-            reading,
-            site,
-            report,
-            last_good: None,
-        })
-    }
-
-    /// Whether the folder is the one that was kept.
-    fn is_kept(&self) -> bool {
-        let cache = self.cache.as_ref().zip(self.fingerprint.as_ref());
-        cache.is_some_and(|(cache, fingerprint)| cache.is_good(fingerprint))
-    }
-
-    fn good_site(&self) -> Option<&Site> {
-        self.site.as_ref().filter(|_| self.report.is_servable())
-    }
-
-    fn failed(label: &str, diagnostic: Diagnostic) -> Self {
-        Self {
-            folder: Folder {
-                label: label.to_owned(),
-                ..Folder::default()
-            },
-            fingerprint: None,
-            reading: Report::default(),
-            site: None,
-            report: failure(diagnostic),
-            last_good: None,
-            cache: None,
-            replaced: None,
-        }
     }
 }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
 use super::background::PictureWorker;
-use super::{Registry, year_in_chicago};
+use super::registry::{Registry, year_in_chicago};
 use crate::watch::{Changes, Method, Notice, Watch};
 use content::report::guard::inject;
 use content::report::{Report, Severity};

@@ -1,7 +1,7 @@
 //! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
@@ -13,8 +13,9 @@ use content::report::{Code, Diagnostic, Report, Severity};
 use content::source::Folder;
 use content::tenant::{MANIFEST, Site};
 use render::{Compiled, Inputs};
-use server::status::{State, TenantStatus};
+use server::status::TenantStatus;
 
+use super::lifecycle::Lifecycle;
 use super::persisted::PersistedCache;
 use super::replaced::ReplacedFiles;
 
@@ -24,9 +25,6 @@ pub(super) struct Tenant {
     pub(super) fingerprint: Option<[u8; 32]>,
     /// What reading the folder said, apart from what its content is.
     pub(super) reading: Report,
-    /// The number of the reading that is under way, and of the newest one taken.
-    pub(super) requested: u64,
-    pub(super) taken: u64,
     /// The last content without an error, with the pages that are still to come.
     content_site: Option<Arc<Site>>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
@@ -37,13 +35,8 @@ pub(super) struct Tenant {
     pub(super) result: Report,
     /// The addresses that it wants and does not get.
     pub(super) conflicts: Vec<Diagnostic>,
-    pub(super) compiled: Option<Arc<Compiled>>,
-    /// What `compiled` was made from.
-    pub(super) made_from: Option<MadeFrom>,
-    /// What the last attempt was made from, whatever came of it.
-    pub(super) tried: Option<MadeFrom>,
-    /// Whether that attempt is not over yet.
-    pub(super) is_under_way: bool,
+    /// What is under way, and what is served.
+    pub(super) lifecycle: Lifecycle<MadeFrom, Arc<Compiled>>,
     /// What was worked out for it.
     pub(super) persisted: PersistedCache,
     /// The folder of `content_site`, until it is kept.
@@ -54,8 +47,6 @@ pub(super) struct Tenant {
     pub(super) replaced: ReplacedFiles,
     /// How long the last compilation took.
     pub(super) compiled_in: Duration,
-    state: State,
-    since: SystemTime,
 }
 
 impl Tenant {
@@ -63,24 +54,17 @@ impl Tenant {
         Self {
             fingerprint: None,
             reading: Report::default(),
-            requested: 0,
-            taken: 0,
             content_site: None,
             site: None,
             content: Report::default(),
             result: Report::default(),
             conflicts: Vec::new(),
-            compiled: None,
-            made_from: None,
-            tried: None,
-            is_under_way: false,
+            lifecycle: Lifecycle::default(),
             persisted,
             pending: None,
             is_new: false,
             replaced,
             compiled_in: Duration::ZERO,
-            state: State::Absent,
-            since: SystemTime::now(),
         }
     }
 
@@ -94,27 +78,31 @@ impl Tenant {
     }
 
     fn hosts(&self) -> Vec<String> {
-        let addresses = self
-            .made_from
-            .iter()
-            .flat_map(|made_from| &made_from.addresses);
-        addresses
+        let served = self.lifecycle.served().into_iter();
+        served
+            .flat_map(|served| &served.inputs.addresses)
             .map(|address| format!("{}{}", address.host, address.prefix))
             .collect()
     }
 
     /// What the admin listener shows.
     pub(super) fn status(&self, id: &TenantId) -> TenantStatus {
+        let (state, since) = self.lifecycle.state();
         TenantStatus {
             id: id.shared(),
-            state: self.state,
-            since: self.since,
-            pages: self.compiled.as_ref().map_or(0, |compiled| compiled.pages),
+            state,
+            since,
+            pages: self.compiled().map_or(0, |compiled| compiled.pages),
             hosts: self.hosts(),
             compiled_in: self.compiled_in,
-            is_under_way: self.is_under_way || self.requested > self.taken,
+            is_under_way: self.lifecycle.is_under_way(),
             errors: self.errors().map(one_line).collect(),
         }
+    }
+
+    /// What visitors get.
+    pub(super) fn compiled(&self) -> Option<&Arc<Compiled>> {
+        self.lifecycle.served().map(|served| &served.result)
     }
 
     /// Takes new content.
@@ -144,41 +132,31 @@ impl Tenant {
         self.content_site.as_ref()?.next_change(now)
     }
 
-    /// Ends an attempt with what there is to say.
+    /// Says what came of rendering it.
     pub(super) fn conclude(&mut self, report: Report, took: Duration) {
         self.result = report;
         self.compiled_in = took;
-        self.is_under_way = false;
     }
 
-    /// Takes a new result. Files that only the one before had live on for a while.
-    pub(super) fn replace(&mut self, compiled: Compiled, made_from: MadeFrom, now: Timestamp) {
+    /// Lets files that only the result before has live on for a while.
+    pub(super) fn replace_files(&mut self, new: &Compiled, now: Timestamp) {
         // A tenant's files are the same at all its addresses.
         let files = |compiled: &Compiled| {
             let first = compiled.mounts.first();
             first.map(|placed| Arc::clone(&placed.mount))
         };
-        if let Some(new) = files(&compiled) {
-            let old = self.compiled.as_deref().and_then(files);
+        if let Some(new) = files(new) {
+            let old = self.compiled().and_then(|old| files(old));
             let old = old.as_ref().map(|mount| &mount.resources);
             self.replaced.turn(old, &new.resources, now);
         }
-        self.compiled = Some(Arc::new(compiled));
-        self.made_from = Some(made_from);
         self.is_new = true;
     }
 
     /// Settles how the tenant is doing, and since when.
     pub(super) fn settle(&mut self) {
-        let state = match (&self.compiled, self.errors().next()) {
-            (None, _) => State::Absent,
-            (Some(_), None) => State::Live,
-            (Some(_), Some(_)) => State::Degraded,
-        };
-        if state != self.state {
-            self.state = state;
-            self.since = SystemTime::now();
-        }
+        let has_errors = self.errors().next().is_some();
+        self.lifecycle.settle(has_errors);
     }
 }
 
@@ -190,8 +168,9 @@ pub(super) struct MadeFrom {
     pub(super) inputs: Inputs,
 }
 
-impl MadeFrom {
-    pub(super) fn is(&self, other: &Self) -> bool {
+/// The same parts, not equal ones: each is made anew when it changes.
+impl PartialEq for MadeFrom {
+    fn eq(&self, other: &Self) -> bool {
         let (own, others) = (&self.inputs, &other.inputs);
         Arc::ptr_eq(&self.site, &other.site)
             && self.addresses == other.addresses
@@ -199,7 +178,9 @@ impl MadeFrom {
             && Arc::ptr_eq(&own.templates, &others.templates)
             && Arc::ptr_eq(&own.islands, &others.islands)
     }
+}
 
+impl MadeFrom {
     pub(super) fn compile(&self) -> (Option<Compiled>, Report) {
         let site = &self.site;
         let work = || render::compile(site, &self.addresses, &self.inputs);

@@ -1,0 +1,302 @@
+//! The states of one tenant, and what leads from one to the next.
+//!
+//! Three things go on at once, and none waits for another:
+//!
+//! ```text
+//! its folder    Unread ──request──> Reading ──take──> Taken            (a newer request: Reading again)
+//! its pages     Idle ──begin──> Rendering ──finish──> Rendered         (other inputs: Rendering again; no theme: Idle)
+//! its visitors  Absent ──serve──> Live <──errors──> Degraded           (what was served once is never taken away)
+//! ```
+//!
+//! What comes back late, from a request or from inputs that are no longer the newest, changes nothing.
+//!
+//! **Invariant:** knows no folder, no page and no thread: only what is under way, and what is served.
+
+use std::time::SystemTime;
+
+use server::status::State;
+
+/// Where the reading of the folder stands. Readings have numbers, which only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Nobody has asked for it.
+    Unread,
+    /// On its way; `taken` is the newest that came back.
+    Reading { requested: u64, taken: u64 },
+    /// The newest has come back.
+    Taken(u64),
+}
+
+/// Where the rendering of the newest content stands.
+#[derive(Debug)]
+enum Rendering<I> {
+    /// Nothing can be rendered: there is no content, or no theme.
+    Idle,
+    /// On its way, from these inputs.
+    Rendering(I),
+    /// Over, whatever came of it.
+    Rendered(I),
+}
+
+/// What visitors get, and what it was made from.
+#[derive(Debug)]
+pub(super) struct Served<I, R> {
+    pub(super) inputs: I,
+    pub(super) result: R,
+}
+
+/// What came of a rendering.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Finished {
+    /// It is served now.
+    Served,
+    /// Nothing: what was served before stays.
+    Failed,
+    /// Nothing, and nothing was ever served: what was good before the process began may stand in.
+    NeedsStandIn,
+}
+
+/// The states of one tenant, of which each result `R` is made from inputs `I`.
+#[derive(Debug)]
+pub(super) struct Lifecycle<I, R> {
+    reading: Reading,
+    rendering: Rendering<I>,
+    served: Option<Served<I, R>>,
+    state: State,
+    since: SystemTime,
+}
+
+impl<I, R> Default for Lifecycle<I, R> {
+    fn default() -> Self {
+        Self {
+            reading: Reading::Unread,
+            rendering: Rendering::Idle,
+            served: None,
+            state: State::Absent,
+            since: SystemTime::now(),
+        }
+    }
+}
+
+impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
+    /// The folder is read, by this number.
+    pub(super) fn request(&mut self, number: u64) {
+        let taken = match self.reading {
+            Reading::Unread => 0,
+            Reading::Reading { taken, .. } | Reading::Taken(taken) => taken,
+        };
+        self.reading = Reading::Reading {
+            requested: number,
+            taken,
+        };
+    }
+
+    /// A reading comes back. Whether it is to be taken: nothing newer was.
+    pub(super) fn take(&mut self, number: u64) -> bool {
+        let (requested, taken) = match self.reading {
+            Reading::Unread => return false,
+            Reading::Reading { requested, taken } => (requested, taken),
+            Reading::Taken(taken) => (taken, taken),
+        };
+        if number <= taken {
+            return false;
+        }
+        self.reading = match number < requested {
+            true => Reading::Reading {
+                requested,
+                taken: number,
+            },
+            false => Reading::Taken(number),
+        };
+        true
+    }
+
+    /// The content is to be rendered from these inputs. Whether that has to be done: it was not with the same ones.
+    pub(super) fn begin(&mut self, inputs: &I) -> bool {
+        match &self.rendering {
+            Rendering::Rendering(before) | Rendering::Rendered(before) if before == inputs => false,
+            _ => {
+                self.rendering = Rendering::Rendering(inputs.clone());
+                true
+            }
+        }
+    }
+
+    /// Nothing can be rendered any longer; what is on its way is not taken.
+    pub(super) fn stop(&mut self) {
+        self.rendering = Rendering::Idle;
+    }
+
+    /// Whether a rendering from these inputs is the one that is waited for.
+    pub(super) fn awaits(&self, inputs: &I) -> bool {
+        matches!(&self.rendering, Rendering::Rendering(awaited) if awaited == inputs)
+    }
+
+    /// The rendering that is waited for comes back, with a result or without.
+    pub(super) fn finish(&mut self, inputs: I, result: Option<R>) -> Finished {
+        self.rendering = Rendering::Rendered(inputs.clone());
+        match (result, &self.served) {
+            (Some(result), _) => {
+                self.served = Some(Served { inputs, result });
+                Finished::Served
+            }
+            (None, Some(_)) => Finished::Failed,
+            (None, None) => Finished::NeedsStandIn,
+        }
+    }
+
+    /// What was good before the process began is served, unless something else is by now. Whether it is.
+    pub(super) fn stand_in(&mut self, inputs: I, result: R) -> bool {
+        let is_absent = self.served.is_none();
+        if is_absent {
+            self.served = Some(Served { inputs, result });
+        }
+        is_absent
+    }
+
+    /// What visitors get.
+    pub(super) const fn served(&self) -> Option<&Served<I, R>> {
+        self.served.as_ref()
+    }
+
+    /// Whether pages are being rendered.
+    pub(super) const fn is_rendering(&self) -> bool {
+        matches!(self.rendering, Rendering::Rendering(_))
+    }
+
+    /// Whether the folder is being read, or pages are being rendered.
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.is_rendering() || matches!(self.reading, Reading::Reading { .. })
+    }
+
+    /// Settles how visitors are served, now that it is known whether the folder has errors.
+    pub(super) fn settle(&mut self, has_errors: bool) {
+        let state = match (&self.served, has_errors) {
+            (None, _) => State::Absent,
+            (Some(_), false) => State::Live,
+            (Some(_), true) => State::Degraded,
+        };
+        if state != self.state {
+            self.state = state;
+            self.since = SystemTime::now();
+        }
+    }
+
+    /// How visitors are served, and since when.
+    pub(super) const fn state(&self) -> (State, SystemTime) {
+        (self.state, self.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Tested = Lifecycle<&'static str, u32>;
+
+    fn served(tested: &Tested) -> Option<u32> {
+        tested.served().map(|served| served.result)
+    }
+
+    #[test]
+    fn a_reading_is_under_way_until_the_newest_came_back() {
+        let mut tested = Tested::default();
+        assert!(!tested.is_under_way());
+        tested.request(4);
+        tested.request(7);
+        assert!(tested.take(4), "newer than nothing");
+        assert!(tested.is_under_way(), "the seventh is awaited");
+        assert!(tested.take(7));
+        assert!(!tested.is_under_way());
+        tested.request(9);
+        assert!(tested.is_under_way());
+    }
+
+    #[test]
+    fn a_reading_that_comes_late_changes_nothing() {
+        let mut tested = Tested::default();
+        assert!(!tested.take(1), "nobody asked");
+        tested.request(4);
+        tested.request(7);
+        assert!(tested.take(7));
+        assert!(!tested.take(4) && !tested.take(7));
+        assert!(!tested.is_under_way());
+        tested.request(9);
+        assert!(!tested.take(7));
+        assert!(tested.is_under_way());
+    }
+
+    #[test]
+    fn the_same_inputs_are_rendered_once() {
+        let mut tested = Tested::default();
+        assert!(tested.begin(&"one"));
+        assert!(!tested.begin(&"one"), "on its way");
+        assert!(tested.is_rendering() && tested.awaits(&"one"));
+        assert_eq!(tested.finish("one", Some(1)), Finished::Served);
+        assert!(!tested.begin(&"one"), "over");
+        assert!(!tested.is_rendering());
+        assert_eq!(served(&tested), Some(1));
+    }
+
+    #[test]
+    fn other_inputs_are_rendered_and_the_former_no_longer_awaited() {
+        let mut tested = Tested::default();
+        tested.begin(&"one");
+        assert!(tested.begin(&"two"));
+        assert!(!tested.awaits(&"one") && tested.awaits(&"two"));
+        tested.finish("two", Some(2));
+        assert!(tested.begin(&"one"), "back to what was before");
+        assert_eq!(served(&tested), Some(2), "until it is there");
+    }
+
+    #[test]
+    fn what_failed_leaves_what_is_served_and_is_not_tried_again() {
+        let mut tested = Tested::default();
+        tested.begin(&"one");
+        tested.finish("one", Some(1));
+        tested.begin(&"two");
+        assert_eq!(tested.finish("two", None), Finished::Failed);
+        assert_eq!(served(&tested), Some(1));
+        assert!(!tested.begin(&"two"));
+    }
+
+    #[test]
+    fn without_a_theme_nothing_is_awaited_and_the_same_inputs_are_tried_again() {
+        let mut tested = Tested::default();
+        tested.begin(&"one");
+        tested.stop();
+        assert!(!tested.is_under_way() && !tested.awaits(&"one"));
+        assert!(tested.begin(&"one"));
+    }
+
+    #[test]
+    fn what_was_good_before_stands_in_only_where_nothing_is_served() {
+        let mut tested = Tested::default();
+        tested.begin(&"new");
+        assert_eq!(tested.finish("new", None), Finished::NeedsStandIn);
+        assert!(tested.stand_in("old", 1));
+        assert_eq!(served(&tested), Some(1));
+        assert!(!tested.stand_in("older", 0));
+        tested.begin(&"newer");
+        assert_eq!(tested.finish("newer", None), Finished::Failed);
+        assert_eq!(served(&tested), Some(1));
+    }
+
+    #[test]
+    fn visitors_get_the_last_good_state_whatever_is_wrong() {
+        let mut tested = Tested::default();
+        tested.settle(true);
+        assert_eq!(tested.state().0, State::Absent);
+        tested.begin(&"one");
+        tested.finish("one", Some(1));
+        tested.settle(false);
+        assert_eq!(tested.state().0, State::Live);
+        tested.settle(true);
+        let (state, since) = tested.state();
+        assert_eq!(state, State::Degraded);
+        tested.settle(true);
+        assert_eq!(tested.state(), (State::Degraded, since), "since then");
+        tested.settle(false);
+        assert_eq!(tested.state().0, State::Live);
+    }
+}

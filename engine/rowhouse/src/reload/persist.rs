@@ -1,0 +1,82 @@
+//! Hands what is new to the store on disk, and takes up at the start what is there.
+
+use std::collections::BTreeSet;
+
+use super::addresses::Addresses;
+use super::persisted::Persisted;
+use super::registry::Registry;
+use content::report::{Code, Severity};
+
+impl Registry {
+    /// Takes up what was kept, and keeps what is new from now on.
+    #[must_use]
+    pub fn with_kept(mut self, persisted: Persisted) -> Self {
+        self.shared.cache = persisted.shared_cache();
+        self.addresses = Addresses::kept(&persisted);
+        let secure = self.places.origin.is_secure();
+        self.shared.replaced = persisted.shared_replaced(secure);
+        self.persisted = Some(persisted);
+        self
+    }
+
+    /// Hands what is new to the thread that writes it. To be called when nobody waits: after a change is served.
+    pub fn keep(&mut self) {
+        let failing = self.failing_themes();
+        for (id, tenant) in &mut self.tenants {
+            if let Some(persisted) = &self.persisted
+                && tenant.replaced.is_new()
+            {
+                persisted.keep_replaced(id, &tenant.replaced);
+            }
+            if tenant.lifecycle.is_rendering() {
+                continue;
+            }
+            let has_grown = tenant.persisted.cache.has_grown();
+            if !std::mem::take(&mut tenant.is_new) && !has_grown {
+                continue;
+            }
+            let is_good = tenant.errors().next().is_none();
+            let Some(persisted) = &mut self.persisted else {
+                tenant.persisted.cache.used();
+                continue;
+            };
+            let good = tenant.pending.take_if(|_| is_good);
+            let good = good.map(|folder| (tenant.fingerprint.unwrap_or_default(), folder));
+            persisted.keep_tenant(id, &mut tenant.persisted, good);
+        }
+        if let Some(persisted) = &mut self.persisted {
+            for (name, folder) in self.themes.good_folders() {
+                if !failing.contains(name) {
+                    persisted.keep_theme(name, folder);
+                }
+            }
+            let shared = &mut self.shared;
+            let new = std::mem::take(&mut shared.is_new);
+            let new = new.then_some((&shared.replaced, &*shared.files));
+            persisted.keep_shared(&mut shared.cache, new);
+            let (owners, deployment) = self.addresses.to_keep();
+            persisted.keep_addresses(owners, deployment);
+        }
+    }
+
+    /// Waits until everything that was handed over is on the disk.
+    pub fn finish_keeping(&self) {
+        if let Some(persisted) = &self.persisted {
+            persisted.state().finish();
+        }
+    }
+
+    /// The themes with which a page could not be rendered.
+    fn failing_themes(&self) -> BTreeSet<String> {
+        let tenants = self.tenants.values();
+        tenants
+            .filter(|tenant| {
+                tenant.result.iter().any(|diagnostic| {
+                    diagnostic.severity == Severity::Error
+                        && diagnostic.code == Code::TemplateFailed
+                })
+            })
+            .filter_map(|tenant| Some(tenant.site.as_ref()?.manifest.theme.clone()))
+            .collect()
+    }
+}

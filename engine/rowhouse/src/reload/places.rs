@@ -1,0 +1,21 @@
+//! Where the deployment has its folders, and where visitors find it.
+
+use std::path::PathBuf;
+
+use content::address::Origin;
+use render::policy::Caching;
+
+/// Where everything is.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The folder of tenants.
+    pub tenants: PathBuf,
+    /// A folder of themes; without one, those within the program.
+    pub themes: Option<PathBuf>,
+    /// What tenants may claim; without it, `deployment.yaml` within the folder of tenants, where there is one.
+    pub deployment: Option<PathBuf>,
+    /// Where the deployment lives.
+    pub origin: Origin,
+    /// How long shared caches may keep pages.
+    pub caching: Caching,
+}

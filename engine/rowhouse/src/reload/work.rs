@@ -1,0 +1,120 @@
+//! What workers do for a tenant: read and check its folder, or render it; and what they bring back.
+//!
+//! **Invariant:** knows no other tenant, and changes nothing: whoever asked takes what is brought.
+
+use std::path::Path;
+use std::time::Duration;
+
+use content::name::TenantId;
+use content::report::guard::guard;
+use content::report::{Diagnostic, Report};
+use content::source::{self, Folder, Limits};
+use content::tenant::Site;
+use release::state::State;
+use render::Compiled;
+
+use super::persisted::PersistedCache;
+use super::replaced::ReplacedFiles;
+use super::tenant::{MadeFrom, failure};
+
+/// What was done for a tenant.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// Its folder was read, by the number of the reading; nothing where it is as it was.
+    Read(u64, Option<Box<Read>>),
+    /// It was compiled.
+    Compiled(Box<Attempt>),
+    /// What was good before the process began was compiled; nothing where that was of no use either.
+    StandIn(Option<Box<(Compiled, MadeFrom)>>),
+}
+
+/// A tenant that was compiled.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) made_from: MadeFrom,
+    pub(super) compiled: Option<Compiled>,
+    pub(super) report: Report,
+    pub(super) took: Duration,
+}
+
+/// A folder that is not as it was.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) folder: Folder,
+    /// Not known where reading failed, so that it is read whatever it holds the next time.
+    pub(super) fingerprint: Option<[u8; 32]>,
+    /// What reading said, apart from what the content is.
+    pub(super) reading: Report,
+    /// Its content, when that could be made out.
+    pub(super) site: Option<Site>,
+    pub(super) report: Report,
+    /// What was kept of a tenant that is new, where its folder is of no use.
+    pub(super) last_good: Option<Site>,
+    /// What was worked out for a tenant that is new.
+    pub(super) cache: Option<PersistedCache>,
+    /// The files that such a tenant had before.
+    pub(super) replaced: Option<ReplacedFiles>,
+}
+
+impl Read {
+    /// Reads a folder and checks it; `None` when it is as it was. `state`: where a tenant that is new may have been kept.
+    pub(super) fn of(
+        id: &TenantId,
+        path: &Path,
+        label: &str,
+        known: Option<([u8; 32], Report)>,
+        state: Option<&State>,
+    ) -> Option<Self> {
+        let (folder, reading) = source::read(path, label, Limits::default());
+        let fingerprint = folder.fingerprint();
+        if known.is_some_and(|known| known == (fingerprint, reading.clone())) {
+            return None;
+        }
+        // Of a folder that could not be read at all, what it lacks is no news.
+        let is_read = !folder.files.is_empty() || reading.is_servable();
+        let check = || match is_read {
+            true => content::tenant::read(id, &folder),
+            false => (None, Report::default()),
+        };
+        let (site, problems) = guard("check", id.as_str(), label, check)
+            .unwrap_or_else(|diagnostic| (None, failure(diagnostic)));
+        let mut report = reading.clone();
+        report.extend(problems);
+        Some(Self {
+            cache: state.map(|state| PersistedCache::of_tenant(state, id)),
+            replaced: None,
+            folder,
+            fingerprint: Some(fingerprint),
+            reading,
+            site,
+            report,
+            last_good: None,
+        })
+    }
+
+    /// Whether the folder is the one that was kept.
+    pub(super) fn is_kept(&self) -> bool {
+        let cache = self.cache.as_ref().zip(self.fingerprint.as_ref());
+        cache.is_some_and(|(cache, fingerprint)| cache.is_good(fingerprint))
+    }
+
+    pub(super) fn good_site(&self) -> Option<&Site> {
+        self.site.as_ref().filter(|_| self.report.is_servable())
+    }
+
+    pub(super) fn failed(label: &str, diagnostic: Diagnostic) -> Self {
+        Self {
+            folder: Folder {
+                label: label.to_owned(),
+                ..Folder::default()
+            },
+            fingerprint: None,
+            reading: Report::default(),
+            site: None,
+            report: failure(diagnostic),
+            last_good: None,
+            cache: None,
+            replaced: None,
+        }
+    }
+}
