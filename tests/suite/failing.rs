@@ -174,22 +174,39 @@ fn a_panic_in_what_concerns_all_is_an_error_of_its_own() {
 }
 
 #[test]
-fn a_panic_of_the_owner_is_told_and_what_was_pending_is_taken_afterwards() {
+fn a_reload_loop_that_fails_at_any_step_says_so_is_started_again_and_takes_the_next_change() {
     let street = Street::new();
     let server = street.serve(&[]);
-    for (number, step) in ["addresses:all", "owner:all"].into_iter().enumerate() {
+    let restarts = || {
+        let metrics = server.operator("/metrics").text();
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("rowhouse_reload_loop_restarts_total "));
+        line.and_then(|count| count.parse::<u64>().ok())
+            .expect("a counter")
+    };
+    let steps = [
+        "loop:wait",
+        "loop:reload",
+        "addresses:all",
+        "loop:snapshot",
+        "loop:report",
+        "loop:take",
+        "loop:pictures",
+        "loop:persist",
+    ];
+    for (number, step) in steps.into_iter().enumerate() {
+        let before = restarts();
         street.fail(&[step]);
         let words = format!("Words {number}.");
         street.page("app", &words);
-        wait(&server, "the alarm", || {
-            ready(&server).contains("alarm: the program itself failed")
+        wait(&server, step, || {
+            ready(&server).contains("alarm: the program itself failed") && restarts() > before
         });
         assert_eq!(server.get(&server.domain(), "/about").status, 200);
         street.fail(&[]);
-        wait(&server, "the page", || says(&server, "/app/extra", &words));
-        wait(&server, "the end of the alarm", || {
-            !ready(&server).contains("alarm")
-        });
+        wait(&server, step, || says(&server, "/app/extra", &words));
+        wait(&server, step, || !ready(&server).contains("alarm"));
     }
 }
 

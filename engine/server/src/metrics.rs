@@ -234,6 +234,17 @@ impl Counters {
         let alarm = self.0.board.current().alarm.is_some();
         gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
 
+        let help = "Time since the reload loop last went round; it does so every second";
+        let silence = self.0.board.silence().as_secs();
+        let unit = Some(&Unit::Seconds);
+        gauge(encoder, "reload_loop_heartbeat_age", help, unit, silence)?;
+
+        let help = "How often the reload loop failed and was started again";
+        let restarts = self.0.board.restarts();
+        encoder
+            .encode_descriptor("reload_loop_restarts", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&restarts, None)?;
+
         let help =
             "Whether changes are noticed by polling, since the system gives no notifications";
         let polling = u64::from(self.0.board.current().polling);

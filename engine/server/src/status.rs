@@ -5,7 +5,7 @@
 //! **Invariant:** knows how tenants are, not why.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
@@ -87,6 +87,8 @@ pub struct StatusBoard {
     attempts: watch::Sender<u64>,
     /// When the owner of the tenants last showed that it takes changes.
     beat: ArcSwap<Instant>,
+    /// How often what takes changes failed and was started again.
+    restarts: AtomicU64,
 }
 
 /// Upper bounds of the histogram of reloads, in seconds: around the 0.3 s that a saved page may take.
@@ -101,6 +103,7 @@ impl Default for StatusBoard {
             reloads: Histogram::new(RELOAD_BOUNDS),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
+            restarts: AtomicU64::new(0),
         }
     }
 }
@@ -151,6 +154,17 @@ impl StatusBoard {
     #[must_use]
     pub fn silence(&self) -> Duration {
         self.beat.load().elapsed()
+    }
+
+    /// Says that what takes changes failed, and is started again.
+    pub fn restarted(&self) {
+        self.restarts.fetch_add(1, Relaxed);
+    }
+
+    /// How often it was.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts.load(Relaxed)
     }
 
     /// How often that has happened, to be waited on.

@@ -18,7 +18,7 @@ use server::status::State;
 
 /// Where the reading of the folder stands. Readings have numbers, which only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum Folder {
     /// Nobody has asked for it.
     Unread,
     /// On its way; `taken` is the newest that came back.
@@ -29,7 +29,7 @@ enum Reading {
 
 /// Where the rendering of the newest content stands.
 #[derive(Debug)]
-enum Rendering<I> {
+enum Pages<I> {
     /// Nothing can be rendered: there is no content, or no theme.
     Idle,
     /// On its way, from these inputs.
@@ -59,8 +59,8 @@ pub(super) enum Finished {
 /// The states of one tenant, of which each result `R` is made from inputs `I`.
 #[derive(Debug)]
 pub(super) struct Lifecycle<I, R> {
-    reading: Reading,
-    rendering: Rendering<I>,
+    folder: Folder,
+    pages: Pages<I>,
     served: Option<Served<I, R>>,
     state: State,
     since: SystemTime,
@@ -69,8 +69,8 @@ pub(super) struct Lifecycle<I, R> {
 impl<I, R> Default for Lifecycle<I, R> {
     fn default() -> Self {
         Self {
-            reading: Reading::Unread,
-            rendering: Rendering::Idle,
+            folder: Folder::Unread,
+            pages: Pages::Idle,
             served: None,
             state: State::Absent,
             since: SystemTime::now(),
@@ -81,11 +81,11 @@ impl<I, R> Default for Lifecycle<I, R> {
 impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
     /// The folder is read, by this number.
     pub(super) fn request(&mut self, number: u64) {
-        let taken = match self.reading {
-            Reading::Unread => 0,
-            Reading::Reading { taken, .. } | Reading::Taken(taken) => taken,
+        let taken = match self.folder {
+            Folder::Unread => 0,
+            Folder::Reading { taken, .. } | Folder::Taken(taken) => taken,
         };
-        self.reading = Reading::Reading {
+        self.folder = Folder::Reading {
             requested: number,
             taken,
         };
@@ -93,30 +93,30 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
 
     /// A reading comes back. Whether it is to be taken: nothing newer was.
     pub(super) fn take(&mut self, number: u64) -> bool {
-        let (requested, taken) = match self.reading {
-            Reading::Unread => return false,
-            Reading::Reading { requested, taken } => (requested, taken),
-            Reading::Taken(taken) => (taken, taken),
+        let (requested, taken) = match self.folder {
+            Folder::Unread => return false,
+            Folder::Reading { requested, taken } => (requested, taken),
+            Folder::Taken(taken) => (taken, taken),
         };
         if number <= taken {
             return false;
         }
-        self.reading = match number < requested {
-            true => Reading::Reading {
+        self.folder = match number < requested {
+            true => Folder::Reading {
                 requested,
                 taken: number,
             },
-            false => Reading::Taken(number),
+            false => Folder::Taken(number),
         };
         true
     }
 
     /// The content is to be rendered from these inputs. Whether that has to be done: it was not with the same ones.
     pub(super) fn begin(&mut self, inputs: &I) -> bool {
-        match &self.rendering {
-            Rendering::Rendering(before) | Rendering::Rendered(before) if before == inputs => false,
+        match &self.pages {
+            Pages::Rendering(before) | Pages::Rendered(before) if before == inputs => false,
             _ => {
-                self.rendering = Rendering::Rendering(inputs.clone());
+                self.pages = Pages::Rendering(inputs.clone());
                 true
             }
         }
@@ -124,17 +124,17 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
 
     /// Nothing can be rendered any longer; what is on its way is not taken.
     pub(super) fn stop(&mut self) {
-        self.rendering = Rendering::Idle;
+        self.pages = Pages::Idle;
     }
 
     /// Whether a rendering from these inputs is the one that is waited for.
     pub(super) fn awaits(&self, inputs: &I) -> bool {
-        matches!(&self.rendering, Rendering::Rendering(awaited) if awaited == inputs)
+        matches!(&self.pages, Pages::Rendering(awaited) if awaited == inputs)
     }
 
     /// The rendering that is waited for comes back, with a result or without.
     pub(super) fn finish(&mut self, inputs: I, result: Option<R>) -> Finished {
-        self.rendering = Rendering::Rendered(inputs.clone());
+        self.pages = Pages::Rendered(inputs.clone());
         match (result, &self.served) {
             (Some(result), _) => {
                 self.served = Some(Served { inputs, result });
@@ -161,12 +161,12 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
 
     /// Whether pages are being rendered.
     pub(super) const fn is_rendering(&self) -> bool {
-        matches!(self.rendering, Rendering::Rendering(_))
+        matches!(self.pages, Pages::Rendering(_))
     }
 
     /// Whether the folder is being read, or pages are being rendered.
     pub(super) const fn is_under_way(&self) -> bool {
-        self.is_rendering() || matches!(self.reading, Reading::Reading { .. })
+        self.is_rendering() || matches!(self.folder, Folder::Reading { .. })
     }
 
     /// Settles how visitors are served, now that it is known whether the folder has errors.

@@ -187,6 +187,7 @@ impl Registry {
 
     /// A snapshot of what is compiled now.
     fn renew(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
+        inject("loop", "snapshot");
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);

@@ -1,6 +1,7 @@
-//! Keeps what is served as the folders are: waits for changes, reloads, swaps, tells.
+//! Keeps what is served as the folders are: waits for changes, reloads, swaps, reports.
 //!
-//! It works on a thread of its own. Whatever goes wrong there, the last snapshot goes on being served, and what was to be read stays pending until it is read: it is tried again, later each time.
+//! It works on a thread of its own. Whatever goes wrong there, the last snapshot goes on being served, the loop is started again, and what was to be read stays pending until it is read: it is tried again, later each time.
+//! A heartbeat on the board shows that it goes round; `/readyz` and the metrics pass it on.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,7 +69,7 @@ impl Wanted {
     }
 }
 
-/// What the reload_loop has in mind from one turn to the next, and after a panic.
+/// What the loop has in mind from one turn to the next, and after a panic.
 #[derive(Debug)]
 struct Agenda {
     /// What is to be read again, and was not yet, or not all of it.
@@ -138,31 +139,41 @@ impl ReloadLoop {
             self.survive(&mut agenda);
         }
         thread::spawn(move || {
-            let picture_worker = PictureWorker::start();
-            // Whether something is served that was not told, drawn and kept yet.
-            let mut is_new = true;
             loop {
-                self.board.beat();
-                let turn = || {
-                    if is_new {
-                        self.tell_of_watching(&watch);
-                        picture_worker.order(self.registry.undrawn());
-                    }
-                    if std::mem::take(&mut is_new) || picture_worker.has_finished() {
-                        self.registry.keep();
-                    }
-                    is_new = self.turn(&mut watch, &mut agenda);
-                };
-                if catch_unwind(AssertUnwindSafe(turn)).is_err() {
+                let run = || self.run(&mut watch, &mut agenda);
+                if catch_unwind(AssertUnwindSafe(run)).is_err() {
                     self.survive(&mut agenda);
+                    self.board.restarted();
+                    thread::sleep(agenda.pause);
                 }
             }
         });
         sender
     }
 
+    /// Takes changes for as long as nothing fails.
+    fn run(&mut self, watch: &mut Watch, agenda: &mut Agenda) {
+        let picture_worker = PictureWorker::start();
+        // Whether something is served that was not reported, drawn and persisted yet.
+        let mut is_new = true;
+        loop {
+            self.board.beat();
+            if is_new {
+                self.report_watching(watch);
+                inject("loop", "pictures");
+                picture_worker.order(self.registry.undrawn());
+            }
+            if std::mem::take(&mut is_new) || picture_worker.has_finished() {
+                inject("loop", "persist");
+                self.registry.keep();
+            }
+            is_new = self.turn(watch, agenda);
+        }
+    }
+
     /// Waits for something to do, and does it. Whether there is a new snapshot.
     fn turn(&mut self, watch: &mut Watch, agenda: &mut Agenda) -> bool {
+        inject("loop", "wait");
         let next_change = self.registry.next_change(agenda.looked);
         match watch.next(agenda.until(next_change)) {
             Some(changes) => {
@@ -179,7 +190,7 @@ impl ReloadLoop {
         self.take_done(agenda) || is_due
     }
 
-    /// After a panic that nobody else has caught.
+    /// After a panic that nobody else has caught: what is pending stays so, and is tried again.
     fn survive(&mut self, agenda: &mut Agenda) {
         let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
         error!("{problem}");
@@ -212,7 +223,7 @@ impl ReloadLoop {
 
     /// Swaps in what took too long to be waited for.
     fn take_done(&mut self, agenda: &mut Agenda) -> bool {
-        inject("owner", "all");
+        inject("loop", "take");
         let Some(snapshot) = self.registry.reload_done(Timestamp::now()) else {
             return false;
         };
@@ -229,6 +240,7 @@ impl ReloadLoop {
 
     /// Reads what is pending again, and swaps in what came of it. What could not be read stays pending.
     fn reload(&mut self, agenda: &mut Agenda) {
+        inject("loop", "reload");
         let begin = Instant::now();
         // Every further attempt would say the same.
         let is_first = agenda.pause == FIRST_PAUSE;
@@ -239,6 +251,7 @@ impl ReloadLoop {
         match reloaded {
             Ok(snapshot) => {
                 self.snapshots.replace(snapshot);
+                inject("loop", "report");
                 log_report(&self.registry, &self.board);
                 self.announce(None);
                 if self.registry.alarm.is_none() {
@@ -275,7 +288,7 @@ impl ReloadLoop {
         agenda.postpone();
     }
 
-    fn tell_of_watching(&mut self, watch: &Watch) {
+    fn report_watching(&mut self, watch: &Watch) {
         if self.registry.is_polled != watch.fell_back() {
             self.registry.is_polled = watch.fell_back();
             log_report(&self.registry, &self.board);
@@ -345,12 +358,12 @@ pub(crate) fn log_report(registry: &Registry, board: &StatusBoard) {
             "the folder has errors; `rowhouse check` shows them all"
         );
     }
-    tell_of_themes(registry, &status);
+    log_themes(registry, &status);
     board.replace(status);
 }
 
 /// A theme's errors that no tenant shows, since every tenant still has the last good theme.
-fn tell_of_themes(registry: &Registry, status: &Status) {
+fn log_themes(registry: &Registry, status: &Status) {
     let mut report = Report::default();
     report.extend(registry.themes.report().cloned());
     let report = report.sorted();
