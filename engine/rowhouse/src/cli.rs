@@ -1,5 +1,7 @@
 //! The command line: text in, a [`Command`] out. It decides nothing.
 
+pub mod flags;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -9,9 +11,10 @@ use ipnet::IpNet;
 use url::Url;
 
 use content::address::Origin;
-use render::policy::Caching;
 use server::admin::host_name;
-use server::settings::{Limits, network};
+use server::settings::network;
+
+use flags::{CachingFlags, LimitFlags};
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -176,10 +179,10 @@ pub struct ServeArguments {
     pub otlp: Option<Url>,
     /// How long pages may be kept.
     #[command(flatten)]
-    pub caching: Caching,
+    pub caching: CachingFlags,
     /// What clients may use.
     #[command(flatten)]
-    pub limits: Limits,
+    pub limits: LimitFlags,
 }
 
 /// How changes are noticed.
@@ -248,7 +251,7 @@ pub struct ExportArguments {
     pub despite_errors: bool,
     /// What shared caches may keep.
     #[command(flatten)]
-    pub caching: Caching,
+    pub caching: CachingFlags,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,

@@ -26,7 +26,7 @@ use server::admin::{self, Admin};
 use server::descriptors::connections_that_fit;
 use server::events::Events;
 use server::listen::{bind, inherited};
-use server::settings::ServeSettings;
+use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::status::StatusBoard;
 
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
     let mut registry = registry(
         &arguments.content,
-        arguments.caching,
+        arguments.caching.into(),
         arguments.state.as_deref(),
         arguments.dev,
     )?
@@ -108,7 +108,7 @@ impl Running {
         let mut again = Stop::new()?;
         let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
         let workers = ServeSettings::default().workers;
-        let mut limits = arguments.limits.clone();
+        let mut limits = Limits::from(&arguments.limits);
         limits.connections = connections_that_fit(limits.connections, workers);
         self.announce(arguments)?;
         let settings = ServeSettings {
