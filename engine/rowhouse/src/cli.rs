@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use ipnet::IpNet;
 use url::Url;
 
@@ -59,6 +60,10 @@ pub enum Command {
     Probe(ProbeArguments),
     /// Write the JSON Schemas that editors complete and check with
     Schema(SchemaArguments),
+    /// Print what a shell needs to complete commands and flags
+    Completions(CompletionsArguments),
+    /// Print the manual page, for `man`
+    Man(ManArguments),
 }
 
 /// Where content comes from and where it is served.
@@ -302,6 +307,20 @@ pub struct SchemaArguments {
     /// The folder to write them into; without it they are printed
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
+}
+
+/// `completions`.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// `man`.
+#[derive(Debug, Clone, Args)]
+pub struct ManArguments {
+    /// The command whose page is wanted; without it, that of the program
+    pub command: Option<String>,
 }
 
 /// `routes`.
