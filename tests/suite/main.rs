@@ -5,6 +5,7 @@
 mod addresses;
 mod attacks;
 mod caching;
+mod command_line;
 mod deployment;
 mod dev;
 mod drafts;

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use rowhouse_tests::{TestServer, binary, expect_text, fixture, workspace};
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(binary())
         .args(arguments)
         .current_dir(folder)
@@ -13,11 +13,11 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
         .expect("rowhouse")
 }
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use clap::Args;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::asset::{ASSETS, Opened, attachment, is_compressible, tenant_type};
@@ -14,24 +13,11 @@ use content::tenant::page::Page;
 use release::snapshot::fields::{self, CACHE_TAG, Fields};
 
 /// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Args)]
-#[command(next_help_heading = "Caching")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Caching {
-    /// Let shared caches keep a page for so long without asking (`s-maxage`)
-    ///
-    /// A saved page is seen by visitors of a CDN after so long, or once the CDN is told to throw away its `Cache-Tag`: the tenant's id, or the id and the page's path (`bluedoor/terms`). Without this flag they ask every time.
-    #[arg(
-        long = "page-shared-max-age",
-        env = "ROWHOUSE_PAGE_SHARED_MAX_AGE",
-        value_name = "SECONDS"
-    )]
+    /// Seconds for which they may keep a page without asking (`s-maxage`, RFC 9111). Without it they ask every time.
     pub shared_max_age: Option<u32>,
-    /// Let caches answer with an old page for so long while they ask for the new one (`stale-while-revalidate`)
-    #[arg(
-        long = "page-stale-while-revalidate",
-        env = "ROWHOUSE_PAGE_STALE_WHILE_REVALIDATE",
-        value_name = "SECONDS"
-    )]
+    /// Seconds for which they may answer with an old page while they ask for the new one (`stale-while-revalidate`, RFC 5861).
     pub stale_while_revalidate: Option<u32>,
 }
 

@@ -1,17 +1,21 @@
 //! The command line: text in, a [`Command`] out. It decides nothing.
 
+pub mod flags;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use ipnet::IpNet;
 use url::Url;
 
 use content::address::Origin;
-use render::policy::Caching;
 use server::admin::host_name;
-use server::settings::{Limits, network};
+use server::settings::network;
+
+use flags::{CachingFlags, LimitFlags};
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -56,6 +60,10 @@ pub enum Command {
     Probe(ProbeArguments),
     /// Write the JSON Schemas that editors complete and check with
     Schema(SchemaArguments),
+    /// Print what a shell needs to complete commands and flags
+    Completions(CompletionsArguments),
+    /// Print the manual page, for `man`
+    Man(ManArguments),
 }
 
 /// Where content comes from and where it is served.
@@ -176,10 +184,10 @@ pub struct ServeArguments {
     pub otlp: Option<Url>,
     /// How long pages may be kept.
     #[command(flatten)]
-    pub caching: Caching,
+    pub caching: CachingFlags,
     /// What clients may use.
     #[command(flatten)]
-    pub limits: Limits,
+    pub limits: LimitFlags,
 }
 
 /// How changes are noticed.
@@ -248,7 +256,7 @@ pub struct ExportArguments {
     pub despite_errors: bool,
     /// What shared caches may keep.
     #[command(flatten)]
-    pub caching: Caching,
+    pub caching: CachingFlags,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,
@@ -299,6 +307,20 @@ pub struct SchemaArguments {
     /// The folder to write them into; without it they are printed
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
+}
+
+/// `completions`.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// `man`.
+#[derive(Debug, Clone, Args)]
+pub struct ManArguments {
+    /// The command whose page is wanted; without it, that of the program
+    pub command: Option<String>,
 }
 
 /// `routes`.

@@ -1,6 +1,5 @@
 //! `rowhouse check`: everything that is to say about the tenants' folders.
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use annotate_snippets::Renderer;
@@ -86,11 +85,7 @@ fn explain(code: &str) -> ExitCode {
 
 /// As a compiler would print it, with a line that counts.
 pub(super) fn as_text(report: &Report, tenants: usize) {
-    let renderer = if std::io::stdout().is_terminal() {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
+    let renderer = Renderer::styled();
     for diagnostic in report.iter() {
         print(&format!("{}\n", diagnostic.render(&renderer)));
     }

@@ -20,7 +20,7 @@ const REDIRECT_RULES: usize = 2_000;
 ///
 /// With an error nothing is written, unless the flags say so: what has one would be missing.
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
-    let mut registry = registry(&arguments.content, arguments.caching, None, false)?;
+    let mut registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
     let now = Timestamp::now();
     let snapshot = registry.reload(now)?;
     let mut errors = Report::default();

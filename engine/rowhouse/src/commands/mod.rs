@@ -4,6 +4,7 @@
 
 mod check;
 mod export;
+mod greeting;
 mod log;
 mod new;
 mod otlp;
@@ -12,8 +13,10 @@ mod routes;
 mod sarif;
 mod schema;
 mod serve;
+mod shell;
 mod supervisor;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,6 +46,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::New(arguments)) => new::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),
         Some(Command::Schema(arguments)) => schema::run(&arguments),
+        Some(Command::Completions(arguments)) => Ok(shell::completions(&arguments)),
+        Some(Command::Man(arguments)) => shell::man(&arguments),
     };
     result.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));
@@ -94,13 +99,16 @@ fn registry(
 }
 
 /// A line for people, to stderr.
-#[expect(clippy::print_stderr, reason = "commands print")]
 fn say(line: &str) {
-    eprintln!("{line}");
+    anstream::eprintln!("{line}");
 }
 
-/// Data, to stdout. A reader that went away is not a failure.
+/// Data, to stdout; colours only where these are taken. A reader that went away is not a failure.
 fn print(text: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = writeln!(anstream::stdout().lock(), "{text}");
+}
+
+/// The same, byte for byte.
+fn write(bytes: &[u8]) {
+    let _ = std::io::stdout().lock().write_all(bytes);
 }

@@ -3,6 +3,7 @@
 //! The addresses are bound before anything is compiled, so that a port in use is told at once.
 //! A supervisor that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
 
+use std::io::IsTerminal as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,8 +14,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use opentelemetry_sdk::trace::SdkTracer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
 
+use super::greeting::{Greeting, Overview};
 use super::otlp::Spans;
 use super::{FAILED, log, registry, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
@@ -26,7 +29,7 @@ use server::admin::{self, Admin};
 use server::descriptors::connections_that_fit;
 use server::events::Events;
 use server::listen::{bind, inherited};
-use server::settings::ServeSettings;
+use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::status::StatusBoard;
 
@@ -43,7 +46,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
     let mut registry = registry(
         &arguments.content,
-        arguments.caching,
+        arguments.caching.into(),
         arguments.state.as_deref(),
         arguments.dev,
     )?
@@ -54,7 +57,14 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     let board = Arc::new(StatusBoard::default());
-    log_report(&registry, &board);
+    let overview = std::io::stderr()
+        .is_terminal()
+        .then(|| Overview::of(&registry));
+    match overview {
+        // The greeting says the same.
+        Some(_) => with_default(NoSubscriber::default(), || log_report(&registry, &board)),
+        None => log_report(&registry, &board),
+    }
     let events = arguments
         .dev
         .then(|| Events::new(&registry.diagnostics(None)));
@@ -86,6 +96,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         owner,
         events,
         begin,
+        overview,
         tracer: spans.as_ref().map(Spans::tracer),
     };
     runtime.block_on(running.serve(arguments))
@@ -99,16 +110,18 @@ struct Running {
     owner: Sender<Notice>,
     events: Option<Events>,
     begin: Instant,
+    /// What a terminal is greeted with; nothing where there is none.
+    overview: Option<Overview>,
     tracer: Option<SdkTracer>,
 }
 
 impl Running {
-    async fn serve(self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    async fn serve(mut self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::new()?;
         let mut again = Stop::new()?;
         let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
         let workers = ServeSettings::default().workers;
-        let mut limits = arguments.limits.clone();
+        let mut limits = Limits::from(&arguments.limits);
         limits.connections = connections_that_fit(limits.connections, workers);
         self.announce(arguments)?;
         let settings = ServeSettings {
@@ -156,22 +169,35 @@ impl Running {
         }
     }
 
-    /// Says that requests are answered: to people, and to a supervisor.
-    fn announce(&self, arguments: &ServeArguments) -> anyhow::Result<()> {
-        let addresses: Vec<String> = self
+    /// Says that requests are answered: to people, to programs that read the log, and to a supervisor.
+    fn announce(&mut self, arguments: &ServeArguments) -> anyhow::Result<()> {
+        let listen = self
             .visitors
             .iter()
-            .map(|listener| Ok(listener.local_addr()?.to_string()))
-            .collect::<std::io::Result<_>>()?;
+            .map(TcpListener::local_addr)
+            .collect::<std::io::Result<Vec<_>>>()?;
+        let admin = self.operators.local_addr()?;
+        let took = self.begin.elapsed();
         let tenants = self.admin.board.current().tenants.len();
-        info!(
-            origin = %arguments.content.origin,
-            listen = addresses.join(" "),
-            admin = %self.operators.local_addr()?,
-            tenants,
-            took_ms = milliseconds(self.begin.elapsed()),
-            "serving"
-        );
+        if let Some(overview) = self.overview.take() {
+            let greeting = Greeting {
+                took,
+                listen,
+                admin,
+                overview,
+            };
+            greeting.print();
+        } else {
+            let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
+            info!(
+                origin = %arguments.content.origin,
+                listen = listen.join(" "),
+                %admin,
+                tenants,
+                took_ms = milliseconds(took),
+                "serving"
+            );
+        }
         supervisor::ready(&format!(
             "serving {tenants} tenants at {}",
             arguments.content.origin
