@@ -2,10 +2,14 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{UseTree, Visibility};
 
 /// The crates of the engine, and what of each other they may know.
 const CRATES: [(&str, &[&str]); 5] = [
@@ -83,6 +87,294 @@ fn arrows_between_crates_point_one_way() {
         .collect();
     let crates = CRATES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(folders, crates, "each folder of the engine is a crate");
+}
+
+/// Crates whose files still import each other in circles.
+const NOT_YET_FREE_OF_CIRCLES: [&str; 3] = ["render", "rowhouse", "server"];
+
+/// A module of a crate, or a path within one: its names from the crate's root on.
+type Names = Vec<String>;
+
+/// What a source names of its own crate, tests aside.
+#[derive(Default)]
+struct Named {
+    /// Each path in its code and in its imports.
+    paths: BTreeSet<Names>,
+    /// What it brings in, by the name under which others may then find it here. `*` stands for all of a module.
+    imports: BTreeSet<(String, Names)>,
+    /// Whether the import that is visited is only passed on.
+    is_passed_on: bool,
+}
+
+impl Named {
+    fn of(source: &str) -> Self {
+        let mut named = Self::default();
+        named.visit_file(&syn::parse_file(source).expect("Rust"));
+        named
+    }
+
+    fn import(&mut self, name: &syn::Ident, path: Names) {
+        if !self.is_passed_on {
+            self.paths.insert(path.clone());
+        }
+        self.imports.insert((name.to_string(), path));
+    }
+
+    fn tree(&mut self, tree: &UseTree, before: &[String]) {
+        let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
+        match tree {
+            UseTree::Path(path) => self.tree(&path.tree, &with(&path.ident)),
+            UseTree::Name(name) if name.ident == "self" => {
+                if !self.is_passed_on {
+                    self.paths.insert(before.to_vec());
+                }
+            }
+            UseTree::Name(name) => self.import(&name.ident, with(&name.ident)),
+            UseTree::Rename(name) => self.import(&name.rename, with(&name.ident)),
+            UseTree::Glob(_) => {
+                if !self.is_passed_on {
+                    self.paths.insert(before.to_vec());
+                }
+                self.imports.insert(("*".to_owned(), before.to_vec()));
+            }
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.tree(tree, before)),
+        }
+    }
+}
+
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && (attribute.parse_args::<syn::Ident>()).is_ok_and(|what| what == "test")
+    })
+}
+
+impl<'ast> Visit<'ast> for Named {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if !is_for_tests(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        if !is_for_tests(&function.attrs) {
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if is_for_tests(&item.attrs) {
+            return;
+        }
+        // A re-export alone is no use: who names it, uses the file that it comes from.
+        self.is_passed_on = !matches!(item.vis, Visibility::Inherited);
+        self.tree(&item.tree, &[]);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments = path.segments.iter();
+        self.paths
+            .insert(segments.map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    /// `pub(super)` says who may name something, and names nothing.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
+    fn visit_macro(&mut self, called: &'ast syn::Macro) {
+        self.visit_path(&called.path);
+        // Most take expressions, as `format!` does.
+        let parser = Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        if let Ok(arguments) = called.parse_body_with(parser) {
+            arguments
+                .iter()
+                .for_each(|argument| self.visit_expr(argument));
+        }
+    }
+}
+
+/// For each file of a crate, given as module and text, those that it uses.
+fn imports(sources: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>> {
+    let named: BTreeMap<&Names, Named> = sources
+        .iter()
+        .map(|(module, source)| (module, Named::of(source)))
+        .collect();
+    let file_of = |path: &[String]| {
+        (0..=path.len())
+            .rev()
+            .map(|length| path.split_at(length))
+            .find(|(module, _)| named.contains_key(&module.to_vec()))
+            .map(|(module, rest)| (module.to_vec(), rest.to_vec()))
+    };
+    let all = named.iter().map(|(module, own)| {
+        let mut used = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<Names> = (own.paths.iter())
+            .filter_map(|path| from_root(module, path, sources))
+            .collect();
+        while let Some(path) = open.pop() {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let Some((file, rest)) = file_of(&path) else {
+                continue;
+            };
+            let passed_on = rest.first().map_or_else(Vec::new, |name| {
+                let imports = &named[&file].imports;
+                let found: Vec<_> = imports
+                    .iter()
+                    .filter(|(as_name, _)| as_name == name)
+                    .collect();
+                found
+                    .into_iter()
+                    .filter_map(|(_, path)| {
+                        let mut path = from_root(&file, path, sources)?;
+                        path.extend_from_slice(&rest[1..]);
+                        Some(path)
+                    })
+                    .collect()
+            });
+            if passed_on.is_empty() && file != **module {
+                used.insert(file);
+            }
+            open.extend(passed_on);
+        }
+        ((*module).clone(), used)
+    });
+    all.collect()
+}
+
+/// A path as it stands in a module, from the crate's root on. None where it leads out of the crate.
+fn from_root(
+    module: &[String],
+    path: &[String],
+    sources: &BTreeMap<Names, String>,
+) -> Option<Names> {
+    let (first, rest) = path.split_first()?;
+    let mut whole = module.to_vec();
+    match first.as_str() {
+        "crate" => whole.clear(),
+        "self" => {}
+        "super" => drop(whole.pop()),
+        // A name alone is a variable or the like.
+        _ if rest.is_empty() => return None,
+        name => {
+            // A path that begins with a module of this one.
+            whole.push(name.to_owned());
+            sources.contains_key(&whole).then_some(())?;
+        }
+    }
+    for name in rest {
+        match name.as_str() {
+            "super" => drop(whole.pop()),
+            name => whole.push(name.to_owned()),
+        }
+    }
+    Some(whole)
+}
+
+/// Files that use each other in circles, and what they use of each other.
+fn circles(sources: &BTreeMap<Names, String>) -> Vec<String> {
+    let imports = imports(sources);
+    let leads_to = |from: &Names, to: &Names| {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(file) = open.pop() {
+            if seen.insert(file) {
+                open.extend(&imports[file]);
+            }
+        }
+        seen.contains(to)
+    };
+    let all = imports.iter().filter_map(|(file, used)| {
+        let circle: Vec<String> = (used.iter())
+            .filter(|used| leads_to(used, file))
+            .map(|used| used.join("::"))
+            .collect();
+        let own = file.join("::");
+        (!circle.is_empty()).then(|| format!("`{own}` uses `{}`", circle.join("`, `")))
+    });
+    all.collect()
+}
+
+/// The sources of a crate by module. Folders and files named `tests` or `properties` hold tests.
+fn sources(own: &str) -> BTreeMap<Names, String> {
+    let prefix = format!("engine/{own}/src/");
+    let of_module = |file: &String| {
+        let module = file.strip_prefix(&prefix)?.strip_suffix(".rs")?;
+        let module = module.strip_suffix("/mod").unwrap_or(module);
+        let segments = module.split('/').filter(|_| module != "lib");
+        let names: Names = segments.map(ToOwned::to_owned).collect();
+        let is_test = |name: &String| name == "tests" || name == "properties";
+        (!names.iter().any(is_test)).then(|| (names, text(file)))
+    };
+    files().iter().filter_map(of_module).collect()
+}
+
+#[test]
+fn files_of_a_crate_do_not_import_each_other_in_circles() {
+    for (own, _) in CRATES {
+        let circles = circles(&sources(own));
+        let is_free = circles.is_empty();
+        if NOT_YET_FREE_OF_CIRCLES.contains(&own) {
+            assert!(!is_free, "`{own}` is free of circles: take it off the list");
+        } else {
+            assert!(is_free, "circles in `{own}`:\n{}", circles.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn a_circle_is_found_however_it_is_written() {
+    let files = |files: &[(&str, &str)]| {
+        let of_file = |(module, text): &(&str, &str)| {
+            let names = module.split("::").filter(|name| !name.is_empty());
+            (names.map(ToOwned::to_owned).collect(), (*text).to_owned())
+        };
+        files
+            .iter()
+            .map(of_file)
+            .collect::<BTreeMap<Names, String>>()
+    };
+    let found = |used_by_b: &str| {
+        circles(&files(&[
+            ("", "mod a; mod b; pub use a::A; pub use b::inner;"),
+            ("a", "use crate::b::{self, B}; pub struct A;"),
+            ("b", used_by_b),
+            ("b::inner", "pub struct Inner;"),
+        ]))
+    };
+    for circle in [
+        "use crate::a::A;",
+        "use super::a;",
+        "use crate::{a::A as Other};",
+        "use crate::a::*;",
+        "use crate::A;",
+        "fn f() -> super::A { todo!() }",
+        "fn f() -> String { format!(\"{}\", crate::a::A) }",
+    ] {
+        let expected = ["`a` uses `b`", "`b` uses `a`"];
+        assert_eq!(found(circle), expected, "{circle}");
+    }
+    for straight in [
+        "mod inner; use inner::Inner; use crate::inner::Inner as Same;",
+        "#[cfg(test)] mod tests { use crate::a::A; }",
+        "pub use crate::a::A;",
+        "use std::fmt; use a::A;",
+        "pub(super) struct B { pub(in crate::a) inner: u8 }",
+        "fn f(a: u8) -> u8 { let inner = a; inner }",
+    ] {
+        assert_eq!(found(straight), Vec::<String>::new(), "{straight}");
+    }
+    let parent_and_child = circles(&files(&[
+        ("", "mod a;"),
+        ("a", "mod inner; pub fn f() { inner::g() } pub struct A;"),
+        ("a::inner", "use super::A; pub fn g() {}"),
+    ]));
+    assert_eq!(
+        parent_and_child,
+        ["`a` uses `a::inner`", "`a::inner` uses `a`"]
+    );
 }
 
 #[test]

@@ -5,31 +5,18 @@
 //!
 //! **Invariant:** knows no file format and no meaning of any key; formats are checked by whoever calls.
 
-mod problems;
+mod finder;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::Validator;
-use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use self::problems::Finder;
+use self::finder::{Finder, node_at};
+pub use self::finder::{FormatCheck, Problem};
 use crate::report::{Code, Place};
 use crate::yaml::{Node, Value};
-
-/// One thing that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Which kind.
-    pub code: Code,
-    /// Where.
-    pub place: Place,
-    /// What: lower case, no full stop.
-    pub message: String,
-    /// What to do.
-    pub hint: Option<String>,
-}
 
 /// A text that has a `format`, for later checks that need more than the text: links, assets, Markdown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +28,6 @@ pub struct Formatted {
     /// Where it stands.
     pub place: Place,
 }
-
-/// Says why a text is not of a format: the message and a hint.
-pub type FormatCheck = fn(format: &str, text: &str) -> Result<(), (String, Option<String>)>;
 
 /// So many errors are looked at: a file with more is not read by anybody to its end.
 const ERRORS: usize = 5_000;
@@ -86,7 +70,8 @@ impl Schema {
     #[must_use]
     pub fn check(&self, node: &Node) -> (Vec<Problem>, Vec<Formatted>) {
         let mut finder = Finder {
-            schema: self,
+            schema: &self.root,
+            formats: self.formats,
             node,
             problems: Vec::new(),
             counts: BTreeMap::new(),
@@ -128,17 +113,6 @@ impl Schema {
         formatted.dedup();
         formatted
     }
-
-    fn resolve<'s>(&'s self, mut schema: &'s Json) -> &'s Json {
-        while let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
-            let pointer = reference.strip_prefix('#');
-            match pointer.and_then(|pointer| self.root.pointer(pointer)) {
-                Some(target) => schema = target,
-                None => break,
-            }
-        }
-        schema
-    }
 }
 
 /// Every `format` that a schema names.
@@ -152,39 +126,6 @@ fn format_names(schema: &Json, names: &mut BTreeSet<String>) {
         }
         Json::Array(items) => items.iter().for_each(|inner| format_names(inner, names)),
         _ => {}
-    }
-}
-
-/// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
-fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
-    location
-        .segments()
-        .try_fold(node, |node, segment| match (&node.value, segment) {
-            (Value::Map(pairs), LocationSegment::Property(name)) => pairs
-                .iter()
-                .rfind(|(key, _)| key.name == name)
-                .map(|(_, value)| value),
-            (Value::List(items), LocationSegment::Index(index)) => items.get(index),
-            _ => None,
-        })
-}
-
-/// How messages name the value at a place: a key in backticks, or the file.
-fn name_of(location: &Location) -> String {
-    location
-        .segments()
-        .fold("the file".to_owned(), |what, segment| match segment {
-            LocationSegment::Property(name) => format!("`{name}`"),
-            LocationSegment::Index(_) => format!("an item of {what}"),
-        })
-}
-
-fn types_of(schema: &Json) -> Vec<&str> {
-    match schema.get("type") {
-        Some(Json::String(name)) => vec![name],
-        Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
-        _ if schema.get("properties").is_some() => vec!["object"],
-        _ => Vec::new(),
     }
 }
 

@@ -7,15 +7,16 @@
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
 
+mod coding;
 pub mod fields;
 pub mod traffic;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 
+pub use self::coding::{Coding, Variant};
 use self::fields::Fields;
 use self::traffic::Traffic;
 
@@ -127,44 +128,4 @@ pub struct Body {
     pub cache_tag: Option<HeaderValue>,
     /// The codings to choose from, best first; the last one is always identity.
     pub variants: Box<[Variant]>,
-}
-
-/// One coding of a body.
-#[derive(Debug, Clone)]
-pub struct Variant {
-    /// What `Content-Encoding` says.
-    pub coding: Coding,
-    /// The bytes as they go out.
-    pub bytes: Bytes,
-    /// A strong entity tag with its quotes: a hash of `bytes`, so that it is the same on every machine.
-    pub etag: HeaderValue,
-}
-
-/// A content coding (RFC 9110, section 8.4.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Coding {
-    /// `br` (RFC 7932).
-    Brotli,
-    /// `zstd` (RFC 8878).
-    Zstd,
-    /// `gzip` (RFC 1952).
-    Gzip,
-    /// The bytes as they are.
-    Identity,
-}
-
-impl Coding {
-    /// Every coding, in the order of the variants.
-    pub const ALL: [Self; 4] = [Self::Brotli, Self::Zstd, Self::Gzip, Self::Identity];
-
-    /// The token in `Content-Encoding` and `Accept-Encoding`.
-    #[must_use]
-    pub const fn token(self) -> &'static str {
-        match self {
-            Self::Brotli => "br",
-            Self::Zstd => "zstd",
-            Self::Gzip => "gzip",
-            Self::Identity => "identity",
-        }
-    }
 }

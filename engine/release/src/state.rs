@@ -10,6 +10,7 @@
 //! **Invariant:** knows nothing of what the bytes mean.
 
 mod pack;
+mod stamp;
 mod writer;
 
 use std::fs;
@@ -23,9 +24,8 @@ use sha2::{Digest, Sha256};
 use tracing::warn;
 
 pub use self::pack::{pack, unpack};
-
-/// What the first line begins with. Another version of the format is another word.
-const STAMP: &str = "rowhouse-state-1 ";
+use self::stamp::{content, hex};
+use self::writer::Job;
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -39,17 +39,6 @@ pub struct State {
     folder: PathBuf,
     writer: Sender<Job>,
 }
-
-/// Something for the writing thread to do.
-enum Job {
-    Write(String, Make),
-    Remove(String),
-    /// Says when everything before it is done.
-    Done(Sender<()>),
-}
-
-/// Makes an entry's bytes, on the writing thread.
-type Make = Box<dyn FnOnce() -> Vec<u8> + Send>;
 
 impl State {
     /// Opens the entries of the deployment that `name` tells from others; they need not be there.
@@ -124,19 +113,6 @@ impl State {
     }
 }
 
-/// The first line of an entry.
-fn stamp(content: &[u8]) -> String {
-    format!("{STAMP}{}\n", hex(&Sha256::digest(content)))
-}
-
-/// What is behind the first line, if that fits.
-fn content(file: &Bytes) -> Option<Bytes> {
-    let end = file.iter().take(256).position(|byte| *byte == b'\n')?;
-    let digest = file[..end].strip_prefix(STAMP.as_bytes())?;
-    let content = file.slice(end + 1..);
-    (digest == hex(&Sha256::digest(&content)).as_bytes()).then_some(content)
-}
-
 /// Removes other deployments that are long gone, and half-written files of this one.
 fn forget(directory: &Path, own: &Path) {
     let older = |path: &Path, than: Duration| {
@@ -158,14 +134,6 @@ fn forget(directory: &Path, own: &Path) {
             let _ = fs::remove_file(&path);
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

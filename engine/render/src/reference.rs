@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
     fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
         if !reference.picture {
             if let Err(problem) =
-                content::tenant::values::check_format("link", &reference.destination)
+                content::tenant::formats::check_format("link", &reference.destination)
             {
                 return self.report(Severity::Error, Code::BadValue, spot, || problem);
             }

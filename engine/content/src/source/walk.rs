@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
-use super::Limits;
 use super::beneath::{Beneath, Refused};
+use super::limits::Limits;
 use crate::report::{Code, Diagnostic, Report};
 
 /// What tells a folder from every other that may stand at its path: its device and its number there.

@@ -7,6 +7,7 @@
 //! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Nothing after it checks these things again.
 
 pub mod app;
+pub mod formats;
 pub mod link;
 pub mod manifest;
 pub mod page;
@@ -181,7 +182,7 @@ pub fn schema_of<T: JsonSchema>() -> Json {
 /// The same, ready to be held against what authors write.
 #[must_use]
 pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
-    Schema::new(schema_of::<T>(), values::check_format)
+    Schema::new(schema_of::<T>(), formats::check_format)
         .unwrap_or_else(|error| unreachable!("schemas of types are whole: {error}"))
 }
 
@@ -269,9 +270,9 @@ impl SiteReader<'_> {
                 .hint("use letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
             );
         } else if is_reserved(&path) {
-            let message = format!("the file's name makes a path: {}", values::reserved(&path));
+            let message = format!("the file's name makes a path: {}", formats::reserved(&path));
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
-            self.report.push(diagnostic.hint(values::OTHER_PATH));
+            self.report.push(diagnostic.hint(formats::OTHER_PATH));
         }
         let text = self.text(file, bytes)?;
         let Some(parts) = page::split(&text) else {

@@ -11,7 +11,7 @@ use http::header::{
     HeaderValue, VARY,
 };
 
-use super::Coding;
+use super::coding::Coding;
 
 /// The field by which shared caches throw away all that belongs together.
 pub const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::Coding;
+use super::coding::Coding;
 
 /// Upper bounds of the latency histogram, in microseconds; a last bucket takes what is slower.
 ///

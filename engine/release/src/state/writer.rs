@@ -5,15 +5,26 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 
 use tracing::warn;
 
-use super::{Job, Make, stamp};
+use super::stamp::stamp;
 
 /// How the name of a file ends that is not whole yet.
 pub(super) const HALF: &str = "half";
+
+/// Something for the writing thread to do.
+pub(super) enum Job {
+    Write(String, Make),
+    Remove(String),
+    /// Says when everything before it is done.
+    Done(Sender<()>),
+}
+
+/// Makes an entry's bytes, on the writing thread.
+pub(super) type Make = Box<dyn FnOnce() -> Vec<u8> + Send>;
 
 /// Begins to write into `folder`.
 pub(super) fn start(folder: PathBuf, jobs: Receiver<Job>) {

@@ -13,8 +13,8 @@ use crate::link::Deployment;
 use crate::policy::Caching;
 use content::address::Address;
 use content::name::TenantId;
+use content::tenant::formats::check_format;
 use content::tenant::manifest::Hsts;
-use content::tenant::values::check_format;
 
 /// The elements that Markdown has, and the attributes that each may have.
 const VOCABULARY: &[(&str, &[&str])] = &[

@@ -4,19 +4,35 @@ use std::collections::{BTreeMap, HashMap};
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::paths::Location;
+use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value as Json;
 
-use super::{Problem, Schema, name_of, node_at, types_of};
-use crate::report::{Code, hint_for, list};
+use crate::report::{Code, Place, hint_for, list};
 use crate::yaml::{Node, Value};
 
 /// So many problems of one kind are listed; the rest are counted.
 const MOST: usize = 50;
 
+/// One thing that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Which kind.
+    pub code: Code,
+    /// Where.
+    pub place: Place,
+    /// What: lower case, no full stop.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// Says why a text is not of a format: the message and a hint.
+pub type FormatCheck = fn(format: &str, text: &str) -> Result<(), (String, Option<String>)>;
+
 /// Turns the library's errors into problems.
 pub(super) struct Finder<'a> {
-    pub(super) schema: &'a Schema,
+    pub(super) schema: &'a Json,
+    pub(super) formats: FormatCheck,
     pub(super) node: &'a Node,
     pub(super) problems: Vec<Problem>,
     pub(super) counts: BTreeMap<Code, usize>,
@@ -124,7 +140,7 @@ impl<'a> Finder<'a> {
                 let Value::Text(text) = &node.value else {
                     return;
                 };
-                let formats = self.schema.formats;
+                let formats = self.formats;
                 if let Err((message, hint)) = formats(format, text) {
                     self.push(Problem {
                         code: Code::BadValue,
@@ -170,7 +186,7 @@ impl<'a> Finder<'a> {
     /// Another keyword of the schema that an error comes from.
     fn beside(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
-        self.schema.root.pointer(parent)?.get(keyword)
+        self.schema.pointer(parent)?.get(keyword)
     }
 
     fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
@@ -205,7 +221,7 @@ impl<'a> Finder<'a> {
         what: &str,
     ) {
         let (schema, location) = (self.schema, error.instance_path());
-        let choices = schema.root.pointer(error.schema_path().as_str());
+        let choices = schema.pointer(error.schema_path().as_str());
         let choices = choices
             .and_then(Json::as_array)
             .map_or(&[][..], Vec::as_slice);
@@ -261,7 +277,7 @@ impl<'a> Finder<'a> {
             None => {
                 let types: Vec<&str> = choices
                     .iter()
-                    .flat_map(|choice| types_of(schema.resolve(choice)))
+                    .flat_map(|choice| types_of(resolve(schema, choice)))
                     .collect();
                 self.wrong_type(node, &types, what);
             }
@@ -371,4 +387,49 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
         .map(|choice| choice.get("properties")?.get(tag)?.get("const")?.as_str())
         .collect::<Option<Vec<_>>>()?;
     Some((tag, names))
+}
+
+/// The schema that is meant where one only refers to another of the same root.
+fn resolve<'s>(root: &'s Json, mut schema: &'s Json) -> &'s Json {
+    while let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
+        let pointer = reference.strip_prefix('#');
+        match pointer.and_then(|pointer| root.pointer(pointer)) {
+            Some(target) => schema = target,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
+pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
+    location
+        .segments()
+        .try_fold(node, |node, segment| match (&node.value, segment) {
+            (Value::Map(pairs), LocationSegment::Property(name)) => pairs
+                .iter()
+                .rfind(|(key, _)| key.name == name)
+                .map(|(_, value)| value),
+            (Value::List(items), LocationSegment::Index(index)) => items.get(index),
+            _ => None,
+        })
+}
+
+/// How messages name the value at a place: a key in backticks, or the file.
+fn name_of(location: &Location) -> String {
+    location
+        .segments()
+        .fold("the file".to_owned(), |what, segment| match segment {
+            LocationSegment::Property(name) => format!("`{name}`"),
+            LocationSegment::Index(_) => format!("an item of {what}"),
+        })
+}
+
+fn types_of(schema: &Json) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Json::String(name)) => vec![name],
+        Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
+        _ if schema.get("properties").is_some() => vec!["object"],
+        _ => Vec::new(),
+    }
 }

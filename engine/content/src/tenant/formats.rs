@@ -1,0 +1,136 @@
+//! What each `format` of the JSON Schemas wants: the one place that says so.
+
+use super::app;
+use super::link::target;
+use super::values::is_email;
+use crate::name::reserved::{is_reserved, takes_reserved};
+use crate::name::{is_host_name, is_route_path};
+
+/// What to do about a path that is the engine's own.
+pub(super) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
+
+/// What is said of a path that is the engine's own.
+pub(super) fn reserved(path: &str) -> String {
+    format!("`{path}` is the engine's own")
+}
+
+/// Says whether a text fits its format, or why not, with a hint.
+///
+/// # Errors
+/// What is wrong with the text, and what to write instead.
+pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
+    let fail = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
+    match format {
+        "date" => match text.parse::<jiff::civil::Date>() {
+            Ok(_) if text.len() == 10 => Ok(()),
+            _ => fail(
+                format!("`{text}` is no date"),
+                "write year, month and day: 2025-07-21",
+            ),
+        },
+        "date-time" if text.parse::<jiff::Timestamp>().is_err() => fail(
+            format!("`{text}` is no moment"),
+            "write day, time and offset: 2026-12-01T09:00:00-06:00",
+        ),
+        "colour" => {
+            let digits = text.strip_prefix('#').unwrap_or("");
+            if digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                Ok(())
+            } else {
+                fail(
+                    format!("`{text}` is no colour"),
+                    "write it as \"#1f4fa3\", in quotes",
+                )
+            }
+        }
+        "hostname" if !is_host_name(text) || !text.contains('.') => fail(
+            format!("`{text}` is no host name"),
+            "lower case, without scheme, port or path: bluedoor.example",
+        ),
+        "route" | "prefix" if !is_route_path(text) || text == "/" => fail(
+            format!("`{text}` is no path"),
+            "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
+        ),
+        "web-url" if text.contains(|one: char| one.is_whitespace() || one.is_control()) => fail(
+            format!("`{}` holds a space or a line end", text.escape_debug()),
+            "write `%20` for a space",
+        ),
+        "route" if is_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "prefix" if takes_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "web-url" => match url::Url::parse(text) {
+            Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
+            Ok(address) => fail(
+                format!(
+                    "`{text}` is no web address: its scheme is `{}`",
+                    address.scheme()
+                ),
+                "begin with `https://`",
+            ),
+            Err(error) => fail(
+                format!("`{text}` is no URL: {error}"),
+                "begin with `https://`",
+            ),
+        },
+        "email" if !is_email(text) => fail(
+            format!("`{text}` is no e-mail address"),
+            "write name@domain",
+        ),
+        "link" => target(text).map(drop),
+        _ => app::check_format(format, text)
+            .unwrap_or(Ok(()))
+            .or_else(|(message, hint)| fail(message, hint)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_paths_neighbours_facts_or_urls() {
+        for good in [
+            "/",
+            "/terms#fees",
+            "#top",
+            "studio:/contact",
+            "company:email",
+            "https://a.example/x?y",
+            "mailto:a@b.example",
+            "tel:+1-312-555-0142",
+        ] {
+            assert_eq!(check_format("link", good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "terms",
+            "//cdn.example/x",
+            "#",
+            "company:fax",
+            "javascript:alert(1)",
+            "javascript://%0aalert(1)",
+            "vbscript://x",
+            "data://x",
+            "data:text/html,x",
+            "https://",
+            "mailto:nobody",
+            "Studio:/x",
+            "studio:contact",
+        ] {
+            assert!(check_format("link", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_a_day_that_exists() {
+        assert!(check_format("date", "2024-02-29").is_ok());
+        for bad in [
+            "2025-02-29",
+            "2025-7-1",
+            "21.07.2025",
+            "2025-07-21T00:00:00",
+            "",
+        ] {
+            assert!(check_format("date", bad).is_err(), "{bad}");
+        }
+    }
+}
