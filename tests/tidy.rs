@@ -21,11 +21,14 @@ const CRATES: [(&str, &[&str]); 5] = [
 ];
 
 /// Everything that may stand at the top of the repository, apart from names that begin with a dot.
-const TOP_LEVEL: [&str; 10] = [
+const TOP_LEVEL: [&str; 13] = [
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "deploy",
     "engine",
     "tenants",

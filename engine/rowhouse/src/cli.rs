@@ -21,7 +21,7 @@ use flags::{CachingFlags, LimitFlags};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  `check` found errors, or `probe` found a server that is not ready
+  1  errors were found (check, export), or the server is not ready (probe)
   2  could not run, or a second signal ended it at once";
 
 /// Serves many small sites from one program: a site is a folder.
@@ -46,30 +46,30 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve all tenants
+    /// Serve all tenants, and take changes in their folders as they are saved (the default)
     Serve(Box<ServeArguments>),
-    /// Print every error and warning: 0 clean, 1 errors, 2 could not run
+    /// Print every error and warning in the tenants' folders
     Check(CheckArguments),
-    /// Print who answers what: host, path, tenant, file
+    /// List every page: its host, path, tenant and file
     Routes(RoutesArguments),
-    /// Write the same bytes as files, for any static host or CDN
+    /// Write all sites as files, for a static host or CDN
     Export(ExportArguments),
-    /// Make a tenant to begin with
+    /// Create a tenant's folder to start from
     New(NewArguments),
-    /// Ask a running server whether it is ready: 0 ready, 1 not
+    /// Ask a running server whether it is ready
     Probe(ProbeArguments),
-    /// Write the JSON Schemas that editors complete and check with
+    /// Write JSON Schemas, with which editors complete and check what authors write
     Schema(SchemaArguments),
-    /// Print what a shell needs to complete commands and flags
+    /// Print a script with which a shell completes commands and flags
     Completions(CompletionsArguments),
-    /// Print the manual page, for `man`
+    /// Print the manual page of the program or of a command
     Man(ManArguments),
 }
 
 /// Where content comes from and where it is served.
 #[derive(Debug, Clone, Args)]
 pub struct Content {
-    /// The folder of tenants
+    /// The folder of tenants: each folder in it is a site
     #[arg(
         long,
         env = "ROWHOUSE_TENANTS",
@@ -77,13 +77,15 @@ pub struct Content {
         default_value = "tenants"
     )]
     pub tenants: PathBuf,
-    /// A folder of themes [default: `themes` where it is, else those within the program]
+    /// The folder of themes [default: `themes` if there is one, otherwise the themes inside the program]
     #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
     pub themes: Option<PathBuf>,
-    /// The file that says which tenant is at the domain's root, and what each may claim [default: `deployment.yaml` in the folder of tenants, where there is one]
+    /// The file that names the tenant at the domain's root, and the hosts and paths that each tenant may claim [default: `deployment.yaml` in the folder of tenants, if there is one]
     #[arg(long, env = "ROWHOUSE_DEPLOYMENT", value_name = "FILE")]
     pub deployment: Option<PathBuf>,
-    /// Where visitors find the deployment: scheme, domain and port
+    /// What visitors type to reach the sites: scheme, domain and, where there is one, port
+    ///
+    /// A tenant answers at a path of this domain (`/bluedoor`) and at a host below it (`bluedoor.<domain>`).
     #[arg(
         long,
         env = "ROWHOUSE_ORIGIN",
@@ -91,7 +93,7 @@ pub struct Content {
         default_value = "http://localhost:8080"
     )]
     pub origin: Origin,
-    /// A folder with another build of the islands, as `node ui/build.mjs --out DIR` makes it
+    /// A folder with another build of the islands (React components), as `node ui/build.mjs --out DIR` writes it [default: the one inside the program]
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
     pub ui_dist: Option<PathBuf>,
 }
@@ -102,7 +104,7 @@ pub struct ServeArguments {
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,
-    /// The address for visitors
+    /// The address and port to listen on for visitors
     #[arg(
         long,
         env = "ROWHOUSE_LISTEN",
@@ -110,7 +112,7 @@ pub struct ServeArguments {
         default_value = "127.0.0.1:8080"
     )]
     pub listen: SocketAddr,
-    /// The address for operators: health, metrics, tenants
+    /// The address and port to listen on for operators: health, metrics, how each tenant is
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN",
@@ -118,9 +120,9 @@ pub struct ServeArguments {
         default_value = "127.0.0.1:8081"
     )]
     pub admin: SocketAddr,
-    /// A name that operators reach that address by: it answers only to this, to IP addresses and to `localhost`
+    /// A host name by which operators reach that address, besides IP addresses and `localhost`
     ///
-    /// May be given more than once; in the variable, with commas between. Without it no other name is answered, so that no web page of somebody else can ask (DNS rebinding).
+    /// May be given more than once; in the variable, separated by commas. Requests under any other name are refused, so that no web page can reach this address by a name of its own (DNS rebinding).
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN_HOSTS",
@@ -129,7 +131,9 @@ pub struct ServeArguments {
         value_parser = host_name
     )]
     pub admin_host: Vec<String>,
-    /// How long requests may take to end after SIGTERM, in seconds; below the 30 after which orchestrators kill
+    /// Time for requests under way to finish after SIGTERM or Ctrl-C
+    ///
+    /// Keep it below the time after which your supervisor kills the process, which is 30 seconds for most.
     #[arg(
         long,
         env = "ROWHOUSE_GRACE",
@@ -137,7 +141,7 @@ pub struct ServeArguments {
         default_value_t = 20
     )]
     pub grace: u64,
-    /// How changes of the folders are noticed
+    /// How changes in the folders are noticed
     #[arg(
         long,
         env = "ROWHOUSE_WATCH",
@@ -145,17 +149,19 @@ pub struct ServeArguments {
         default_value = "auto"
     )]
     pub watch: WatchMethod,
-    /// A folder for what makes a restart fast and safe: last good copies, compressed bodies, pictures. May be deleted
+    /// A folder for what makes a restart quick and safe: last good copies, compressed pages, pictures [default: nothing is kept]
+    ///
+    /// It may be deleted at any time.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// For authors: pages keep themselves as the files are, errors are shown over them, drafts are shown
+    /// For authors: open pages follow what is saved, errors are shown over them, drafts are shown
     #[arg(
         long,
         env = "ROWHOUSE_DEV",
         value_parser = clap::builder::FalseyValueParser::new()
     )]
     pub dev: bool,
-    /// One line a request, to stderr
+    /// Log a line for each request, to stderr
     #[arg(
         long,
         env = "ROWHOUSE_ACCESS_LOG",
@@ -163,12 +169,12 @@ pub struct ServeArguments {
         default_value = "off"
     )]
     pub access_log: AccessLog,
-    /// Say in that line who asked, too: an address is personal data
+    /// Include visitors' IP addresses in that log; they are personal data
     #[arg(long, env = "ROWHOUSE_LOG_ADDRESSES", value_parser = BoolishValueParser::new())]
     pub log_addresses: bool,
-    /// A network or address of proxies that are believed: `X-Request-Id`, `traceparent`, `X-Forwarded-For`
+    /// The address or network of a proxy whose `X-Request-Id`, `traceparent` and `X-Forwarded-For` are believed
     ///
-    /// May be given more than once; in the variable, with commas between. Without it nobody is believed.
+    /// May be given more than once; in the variable, separated by commas. From everybody else these header fields are ignored.
     #[arg(
         long,
         env = "ROWHOUSE_TRUSTED_PROXY",
@@ -177,9 +183,9 @@ pub struct ServeArguments {
         value_parser = network
     )]
     pub trusted_proxy: Vec<IpNet>,
-    /// A collector on this machine or network that takes the spans of requests (OTLP over HTTP)
+    /// The OpenTelemetry collector that gets a span of each request (OTLP over HTTP, without TLS)
     ///
-    /// Without a path, `/v1/traces` is meant. A request that a trusted proxy sends with `traceparent` becomes a part of that trace.
+    /// Without a path, `/v1/traces` is added. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
     /// How long pages may be kept.
@@ -193,34 +199,34 @@ pub struct ServeArguments {
 /// How changes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WatchMethod {
-    /// By the system's notifications, or by polling where there are none
+    /// By the system's notifications, and by polling where there are none
     Auto,
-    /// By looking at every file once a second: for network file systems
+    /// By looking at every file once a second, as network file systems need
     Poll,
-    /// Not at all: SIGHUP reloads
+    /// Not at all; SIGHUP reloads
     Off,
 }
 
 /// How requests are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccessLog {
-    /// For people
+    /// As people read it
     Text,
-    /// For programs
+    /// A JSON object a line, for programs
     Json,
-    /// Not at all
+    /// No lines
     Off,
 }
 
 /// `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArguments {
-    /// Only these tenants
+    /// The tenants to check [default: all]
     pub names: Vec<String>,
-    /// Say what a code means, and check nothing
+    /// Explain what a code such as `unknown-key` means, and check nothing
     #[arg(long, value_name = "CODE", conflicts_with = "names")]
     pub explain: Option<String>,
-    /// How to print
+    /// The form of the output
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: CheckFormat,
     /// Content and origin.
@@ -233,7 +239,7 @@ pub struct CheckArguments {
 pub enum CheckFormat {
     /// As a compiler would
     Text,
-    /// A list of objects
+    /// A JSON array
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -242,24 +248,24 @@ pub enum CheckFormat {
 /// `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArguments {
-    /// The folder to write into, one folder a host: empty, new, or an earlier export
+    /// The folder to write into: new, empty or an earlier export. Each host becomes a folder in it
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// The static host whose ways and limits count
+    /// The static host whose rules and limits apply
     #[arg(long = "for", value_name = "HOST", default_value = "any")]
     pub host: StaticHost,
-    /// Put the compressed forms (.br, .zst, .gz) beside each file
+    /// Write the compressed forms (.br, .zst, .gz) of each file, too
     #[arg(long)]
     pub compressed: bool,
-    /// Write what has no error, and leave the rest out
+    /// Write the tenants without errors, and leave out the others
     #[arg(long)]
     pub despite_errors: bool,
-    /// What shared caches may keep.
-    #[command(flatten)]
-    pub caching: CachingFlags,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,
+    /// What shared caches may keep; last, since its heading holds for whatever comes after it.
+    #[command(flatten)]
+    pub caching: CachingFlags,
 }
 
 /// Where exported files will lie.
@@ -267,18 +273,18 @@ pub struct ExportArguments {
 pub enum StaticHost {
     /// What all of them understand
     Any,
-    /// More header rules or redirects than are read are an error
+    /// Fail where there are more header rules or redirects than it reads
     Cloudflare,
-    /// Rules for the 404 pages of folders, which it does not find by itself
+    /// Add rules for the 404 pages of folders, which it does not find by itself
     Netlify,
 }
 
 /// `new`.
 #[derive(Debug, Clone, Args)]
 pub struct NewArguments {
-    /// The tenant's id: a-z, 0-9 and inner hyphens
+    /// The tenant's id, which becomes its folder, its path and its host: a-z, 0-9 and inner hyphens
     pub name: String,
-    /// The folder of tenants
+    /// The folder of tenants: each folder in it is a site
     #[arg(
         long,
         env = "ROWHOUSE_TENANTS",
@@ -291,7 +297,7 @@ pub struct NewArguments {
 /// `probe`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArguments {
-    /// The server's address for operators
+    /// The server's admin address
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN",
@@ -304,7 +310,7 @@ pub struct ProbeArguments {
 /// `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArguments {
-    /// The folder to write them into; without it they are printed
+    /// The folder to write them into [default: they are printed]
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }
@@ -319,14 +325,14 @@ pub struct CompletionsArguments {
 /// `man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManArguments {
-    /// The command whose page is wanted; without it, that of the program
+    /// The command whose page is wanted [default: the page of the program]
     pub command: Option<String>,
 }
 
 /// `routes`.
 #[derive(Debug, Clone, Args)]
 pub struct RoutesArguments {
-    /// How to print
+    /// The form of the output
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: RoutesFormat,
     /// Content and origin.
@@ -339,7 +345,7 @@ pub struct RoutesArguments {
 pub enum RoutesFormat {
     /// A table
     Text,
-    /// A list of objects
+    /// A JSON array
     Json,
 }
 

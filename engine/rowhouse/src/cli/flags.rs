@@ -14,16 +14,16 @@ use server::settings::Limits;
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Caching")]
 pub struct CachingFlags {
-    /// Let shared caches keep a page for so long without asking (`s-maxage`)
+    /// Time for which shared caches, such as a CDN, may keep a page without asking (`s-maxage`)
     ///
-    /// A saved page is seen by visitors of a CDN after so long, or once the CDN is told to throw away its `Cache-Tag`: the tenant's id, or the id and the page's path (`bluedoor/terms`). Without this flag they ask every time.
+    /// A saved page reaches the visitors of a CDN after that time, or once the CDN is told to purge its `Cache-Tag`: the tenant's id for all its pages (`bluedoor`), or id and path for one (`bluedoor/terms`). Without this flag caches ask every time.
     #[arg(
         long = "page-shared-max-age",
         env = "ROWHOUSE_PAGE_SHARED_MAX_AGE",
         value_name = "SECONDS"
     )]
     pub shared_max_age: Option<u32>,
-    /// Let caches answer with an old page for so long while they ask for the new one (`stale-while-revalidate`)
+    /// Time for which caches may answer with an old page while they ask for the new one (`stale-while-revalidate`)
     #[arg(
         long = "page-stale-while-revalidate",
         env = "ROWHOUSE_PAGE_STALE_WHILE_REVALIDATE",
@@ -45,13 +45,13 @@ impl From<CachingFlags> for Caching {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// Connections in all; for further ones, those that have been idle for longest make room
+    /// Connections at once; for further ones, those that have been idle for longest are closed
     ///
-    /// While all have a request under way, further ones wait in the system's queue. An idle connection costs some 10 KB, so that the default comes to 40 MB. Each takes a descriptor: as many as the system allows (`LimitNOFILE`, `ulimit -n`), less some 256 for the program itself.
+    /// While all have a request under way, further ones wait in the system's queue. An idle connection costs some 10 KB, so that the default comes to 40 MB. Each takes a file descriptor: where the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered, and some 256 are left to the program itself.
     #[arg(long = "max-connections", env = "ROWHOUSE_MAX_CONNECTIONS", value_name = "NUMBER",
         default_value_t = 4096, value_parser = from_one::<usize>())]
     pub connections: usize,
-    /// Connections of one address (IPv6: of one /64 network); further ones are closed at once
+    /// Connections at once of one address (IPv6: of one /64 network); further ones are refused
     ///
     /// Trusted proxies may have more. The default is enough for the visitors behind one large office's address.
     #[arg(long = "max-connections-per-address", env = "ROWHOUSE_MAX_CONNECTIONS_PER_ADDRESS", value_name = "NUMBER",
@@ -59,7 +59,7 @@ pub struct LimitFlags {
     pub connections_per_address: usize,
     /// Time for all of a request's header fields to arrive
     ///
-    /// It counts from the request's first byte or, on a new connection, from its start. The default is enough for a phone in a tunnel, and too short to hold connections for nothing.
+    /// It counts from the request's first byte or, on a new connection, from its start. The default is enough for a phone in a tunnel, and too short to hold connections open for nothing.
     #[arg(long = "header-timeout", env = "ROWHOUSE_HEADER_TIMEOUT", value_name = "SECONDS",
         default_value = "10", value_parser = seconds)]
     pub header_read: Duration,
@@ -71,13 +71,13 @@ pub struct LimitFlags {
     pub idle: Duration,
     /// Time without progress while a response is being written
     ///
-    /// A reader that takes nothing for as long as the default is gone.
+    /// A client that takes nothing for that long is gone.
     #[arg(long = "write-timeout", env = "ROWHOUSE_WRITE_TIMEOUT", value_name = "SECONDS",
         default_value = "30", value_parser = seconds)]
     pub write: Duration,
     /// Time from a request's first byte to its response's last
     ///
-    /// Readers that take a byte now and then pass the other timeouts, and not this one. Within the default, 5 MB arrive at 140 kbit/s.
+    /// Clients that take a byte now and then pass the other timeouts, but not this one. Within the default, 5 MB arrive at 140 kbit/s.
     #[arg(long = "request-timeout", env = "ROWHOUSE_REQUEST_TIMEOUT", value_name = "SECONDS",
         default_value = "300", value_parser = seconds)]
     pub request: Duration,
@@ -95,7 +95,7 @@ pub struct LimitFlags {
     pub header_fields: usize,
     /// Bytes of a request's path and query; more is answered with 414
     ///
-    /// No page has a name of half the default, and no query means anything here.
+    /// No page has a path of half the default, and no query means anything here.
     #[arg(long = "max-uri-length", env = "ROWHOUSE_MAX_URI_LENGTH", value_name = "BYTES",
         default_value_t = 4 * 1024, value_parser = from_one::<usize>())]
     pub uri_bytes: usize,
@@ -105,9 +105,9 @@ pub struct LimitFlags {
     #[arg(long = "http2-max-streams", env = "ROWHOUSE_HTTP2_MAX_STREAMS", value_name = "NUMBER",
         default_value_t = 128, value_parser = from_one::<u32>())]
     pub http2_streams: u32,
-    /// Requests that an HTTP/2 client may take back before they are looked at; then the connection ends
+    /// Requests that an HTTP/2 client may cancel before they are looked at; then its connection is closed
     ///
-    /// Browsers take back a few when a visitor leaves a page; the 'rapid reset' attack takes back thousands.
+    /// Browsers cancel a few when a visitor leaves a page; the 'rapid reset' attack cancels thousands.
     #[arg(long = "http2-max-resets", env = "ROWHOUSE_HTTP2_MAX_RESETS", value_name = "NUMBER",
         default_value_t = 20, value_parser = from_one::<usize>())]
     pub http2_resets: usize,

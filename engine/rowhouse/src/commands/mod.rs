@@ -1,6 +1,6 @@
 //! What the command line asks for, one file a verb. Only these print.
 //!
-//! Exit codes: 0 well, 1 errors in the content, 2 could not run.
+//! Exit codes: 0 success, 1 errors in the content, 2 could not run.
 
 mod check;
 mod export;
