@@ -60,6 +60,7 @@ impl Registry {
             jobs.push(Job {
                 id: id.clone(),
                 kind: Kind::Compile,
+                watchdog: None,
                 work: Box::new(move || {
                     let begin = Instant::now();
                     let (compiled, report) = made_from.compile();
@@ -176,6 +177,7 @@ impl Registry {
         Some(Job {
             id: name.clone(),
             kind: Kind::Compile,
+            watchdog: None,
             work: Box::new(move || {
                 let found = guard("kept", name.as_str(), MANIFEST, find);
                 Done::StandIn(found.ok().flatten())
