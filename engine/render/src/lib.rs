@@ -9,7 +9,6 @@
 
 pub mod asset;
 mod audit;
-mod bounds;
 pub mod cache;
 mod compress;
 mod contrast;
@@ -22,6 +21,7 @@ mod markdown;
 mod page;
 pub mod picture;
 pub mod policy;
+mod progress;
 mod reference;
 mod script;
 pub mod site_files;
@@ -64,6 +64,7 @@ use template::{Scope, Templates};
 pub use audit::Orphan;
 pub use former::{Whose, former, former_files};
 pub use island::Islands;
+pub use progress::Progress;
 pub use reference::NeighbourLink;
 
 /// What a tenant is compiled with.
@@ -77,6 +78,8 @@ pub struct Inputs {
     pub islands: Arc<Islands>,
     /// What was worked out before.
     pub cache: Arc<Cache>,
+    /// What this attempt is busy with.
+    pub progress: Arc<Progress>,
 }
 
 /// A compiled tenant.

@@ -13,7 +13,6 @@ use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult, Value};
 
 use super::Inputs;
 use super::asset::{self, ASSETS, Asset, ThemeAssets, theme_assets};
-use super::bounds::{self, Guarded};
 use super::cache::Cache;
 use super::compress;
 use super::island::{self, Call, Client, Islands};
@@ -21,6 +20,7 @@ use super::link::Resolver;
 use super::markdown::{self, Surroundings};
 use super::picture::fit;
 use super::picture::fonts::Fonts;
+use super::progress::Progress;
 use super::view::View;
 use content::report::{Code, Diagnostic, Place, Report, hint_for};
 use content::theme::Theme;
@@ -37,11 +37,7 @@ pub struct Templates {
     /// Its fonts, for drawings.
     pub(super) fonts: Arc<Fonts>,
     tera: Tera,
-    guards: Guards,
 }
-
-/// The templates as Tera has them, by their paths, to tell places in the authors' own.
-type Guards = BTreeMap<String, Guarded>;
 
 /// What the functions need to know about the page that is being rendered.
 #[derive(Debug, Clone)]
@@ -58,9 +54,9 @@ pub struct Scope {
     pub cache: Arc<Cache>,
     /// The islands used so far, with what makes them live.
     pub used: Vec<(String, Client)>,
-    /// How often loops have turned so far.
-    pub turns: usize,
-    /// What kind of error an island or a loop made.
+    /// What is rendered now, for whoever waits for it.
+    pub progress: Arc<Progress>,
+    /// What kind of error an island made.
     pub failed: Option<Code>,
 }
 
@@ -78,7 +74,7 @@ impl Scope {
             islands: Arc::clone(&inputs.islands),
             cache: Arc::clone(&inputs.cache),
             used: Vec::new(),
-            turns: 0,
+            progress: Arc::clone(&inputs.progress),
             failed: None,
         }
     }
@@ -100,15 +96,13 @@ impl Templates {
         let mut tera = Tera::default();
         tera.autoescape_on([".html", ".svg"]);
         register(&mut tera);
-        let mut guards = Guards::new();
+        let mut sources = Vec::new();
         for (path, bytes) in &theme.files {
             if !path.ends_with(".html") && path != SOCIAL {
                 continue;
             }
-            match std::str::from_utf8(bytes).map(Guarded::new) {
-                Ok(guarded) => {
-                    guards.insert(path.clone(), guarded);
-                }
+            match std::str::from_utf8(bytes) {
+                Ok(text) => sources.push((path.as_str(), text)),
                 Err(_) => report.push(Diagnostic::error(
                     Code::NotUtf8,
                     format!("{}/{path}", theme.label),
@@ -116,13 +110,10 @@ impl Templates {
                 )),
             }
         }
-        let sources = guards
-            .iter()
-            .map(|(path, guarded)| (path.as_str(), guarded.text.as_str()));
         if report.is_servable()
-            && let Err(error) = tera.add_raw_templates(sources.collect::<Vec<_>>())
+            && let Err(error) = tera.add_raw_templates(sources)
         {
-            report.extend(located(&error, Code::TemplateFailed, theme, &guards));
+            report.extend(located(&error, Code::TemplateFailed, theme));
         }
         let templates = report.is_servable().then(|| Self {
             stylesheet_weight: assets
@@ -133,7 +124,6 @@ impl Templates {
             theme: theme.clone(),
             assets,
             tera,
-            guards,
         });
         (templates, report)
     }
@@ -146,10 +136,18 @@ impl Templates {
         })
     }
 
-    fn run(&self, template: &str, context: &Context) -> TeraResult<String> {
-        let mut page = bounds::Page::default();
+    fn run(
+        &self,
+        template: &str,
+        context: &Context,
+        progress: Arc<Progress>,
+    ) -> TeraResult<String> {
+        let mut page = BoundedPage {
+            html: Vec::new(),
+            progress,
+        };
         self.tera.render_to(template, context, &mut page)?;
-        String::from_utf8(page.0).map_err(|error| tera::Error::message(error.to_string()))
+        String::from_utf8(page.html).map_err(|error| tera::Error::message(error.to_string()))
     }
 
     /// Renders a template. The scope comes back with the islands that were used.
@@ -162,15 +160,18 @@ impl Templates {
         view: &View<'_>,
         scope: Scope,
     ) -> Result<(String, Scope), Diagnostic> {
+        let progress = Arc::clone(&scope.progress);
+        let _busy = progress.begin(view.page.path, template);
         SCOPE.set(Some(scope));
-        let result = context(view).and_then(|context| self.run(template, &context));
+        let result =
+            context(view).and_then(|context| self.run(template, &context, Arc::clone(&progress)));
         let scope = SCOPE.take();
         match (result, scope) {
             (Ok(html), Some(scope)) => Ok((html, scope)),
             (Err(error), scope) => {
                 if let ErrorKind::Io(io::ErrorKind::FileTooLarge) = error.kind() {
                     let file = format!("{}/{template}", self.theme.label);
-                    return Err(Diagnostic::error(Code::TooLarge, file, bounds::too_long()));
+                    return Err(Diagnostic::error(Code::TooLarge, file, too_long()));
                 }
                 let code = scope
                     .and_then(|scope| scope.failed)
@@ -178,7 +179,7 @@ impl Templates {
                 let failed = || {
                     Diagnostic::error(code, self.theme.label.clone(), one_line(&error.to_string()))
                 };
-                Err(located(&error, code, &self.theme, &self.guards)
+                Err(located(&error, code, &self.theme)
                     .pop()
                     .unwrap_or_else(failed))
             }
@@ -188,6 +189,37 @@ impl Templates {
                 "the page's scope was lost while it was rendered",
             )),
         }
+    }
+}
+
+/// The most bytes that one page may have.
+const PAGE: usize = 8 << 20;
+
+/// What is said of a page that is too long.
+fn too_long() -> String {
+    format!("the page has more than {PAGE} bytes: split it, or loop over less")
+}
+
+/// Takes what a page may have and no more, and nothing once nobody waits for it any longer.
+struct BoundedPage {
+    html: Vec<u8>,
+    progress: Arc<Progress>,
+}
+
+impl io::Write for BoundedPage {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.progress.is_given_up() {
+            return Err(io::Error::other("rendering took too long and was given up"));
+        }
+        if self.html.len() + bytes.len() > PAGE {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_long()));
+        }
+        self.html.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -205,19 +237,13 @@ fn context(view: &View<'_>) -> TeraResult<Context> {
 }
 
 /// Points a Tera error into the theme's files.
-fn located(error: &tera::Error, code: Code, theme: &Theme, guards: &Guards) -> Vec<Diagnostic> {
+fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Diagnostic> {
     match error.kind() {
         ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
             let span = report.span();
-            let own = |line, column: usize| match guards.get(report.filename()) {
-                Some(guarded) => guarded.column(line, column),
-                None => column,
-            };
-            let column = own(span.start_line, span.start_col + 1);
+            let column = span.start_col + 1;
             let length = if span.end_line == span.start_line {
-                own(span.end_line, span.end_col + 1)
-                    .saturating_sub(column)
-                    .max(1)
+                (span.end_col + 1).saturating_sub(column).max(1)
             } else {
                 1
             };
@@ -234,12 +260,12 @@ fn located(error: &tera::Error, code: Code, theme: &Theme, guards: &Guards) -> V
                 theme,
             )]
         }
-        _ => several(&error.to_string(), code, theme, guards),
+        _ => several(&error.to_string(), code, theme),
     }
 }
 
 /// Unknown names come as one text with a report for each: `error: message` and `--> file:line:column`.
-fn several(text: &str, code: Code, theme: &Theme, guards: &Guards) -> Vec<Diagnostic> {
+fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
     let found: Vec<Diagnostic> = text
         .split("error: ")
         .filter_map(|block| {
@@ -253,9 +279,7 @@ fn several(text: &str, code: Code, theme: &Theme, guards: &Guards) -> Vec<Diagno
             let file = position.next()?;
             let place = Place {
                 line,
-                column: guards
-                    .get(file)
-                    .map_or(column, |guarded| guarded.column(line, column)),
+                column,
                 length: 1,
             };
             Some(in_theme(message, code, file, place, theme))
@@ -288,7 +312,6 @@ fn register(tera: &mut Tera) {
     tera.register_function("asset", asset);
     tera.register_function("svg", svg);
     tera.register_function("island", island_function);
-    bounds::register(tera);
     fit::register(tera);
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
