@@ -1,4 +1,4 @@
-//! Folders that lead in circles, out of themselves, or on without end: the neighbours are served and watched as before, and `check` says what is wrong.
+//! Folders that lead in circles, out of themselves, or on without end, and templates that loop for ever: the neighbours are served and watched as before, and `check` says what is wrong.
 
 use std::fs;
 use std::io::Read as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{TestServer, binary};
+use rowhouse_tests::{TestServer, TestSite, binary};
 use tempfile::TempDir;
 
 use crate::watching::{Street, page, tenant};
@@ -212,4 +212,51 @@ fn a_folder_without_permission_costs_nobody_the_notifications() {
     }
     // So that it can be removed.
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
+}
+
+/// Loops that write nothing, so that nothing but the clock ends them.
+const ENDLESS: &str = "{% if page.title == \"Endless\" %}{% set r = range(end=100000) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}{% endif %}<footer>";
+
+#[test]
+fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
+    let mut site = TestSite::fixture("sites");
+    site.edit("themes/base/layouts/page.html", "<footer>", ENDLESS);
+    let terms = fs::read_to_string(site.path("tenants/app/pages/terms.md")).expect("a page");
+    let server = TestServer::start(site.folder(), &[]);
+    let app = || server.get(&server.domain(), "/app/terms");
+    let good = app().text();
+    assert!(good.contains("<h1>"), "{good}");
+    let waits = |what: &str, done: &dyn Fn() -> bool| {
+        let begin = Instant::now();
+        while !done() {
+            assert!(begin.elapsed() < PATIENCE, "{what}: {}", server.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // More often than a tenant may be worked on at once.
+    for number in 0..3 {
+        let endless = format!("---\ntitle: Endless\n---\n{number}\n");
+        site.write("tenants/app/pages/terms.md", endless);
+        let begun = format!("Neighbour {number}");
+        let about = format!("---\ntitle: {begun}\n---\n");
+        site.write("tenants/home/pages/about.md", about);
+        waits("the neighbour", &|| {
+            let about = server.get(&server.domain(), "/about");
+            about.text().contains(&begun)
+        });
+    }
+    waits("the error", &|| {
+        let text = server.operator("/tenants").text();
+        text.contains("`tenants/app/pages/terms.md` did not end within 10 seconds")
+    });
+    assert!(server.log().contains("given up with its thread"));
+    assert_eq!(app().text(), good, "the last good page is served");
+    let text = check(site.folder());
+    assert!(text.contains("error[template-failed]"), "{text}");
+    assert!(text.contains("themes/base/layouts/page.html"), "{text}");
+    let corrected = terms.replace("title: ", "title: Corrected ");
+    site.write("tenants/app/pages/terms.md", corrected);
+    waits("the correction", &|| app().text().contains("<h1>Corrected"));
+    let text = server.operator("/tenants").text();
+    assert!(!text.contains("did not end"), "{text}");
 }

@@ -13,13 +13,14 @@ use http::StatusCode;
 use sha2::{Digest, Sha256};
 
 use super::asset::{ASSETS, hex};
+use super::compiled::PlacedMount;
 use super::compress::{self, Level};
 use super::head::Head;
 use super::island::Islands;
 use super::markdown::escape;
 use super::policy::{self, Caching, Kind};
 use super::template::Scope;
-use super::{Address, PlacedMount};
+use content::address::Address;
 use content::name::TenantId;
 use content::report::Diagnostic;
 use content::tenant::manifest::Hsts;

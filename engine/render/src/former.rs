@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::asset::{ASSETS, media_type, tenant_asset};
+use super::asset::ASSETS;
 use super::compress::{self, Level};
+use super::media_type::media_type;
 use super::policy::{self, Kind};
+use super::tenant_files::tenant_asset;
 use content::source::Folder;
 use release::snapshot::{Body, Resource, ResourceTable};
 

@@ -16,8 +16,9 @@ use rquickjs::{CatchResultExt, Context, Function, Runtime};
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use super::asset::Asset;
+use super::asset::{ASSETS, Asset};
 use super::cache::{self, Cache};
+use super::files::shared_files;
 use super::markdown::escape;
 use content::report::{Code, hint_for};
 use content::schema::{Schema, SchemaError};
@@ -64,7 +65,7 @@ impl Islands {
             .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
             .collect();
         Self {
-            files: super::shared_files(&assets, secure, cache),
+            files: shared_files(&assets, secure, cache),
             integrity: assets
                 .into_iter()
                 .map(|asset| (asset.hashed_name, asset.integrity))
@@ -88,7 +89,7 @@ impl Islands {
     pub fn with_dev_script(mut self, secure: bool) -> Self {
         let script = Bytes::copy_from_slice(self.bundle.dev_script().as_bytes());
         let script = Asset::new("dev.js", script);
-        self.files.extend(super::shared_files(
+        self.files.extend(shared_files(
             std::slice::from_ref(&script),
             secure,
             &Cache::default(),
@@ -245,7 +246,7 @@ pub(super) fn render(
         "<row-island name=\"{}\" client=\"{}\"{media}{render} src=\"{}{}\" prefix=\"{}\" props=\"{}\">{html}</row-island>",
         call.name,
         call.client.name(),
-        super::asset::ASSETS,
+        ASSETS,
         island.file,
         call.prefix,
         escape(&props),

@@ -9,6 +9,7 @@ use url::{Position, Url};
 use super::policy::Caching;
 use content::address::{Address, Origin};
 use content::name::TenantId;
+use content::tenant::Site;
 pub use content::tenant::link::{Target, target};
 use content::tenant::manifest::{Company, Hsts};
 
@@ -46,6 +47,16 @@ pub struct Resolver {
 }
 
 impl Resolver {
+    /// The resolver of a tenant at one of its addresses.
+    #[must_use]
+    pub(super) fn new(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
+        Self {
+            deployment: Arc::clone(deployment),
+            tenant: site.id.clone(),
+            address: address.clone(),
+        }
+    }
+
     /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
     #[must_use]
     pub fn href(&self, link: &str) -> String {

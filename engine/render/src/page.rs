@@ -8,11 +8,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::Inputs;
 use super::asset::{Asset, policy_hash};
 use super::compress::{self, Level};
 use super::dev;
+use super::files;
 use super::head::{Head, SCRIPTS_MARK};
+use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, Rendered, Surroundings};
 use super::policy::{self, Kind};
@@ -109,7 +110,7 @@ impl<'a> Renderer<'a> {
         };
         Self {
             site,
-            resolver: super::resolver(site, address, &inputs.deployment),
+            resolver: Resolver::new(site, address, &inputs.deployment),
             canonical: addresses.first().unwrap_or(address),
             assets,
             inputs,
@@ -148,7 +149,7 @@ impl<'a> Renderer<'a> {
 
     /// One of the tenant's own files.
     pub(super) fn file(&self, asset: &Asset) -> Resource {
-        super::file(
+        files::file(
             asset,
             Kind::of_tenant(&asset.name),
             self.secure(),
@@ -358,7 +359,7 @@ impl<'a> Renderer<'a> {
 
     /// What its templates work with.
     pub(super) fn scope(&self) -> Scope {
-        Scope::new(&self.resolver, self.assets, self.inputs)
+        self.inputs.scope(&self.resolver, self.assets)
     }
 
     fn surroundings(&self) -> Surroundings<'_> {

@@ -5,7 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::asset::{ASSETS, Opened, attachment, is_compressible, tenant_type};
+use super::asset::ASSETS;
+use super::media_type::{Opened, attachment, is_compressible, tenant_type};
 use super::speculation;
 use content::name::TenantId;
 use content::tenant::manifest::Hsts;

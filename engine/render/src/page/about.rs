@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::super::asset::ASSETS;
-use super::super::head::{Head, SocialImage};
-use super::super::markdown::{self, Surroundings};
-use super::super::picture::social;
-use super::super::resolver;
-use super::super::site_files::Feed;
-use super::super::structured::{self, Facts};
-use super::super::template::{Scope, asset_href};
-use super::super::view;
 use super::{Renderer, Step};
+use crate::asset::ASSETS;
+use crate::head::{Head, SocialImage};
+use crate::link::Resolver;
+use crate::markdown::{self, Surroundings};
+use crate::picture::social;
+use crate::site_files::Feed;
+use crate::structured::{self, Facts};
+use crate::template::{Scope, asset_href};
+use crate::view;
 use content::name::reserved::WEB_MANIFEST;
 use content::tenant::Page;
 use content::tenant::page::PageSchema;
@@ -109,7 +109,7 @@ impl Renderer<'_> {
     fn answer(&self, text: &str, canonical: &str) -> String {
         let deployment = &self.inputs.deployment;
         let around = Surroundings {
-            resolver: &resolver(self.site, self.canonical, deployment),
+            resolver: &Resolver::new(self.site, self.canonical, deployment),
             assets: self.assets,
             themed: &self.inputs.templates.assets.files,
         };

@@ -3,27 +3,25 @@
 //! Templates call it as `fit(text=..., width=..., height=..., family=..., weight=..., largest=..., smallest=..., line=...)` and get `size` and `lines`.
 
 use serde::Serialize;
-use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 use super::fonts::Fonts;
-use crate::template::with_scope;
 
 /// The room for a text. All lengths in the units of the drawing.
 #[derive(Debug, Clone, Copy)]
-struct Room {
-    width: f32,
-    height: f32,
+pub(crate) struct Room {
+    pub(crate) width: f32,
+    pub(crate) height: f32,
     /// The font size to begin with.
-    largest: f32,
+    pub(crate) largest: f32,
     /// The font size below which words are left out instead.
-    smallest: f32,
+    pub(crate) smallest: f32,
     /// The distance of two lines, in units of the font size.
-    line: f32,
+    pub(crate) line: f32,
 }
 
 impl Room {
     /// Refuses what is no room, or so large that it must be an error. A comparison with what is no number fails.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let sides = [
             ("width", self.width, f32::MIN_POSITIVE),
             ("height", self.height, f32::MIN_POSITIVE),
@@ -55,7 +53,7 @@ impl Room {
 
 /// A text in its box.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Fitted {
+pub(crate) struct Fitted {
     /// The font size.
     size: f32,
     /// The lines, as even as they can be.
@@ -71,47 +69,11 @@ const STEP: f32 = 2.0;
 /// The longest that a side of the room, and the largest that the font may be. A picture has 1200 pixels.
 const LARGEST: f32 = 10_000.0;
 
-pub(crate) fn register(tera: &mut Tera) {
-    tera.register_function("fit", function);
-}
-
-fn function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
-    let text = arguments.must_get::<&str>("text")?;
-    let family = arguments.must_get::<&str>("family")?;
-    let weight = arguments.get::<u16>("weight")?.unwrap_or(400);
-    let largest = arguments.must_get::<f32>("largest")?;
-    let room = Room {
-        width: arguments.must_get("width")?,
-        height: arguments.must_get("height")?,
-        largest,
-        smallest: arguments.get("smallest")?.unwrap_or(largest / 2.0),
-        line: arguments.get("line")?.unwrap_or(1.1),
-    };
-    room.check().map_err(tera::Error::message)?;
-    with_scope(|scope| {
-        let fitted = fit(
-            text,
-            room,
-            &Measure {
-                fonts: &scope.templates.fonts,
-                family,
-                weight,
-            },
-        );
-        match fitted {
-            Some(fitted) => Value::try_from_serializable(&fitted),
-            None => Err(tera::Error::message(format!(
-                "the theme has no font of the family `{family}`"
-            ))),
-        }
-    })
-}
-
 /// Measures in one font.
-struct Measure<'a> {
-    fonts: &'a Fonts,
-    family: &'a str,
-    weight: u16,
+pub(crate) struct Measure<'a> {
+    pub(crate) fonts: &'a Fonts,
+    pub(crate) family: &'a str,
+    pub(crate) weight: u16,
 }
 
 impl Measure<'_> {
@@ -127,7 +89,8 @@ impl Measure<'_> {
 /// A word and its width, in units of the font size.
 type Word = (String, f32);
 
-fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
+/// The text in its room; nothing where there is no such font.
+pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
     let words: Vec<String> = text.split_whitespace().map(ToOwned::to_owned).collect();
     let widths = measure.widths(&words)?;
     let words: Vec<Word> = words.into_iter().zip(widths).collect();

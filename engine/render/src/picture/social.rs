@@ -8,7 +8,7 @@ use std::sync::Arc;
 use resvg::usvg::roxmltree::Document;
 
 use super::super::link::Resolver;
-use super::super::side_by_side;
+use super::super::parallel::side_by_side;
 use super::super::template::{SOCIAL, Scope, Templates};
 use super::super::view::{self, PageView, View};
 use super::{Drawing, Form};

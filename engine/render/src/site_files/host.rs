@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
+use super::super::files::plain_file;
 use super::super::link::Deployment;
 use super::sitemap::{self, Listing};
 use content::name::reserved::{ROBOTS, SECURITY, SITEMAP};
@@ -31,7 +32,7 @@ pub fn host_files(facts: &HostFacts, deployment: &Deployment) -> ResourceTable {
     let mut table = ResourceTable::new();
     if facts.host == facts.canonical {
         for (path, text) in sitemap::files(&canonical, &facts.listings) {
-            table.insert(path.into(), super::file("application/xml", text, secure));
+            table.insert(path.into(), plain_file("application/xml", text, secure));
         }
     } else if let Ok(location) = HeaderValue::from_str(&sitemap) {
         let moved = Arc::new(Resource::Redirect(location));
@@ -39,10 +40,10 @@ pub fn host_files(facts: &HostFacts, deployment: &Deployment) -> ResourceTable {
     }
     let has_sitemap = table.contains_key(SITEMAP);
     let robots = robots(has_sitemap.then_some(sitemap.as_str()));
-    table.insert(ROBOTS.into(), super::file(TEXT, robots, secure));
+    table.insert(ROBOTS.into(), plain_file(TEXT, robots, secure));
     table.insert(
         SECURITY.into(),
-        super::file(TEXT, security(&facts.host, deployment), secure),
+        plain_file(TEXT, security(&facts.host, deployment), secure),
     );
     table
 }

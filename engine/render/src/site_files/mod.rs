@@ -21,36 +21,24 @@ mod webmanifest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderValue, StatusCode};
+use http::HeaderValue;
 
-use super::asset::{ASSETS, is_compressible};
-use super::compress::{self, Level};
+use super::asset::ASSETS;
+use super::files::plain_file;
 use super::link::below;
 use super::picture::icon::Icons;
 use super::picture::{Drawing, Picture, social};
-use super::policy::{self, Kind};
 use super::template::Scope;
 use content::address::Address;
 use content::name::reserved::{FAVICON, TOUCH_ICON, WEB_MANIFEST};
 use content::report::Diagnostic;
 use content::tenant::Site;
 use content::tenant::values::Colour;
-use release::snapshot::{Body, Resource, ResourceTable};
+use release::snapshot::{Resource, ResourceTable};
 
 pub(super) use feed::Feed;
 pub use host::{HostFacts, host_files};
 pub use sitemap::Listing;
-
-/// A file with a fixed name.
-fn file(media_type: &str, content: impl Into<Bytes>, secure: bool) -> Arc<Resource> {
-    Arc::new(Resource::Body(Body {
-        status: StatusCode::OK,
-        fields: policy::fields(&Kind::Plain, media_type, secure),
-        cache_tag: None,
-        variants: compress::variants(content.into(), is_compressible(media_type), Level::Page),
-    }))
-}
 
 /// A tenant's own files, made once for all its addresses.
 pub(super) struct SiteFiles {
@@ -85,7 +73,7 @@ impl SiteFiles {
         let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
         let associations = association::files(site)
             .into_iter()
-            .map(|(path, media_type, text)| (path, file(media_type, text, secure)));
+            .map(|(path, media_type, text)| (path, plain_file(media_type, text, secure)));
         Self {
             listing: Arc::new(sitemap::listing(site, resolver)),
             at_hosts: associations.chain(touch_icon(icons.as_ref())).collect(),
@@ -97,7 +85,7 @@ impl SiteFiles {
             everywhere: feeds
                 .map(|feed| {
                     let xml = feed.xml(site, resolver);
-                    (feed.path(), file(feed::MEDIA_TYPE, xml, secure))
+                    (feed.path(), plain_file(feed::MEDIA_TYPE, xml, secure))
                 })
                 .collect(),
         }
@@ -115,7 +103,7 @@ impl SiteFiles {
             }
         }
         let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_ref());
-        let manifest = file(webmanifest::MEDIA_TYPE, text, secure);
+        let manifest = plain_file(webmanifest::MEDIA_TYPE, text, secure);
         resources.insert(WEB_MANIFEST.into(), manifest);
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::lifecycle::Finished;
 use super::persisted::kept_site;
 use super::registry::Registry;
-use super::tenant::MadeFrom;
+use super::tenant::{MadeFrom, failure};
 use super::work::{Attempt, Done};
 use super::workers::{Job, Kind, Wait};
 use content::address::Assignment;
@@ -16,9 +16,12 @@ use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site};
-use render::Inputs;
 use render::link::Deployment;
 use render::template::Templates;
+use render::{Inputs, Progress};
+
+/// How long one page may take to be rendered. Themes are trusted, and the slowest page takes a fraction of a second.
+const LIMIT: Duration = Duration::from_secs(10);
 
 impl Registry {
     /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
@@ -51,15 +54,18 @@ impl Registry {
                     templates,
                     islands: Arc::clone(&self.islands),
                     cache: Arc::clone(&tenant.persisted.cache),
+                    progress: Arc::default(),
                 },
             };
             if !tenant.lifecycle.begin(&made_from) {
                 continue;
             }
             tenant.persisted.cache.begin();
+            let watched = made_from.clone();
             jobs.push(Job {
                 id: id.clone(),
                 kind: Kind::Compile,
+                watchdog: Some(Box::new(move || endless(&watched))),
                 work: Box::new(move || {
                     let begin = Instant::now();
                     let (compiled, report) = made_from.compile();
@@ -147,6 +153,8 @@ impl Registry {
             Arc::clone(&tenant.persisted.cache),
         );
         let templates = self.themes.get(&theme);
+        let progress = Arc::<Progress>::default();
+        let watched = Arc::clone(&progress);
         let attempt = move |site: Arc<Site>, templates: Arc<Templates>| {
             let made_from = MadeFrom {
                 site,
@@ -156,6 +164,7 @@ impl Registry {
                     templates,
                     islands: Arc::clone(&islands),
                     cache: Arc::clone(&cache),
+                    progress: Arc::clone(&progress),
                 },
             };
             Some((made_from.compile().0?, made_from))
@@ -176,12 +185,41 @@ impl Registry {
         Some(Job {
             id: name.clone(),
             kind: Kind::Compile,
+            watchdog: Some(Box::new(move || {
+                watched.give_up_after(LIMIT).map(|_| Done::StandIn(None))
+            })),
             work: Box::new(move || {
                 let found = guard("kept", name.as_str(), MANIFEST, find);
                 Done::StandIn(found.ok().flatten())
             }),
         })
     }
+}
+
+/// What comes of a tenant of which a page has been rendered for longer than [`LIMIT`]; nothing where none has.
+fn endless(made_from: &MadeFrom) -> Option<Done> {
+    let (path, template) = made_from.inputs.progress.give_up_after(LIMIT)?;
+    let site = &made_from.site;
+    let page = site.pages.get(&path);
+    let page = page.map_or_else(
+        || "an error page".to_owned(),
+        |page| format!("`{}`", site.name_of(&page.file)),
+    );
+    let diagnostic = Diagnostic::error(
+        Code::TemplateFailed,
+        format!("{}/{template}", made_from.inputs.templates.theme.label),
+        format!(
+            "rendering {page} did not end within {} seconds and was given up",
+            LIMIT.as_secs()
+        ),
+    );
+    let hint = "look for loops within loops, and for lists that grow with every turn";
+    Some(Done::Compiled(Box::new(Attempt {
+        made_from: made_from.clone(),
+        compiled: None,
+        report: failure(diagnostic.hint(hint)),
+        took: LIMIT,
+    })))
 }
 
 fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Report {

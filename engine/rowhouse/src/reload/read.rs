@@ -120,6 +120,7 @@ impl Registry {
         Job {
             id: id.clone(),
             kind: Kind::Read,
+            watchdog: None,
             work: Box::new(move || {
                 let work = || Read::of(&id, &path, &label, known, state.as_deref());
                 let read = guard("read", id.as_str(), &label, work);

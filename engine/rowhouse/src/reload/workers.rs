@@ -2,6 +2,7 @@
 //!
 //! Every changed tenant is handed over as a [`Job`]. Whoever handed it over waits for those that are done soon and takes the others when they are.
 //! As many threads as there are processors work on jobs that began within [`SOON`]. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
+//! A job may have a [`Watchdog`], which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
 //! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tracing::error;
 
 use crate::watch::Notice;
 use content::name::TenantId;
@@ -35,7 +38,11 @@ pub(super) struct Job<T> {
     pub(super) id: TenantId,
     pub(super) kind: Kind,
     pub(super) work: Box<dyn FnOnce() -> T + Send>,
+    pub(super) watchdog: Option<Watchdog<T>>,
 }
+
+/// Asked now and then while a job is under way. What it returns is the result of a job that is given up.
+pub(super) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy)]
@@ -68,14 +75,21 @@ struct Shared<T> {
 struct Queue<T> {
     /// By the number of jobs that came together, then in their order.
     waiting: BTreeMap<(usize, u64), Job<T>>,
-    /// When each that is under way began, by its number.
-    running: BTreeMap<u64, (TenantId, Instant)>,
+    /// What is under way, by its number.
+    running: BTreeMap<u64, Running<T>>,
     threads: usize,
     next: u64,
     finish: Sender<(TenantId, T)>,
     /// Who is told whenever something is done.
     owner: Option<Sender<Notice>>,
     is_over: bool,
+}
+
+struct Running<T> {
+    id: TenantId,
+    begin: Instant,
+    watchdog: Option<Watchdog<T>>,
+    is_given_up: bool,
 }
 
 impl<T: Send + 'static> Workers<T> {
@@ -123,15 +137,21 @@ impl<T: Send + 'static> Workers<T> {
             if let Ok(done) = self.done.try_recv() {
                 return Some(done);
             }
-            let is_worth_it = {
+            let (is_worth_it, given_up) = {
                 let mut queue = self.shared.lock();
+                let given_up = queue.give_up();
                 self.shared.staff(&mut queue);
-                match wait {
-                    Wait::All => !queue.waiting.is_empty() || !queue.running.is_empty(),
+                let is_worth_it = match wait {
+                    Wait::All => !queue.waiting.is_empty() || queue.waited_for().next().is_some(),
                     Wait::Each(time) => queue.has_younger(time),
                     Wait::Until(end) => Instant::now() < end && queue.has_younger(SOON),
-                }
+                };
+                (is_worth_it, given_up)
             };
+            if let Some((id, given_up)) = given_up {
+                error!(tenant = %id, "a tenant's work does not end; it is given up with its thread");
+                return Some((id, given_up));
+            }
             if !is_worth_it {
                 // Something may have come between the two looks.
                 return self.done.try_recv().ok();
@@ -164,7 +184,7 @@ impl<T: Send + 'static> Shared<T> {
         let most = processors();
         while queue.threads - queue.old()
             < most.min(queue.waiting.len() + queue.running.len() - queue.old())
-            && queue.threads < most + ASIDE
+            && queue.threads < most + ASIDE + queue.given_up()
         {
             let shared = Arc::clone(self);
             let started = thread::Builder::new()
@@ -194,16 +214,22 @@ impl<T: Send + 'static> Shared<T> {
                 continue;
             };
             let number = queue.number();
-            queue
-                .running
-                .insert(number, (job.id.clone(), Instant::now()));
+            let running = Running {
+                id: job.id.clone(),
+                begin: Instant::now(),
+                watchdog: job.watchdog,
+                is_given_up: false,
+            };
+            queue.running.insert(number, running);
             let (finish, owner) = (queue.finish.clone(), queue.owner.clone());
             drop(queue);
             let done = (job.work)();
-            // Nobody asks any longer when everything ends. It is handed in before it counts as done, so that nobody stops waiting for it.
-            let _ = finish.send((job.id, done));
             queue = self.lock();
-            queue.running.remove(&number);
+            let running = queue.running.remove(&number);
+            if running.is_some_and(|running| !running.is_given_up) {
+                // Nobody asks any longer when everything ends.
+                let _ = finish.send((job.id, done));
+            }
             self.changed.notify_all();
             if let Some(owner) = owner {
                 let _ = owner.send(Notice::Ready);
@@ -221,20 +247,42 @@ impl<T> Queue<T> {
     /// How many have been under way for longer than [`SOON`].
     fn old(&self) -> usize {
         let running = self.running.values();
-        running.filter(|(_, begin)| begin.elapsed() > SOON).count()
+        let old = running.filter(|running| running.begin.elapsed() > SOON);
+        old.count()
+    }
+
+    /// What is under way and not given up.
+    fn waited_for(&self) -> impl Iterator<Item = &Running<T>> {
+        let running = self.running.values();
+        running.filter(|running| !running.is_given_up)
+    }
+
+    fn given_up(&self) -> usize {
+        self.running.len() - self.waited_for().count()
+    }
+
+    /// Gives up a job whose watchdog says so.
+    fn give_up(&mut self) -> Option<(TenantId, T)> {
+        let mut running = self.running.values_mut();
+        running.find_map(|running| {
+            let done = running.watchdog.as_mut()?()?;
+            running.watchdog = None;
+            running.is_given_up = true;
+            Some((running.id.clone(), done))
+        })
     }
 
     /// Whether something began within this time, or is about to begin.
     fn has_younger(&self, time: Duration) -> bool {
         let can_begin = self.waiting.values().any(|job| self.may_begin(job));
-        let mut running = self.running.values();
-        running.any(|(_, begin)| begin.elapsed() <= time)
+        let mut running = self.waited_for();
+        running.any(|running| running.begin.elapsed() <= time)
             || (can_begin && self.threads > self.running.len())
     }
 
     fn may_begin(&self, job: &Job<T>) -> bool {
-        let running = self.running.values();
-        running.filter(|(id, _)| *id == job.id).count() < OF_ONE_TENANT
+        let running = self.waited_for();
+        running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
     }
 
     fn take(&mut self) -> Option<Job<T>> {
@@ -258,6 +306,7 @@ mod tests {
             id: TenantId::new(name).expect("an id"),
             kind: Kind::Compile,
             work: Box::new(work),
+            watchdog: None,
         }
     }
 
@@ -290,6 +339,34 @@ mod tests {
         assert_eq!(all(&workers, Wait::Each(SOON)), [7]);
         drop(end);
         assert_eq!(all(&workers, Wait::All), vec![0; count]);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_given_up_and_what_it_brings_later_is_dropped() {
+        let workers = Workers::new();
+        let (end, over) = channel::<()>();
+        let over = Arc::new(Mutex::new(over));
+        for _ in 0..3 {
+            // More than may be worked on at once for one tenant.
+            let over = Arc::clone(&over);
+            let endless = job("endless", move || {
+                let _ = over.lock().expect("a lock").recv();
+                1
+            });
+            let begun = Instant::now();
+            workers.hand_over(vec![Job {
+                watchdog: Some(Box::new(move || (begun.elapsed() > SOON).then_some(2))),
+                ..endless
+            }]);
+            assert_eq!(all(&workers, Wait::All), [2]);
+        }
+        workers.hand_over(vec![job("endless", || 7)]);
+        assert_eq!(all(&workers, Wait::All), [7]);
+        drop(end);
+        while !workers.shared.lock().running.is_empty() {
+            thread::yield_now();
+        }
+        assert!(all(&workers, Wait::All).is_empty());
     }
 
     #[test]

@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::asset::Asset;
-use super::contrast;
-use super::link::{Target, target};
-use super::markdown;
-use super::template::Templates;
-use super::view;
+use crate::asset::Asset;
+use crate::link::{Target, target};
+use crate::markdown;
+use crate::template::Templates;
+use crate::view;
 use content::report::{Code, Diagnostic, Lines, Place, Report, Severity, hint_for, nearest};
 use content::tenant::{Hidden, MANIFEST, Page, Site};
 
@@ -26,7 +25,7 @@ pub struct NeighbourLink {
 }
 
 /// The paths of a site, and the fragments of each page.
-pub(super) type Fragments = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type Fragments = BTreeMap<String, BTreeSet<String>>;
 
 /// So many links to neighbours have their place with them.
 const QUOTED: usize = 200;
@@ -350,9 +349,6 @@ impl<'a> Checker<'a> {
                 );
             }
         }
-        let site = self.site;
-        self.report
-            .extend(contrast::check(site, &self.templates.theme));
     }
 
     /// Says something of a place: words and a hint, which are made only where they are listed.

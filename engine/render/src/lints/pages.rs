@@ -1,25 +1,23 @@
-//! What a careful editor would say of the finished pages: titles, descriptions, headings, alternative texts, weight, and pages that nobody finds.
+//! What a careful editor would say of the finished pages: titles, descriptions, headings, alternative texts, and pages that nobody finds.
 //!
 //! Pages are looked at as they are rendered, at the tenant's canonical address, so that what a theme adds counts as what an author writes does. Everything here is a warning, and is only said once there is no error: who must repair first need not polish.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Inputs;
-use super::link::below;
-use super::markdown;
+use super::keyed::keyed;
+use super::seen::Seen;
+use super::weight;
+use crate::inputs::Inputs;
+use crate::link::below;
+use crate::markdown;
 use content::report::{Code, Diagnostic, Place, Report, Severity};
 use content::tenant::{Page, Site};
-use release::snapshot::{Body, Resource};
+use release::snapshot::Mount;
 
 /// The longest title that search engines show in full, about.
 const TITLE: usize = 60;
 /// The shortest and longest description that they show as it is.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 50..=160;
-/// HTML and CSS of the first view, compressed, in bytes.
-const FIRST_VIEW: usize = 30 << 10;
-/// All JavaScript of a page's islands, compressed, in bytes.
-const SCRIPTS: usize = 80 << 10;
-
 /// A page that no page of its tenant leads to. Another tenant's may, which only the owner of all knows.
 #[derive(Debug, Clone)]
 pub struct Orphan {
@@ -33,65 +31,11 @@ pub struct Orphan {
 const FILL_IN_YAML: &str = "# fill in";
 const FILL_IN_TEXT: &str = "<!-- fill in -->";
 
-/// What was seen of a page.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// Every `id`.
-    pub(super) ids: BTreeSet<String>,
-    /// The levels of its headings, in order.
-    headings: Vec<u8>,
-    /// Pictures without an `alt` attribute.
-    silent: Vec<String>,
-    /// Where its links lead, without fragments.
-    links: BTreeSet<String>,
-    /// Islands that come to life.
-    islands: BTreeSet<String>,
-}
-
-/// Looks at a page's HTML.
-pub(super) fn look(html: &str) -> Seen {
-    use lol_html::{RewriteStrSettings, element};
-    let (mut ids, mut headings, mut silent) = (BTreeSet::new(), Vec::new(), Vec::new());
-    let (mut links, mut islands) = (BTreeSet::new(), BTreeSet::new());
-    let settings = RewriteStrSettings::new()
-        .append_element_content_handler(element!("[id]", |element| {
-            ids.extend(element.get_attribute("id"));
-            Ok(())
-        }))
-        .append_element_content_handler(element!("h1, h2, h3, h4, h5, h6", |element| {
-            headings.extend(element.tag_name().bytes().last().map(|digit| digit - b'0'));
-            Ok(())
-        }))
-        .append_element_content_handler(element!("img:not([alt])", |element| {
-            silent.push(element.get_attribute("src").unwrap_or_default());
-            Ok(())
-        }))
-        .append_element_content_handler(element!("a[href]", |element| {
-            let href = element.get_attribute("href").unwrap_or_default();
-            links.insert(href.split(['#', '?']).next().unwrap_or_default().to_owned());
-            Ok(())
-        }))
-        .append_element_content_handler(element!("row-island[name]", |element| {
-            islands.extend(element.get_attribute("name"));
-            Ok(())
-        }));
-    // Markup that cannot be read has nothing to look at.
-    let _ = lol_html::rewrite_str(html, settings);
-    Seen {
-        ids,
-        headings,
-        silent,
-        links,
-        islands,
-    }
-}
-
-/// Says what there is to say about all pages of a tenant. `seen` and `bodies` are by path.
+/// Says what there is to say about all pages of a tenant at its canonical address. `seen` is by path.
 pub(super) fn check(
     site: &Site,
-    prefix: &str,
+    mount: &Mount,
     seen: &BTreeMap<String, Seen>,
-    bodies: impl Fn(&str) -> Option<usize>,
     inputs: &Inputs,
 ) -> (Report, Vec<Orphan>) {
     let mut auditor = Auditor {
@@ -105,7 +49,6 @@ pub(super) fn check(
             linked.entry(to).or_default().insert(from);
         }
     }
-    let stylesheet = inputs.templates.stylesheet_weight;
     for page in site.pages.values() {
         let Some(seen) = seen.get(&page.path) else {
             continue;
@@ -113,7 +56,7 @@ pub(super) fn check(
         if !page.front.noindex {
             auditor.description(page);
             let is_found = page.paths().any(|path| {
-                let here = below(prefix, path);
+                let here = below(&mount.prefix, path);
                 let from = linked.get(here.as_str());
                 from.is_some_and(|from| from.iter().any(|from| *from != page.path))
             });
@@ -124,37 +67,13 @@ pub(super) fn check(
         auditor.title(page);
         auditor.headings(page, &seen.headings);
         auditor.pictures(page, &seen.silent);
-        let html = bodies(&page.path).unwrap_or_default();
-        auditor.weight(page, html, stylesheet, scripts(&seen.islands, inputs));
+        let resource = mount.resources.get(page.path.as_str());
+        let heavy = weight::check(site, page, seen, resource.map(AsRef::as_ref), inputs);
+        auditor.report.extend(heavy);
     }
     auditor.twice();
     auditor.unfinished();
     (auditor.report, auditor.orphans)
-}
-
-/// The smallest form of a body, in bytes.
-pub(super) fn weight(resource: &Resource) -> usize {
-    match resource {
-        Resource::Body(Body { variants, .. }) => {
-            let sizes = variants.iter().map(|variant| variant.bytes.len());
-            sizes.min().unwrap_or_default()
-        }
-        Resource::Redirect(_) => 0,
-    }
-}
-
-/// What the islands of a page make the browser load, in bytes.
-fn scripts(used: &BTreeSet<String>, inputs: &Inputs) -> usize {
-    let manifest = inputs.islands.bundle.manifest();
-    let islands = used.iter().filter_map(|name| manifest.islands.get(name));
-    let own = islands.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));
-    let runtime = std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
-    let files: BTreeSet<&String> = own.chain(runtime).collect();
-    let path = |file: &String| format!("{}{file}", super::asset::ASSETS);
-    let resources = files
-        .into_iter()
-        .filter_map(|file| inputs.islands.files.get(path(file).as_str()));
-    resources.map(|resource| weight(resource)).sum()
 }
 
 struct Auditor<'a> {
@@ -289,33 +208,6 @@ impl Auditor<'_> {
         }
     }
 
-    fn weight(&mut self, page: &Page, html: usize, stylesheet: usize, scripts: usize) {
-        if html + stylesheet > FIRST_VIEW {
-            let message = format!(
-                "HTML and CSS come to {} bytes compressed ({html} and {stylesheet}), more than {FIRST_VIEW}",
-                html + stylesheet
-            );
-            self.warn(
-                Code::PageWeight,
-                page,
-                "title",
-                message,
-                "split the page, or inline fewer drawings",
-            );
-        }
-        if scripts > SCRIPTS {
-            let message =
-                format!("the islands load {scripts} bytes of JavaScript, more than {SCRIPTS}");
-            self.warn(
-                Code::PageWeight,
-                page,
-                "title",
-                message,
-                "use fewer islands, or `client=\"none\"` for those that need not live",
-            );
-        }
-    }
-
     /// Lines that are still as `rowhouse new` wrote them.
     fn unfinished(&mut self) {
         let site = self.site;
@@ -377,23 +269,6 @@ impl Auditor<'_> {
             }
         }
     }
-}
-
-/// A warning at a key of a page's front matter, or at its beginning.
-fn keyed(site: &Site, page: &Page, key: &str, code: Code, message: String) -> Diagnostic {
-    let text = site.texts.get(&page.file).map_or("", String::as_str);
-    let starts = |line: &str| {
-        line.strip_prefix(key)
-            .is_some_and(|rest| rest.starts_with(':'))
-    };
-    let index = text.lines().position(starts);
-    let place = Place {
-        line: index.map_or(1, |index| index + 1),
-        column: 1,
-        length: index.map_or(3, |_| key.chars().count()),
-    };
-    let diagnostic = Diagnostic::warning(code, site.name_of(&page.file), message);
-    site.locate(diagnostic, &page.file, place)
 }
 
 /// The first heading that the author wrote, which is where an order goes wrong most often; else the beginning of the file.

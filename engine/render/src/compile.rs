@@ -1,0 +1,212 @@
+//! Renders a tenant for each of its addresses.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderValue, StatusCode};
+
+use super::asset::{ASSETS, Asset};
+use super::compiled::{Compiled, PlacedMount};
+use super::inputs::Inputs;
+use super::link::Resolver;
+use super::lints;
+use super::page::{Renderer, Special};
+use super::parallel::side_by_side;
+use super::site_files::SiteFiles;
+use super::tenant_files::tenant_assets;
+use content::address::Address;
+use content::report::{Code, Diagnostic, Report};
+use content::tenant::{MANIFEST, Site};
+use release::snapshot::{Mount, Resource, ResourceTable};
+
+/// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
+const MOST_HTML: usize = 96 << 20;
+
+/// Compiles a tenant. The result is there when the report holds no error.
+///
+/// Its pages are rendered side by side where the caller runs on the threads of a pool.
+#[must_use]
+pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
+    let mut report = Report::default();
+    let assets = Arc::new(tenant_assets(site, &mut report));
+    let Some(canonical) = addresses.first() else {
+        // Somebody else has everything that it asked for, and the report says who.
+        return (None, report);
+    };
+    let at_home = Resolver::new(site, canonical, &inputs.deployment);
+    let around = SiteFiles::new(site, &inputs.scope(&at_home, &assets));
+    report.extend(around.problem.clone());
+    let mut mounts = Vec::with_capacity(addresses.len());
+    let html = AtomicUsize::new(0);
+    for address in addresses {
+        let renderer = Renderer::new(site, addresses, address, &assets, inputs, &around);
+        let (mount, problems) = mount(&renderer, &assets, &around, &html);
+        if html.load(Relaxed) > MOST_HTML {
+            // Which pages were rendered hangs on the threads, and so does all that could be said of them.
+            return (None, too_much_html(site, addresses.len()));
+        }
+        let is_endless = problems.iter().any(is_endless);
+        // Templates fail in the same way at every address: once is enough.
+        if address.canonical {
+            report.extend(problems);
+        }
+        mounts.push(PlacedMount {
+            address: address.clone(),
+            mount: Arc::new(mount),
+        });
+        if is_endless {
+            // Most of its pages were never rendered, so that nothing can be said of their links.
+            return (None, report.sorted());
+        }
+    }
+    let Some(at_canonical) = mounts.first() else {
+        return (None, report);
+    };
+    let findings = lints::check(site, &assets, inputs, around.paths(), at_canonical, report);
+    let report = findings.report;
+    let compiled = report.is_servable().then(|| Compiled {
+        pages: site.pages.len(),
+        mounts,
+        neighbour_links: findings.neighbour_links,
+        orphans: findings.orphans,
+        fragments: Arc::new(findings.fragments),
+        pictures: around.pictures(addresses),
+        cache: Arc::clone(&inputs.cache),
+        listing: around.listing,
+    });
+    (compiled, report)
+}
+
+fn too_much_html(site: &Site, addresses: usize) -> Report {
+    let message = format!(
+        "the pages come to more than {} MiB of HTML at {addresses} addresses",
+        MOST_HTML >> 20
+    );
+    let diagnostic = Diagnostic::error(Code::TooLarge, site.name_of(MANIFEST), message)
+        .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+/// Renders everything for one address, and adds the bytes of its pages to `html`. Where these are too many, it ends early.
+fn mount(
+    renderer: &Renderer<'_>,
+    assets: &BTreeMap<String, Asset>,
+    around: &SiteFiles,
+    html: &AtomicUsize,
+) -> (Mount, Report) {
+    let mut failures = Failures::default();
+    for (diagnostic, file) in &around.failures {
+        failures.add(diagnostic.clone(), renderer.site.name_of(file));
+    }
+    let mut resources = ResourceTable::new();
+    around.put(renderer.site, &renderer.scope(), &mut resources);
+    // The first page that used up all that it was allowed, in the order of pages: what is said must not hang on which thread was quicker.
+    let exhausted = AtomicUsize::new(usize::MAX);
+    let pages = side_by_side(renderer.site.pages.values().enumerate(), |(index, page)| {
+        if index > exhausted.load(Relaxed) {
+            return None;
+        }
+        let rendered = renderer.page(page);
+        let length = rendered.as_ref().map_or(0, String::len);
+        let is_too_much = html.fetch_add(length, Relaxed) + length > MOST_HTML;
+        if rendered.as_ref().is_err_and(is_endless) || is_too_much {
+            exhausted.fetch_min(index, Relaxed);
+        }
+        Some((page, rendered))
+    });
+    let until = match html.load(Relaxed) > MOST_HTML {
+        // Nothing of it is used.
+        true => 0,
+        false => exhausted.into_inner().saturating_add(1),
+    };
+    let pages = pages.into_iter().take(until).flatten();
+    for (page, rendered) in pages {
+        match rendered {
+            Ok(html) => {
+                let noindex = page.front.noindex;
+                let body = Arc::new(renderer.body(html, StatusCode::OK, noindex, Some(page)));
+                for path in page.paths() {
+                    resources.insert(path.into(), Arc::clone(&body));
+                }
+            }
+            Err(diagnostic) => failures.add(diagnostic, renderer.site.name_of(&page.file)),
+        }
+    }
+    for asset in assets.values() {
+        let path = format!("{ASSETS}{}", asset.hashed_name);
+        resources.insert(path.into(), Arc::new(renderer.file(asset)));
+    }
+    for redirect in &renderer.site.manifest.redirects {
+        let target = renderer.resolver.location(redirect.to.as_str());
+        if let Ok(location) = HeaderValue::from_str(&target) {
+            resources.insert(
+                redirect.from.as_str().into(),
+                Arc::new(Resource::Redirect(location)),
+            );
+        }
+    }
+    let mut special = |special: Special<'_>| {
+        let status = special.status();
+        let html = renderer.special(&special).unwrap_or_else(|diagnostic| {
+            failures.add(diagnostic, format!("the page for status {status}"));
+            String::new()
+        });
+        Arc::new(renderer.body(html, status, true, None))
+    };
+    let mut not_found: Vec<(Box<str>, Arc<Resource>)> = Vec::new();
+    for page in renderer.site.pages.values().rev() {
+        let words = page
+            .front
+            .collection
+            .as_ref()
+            .and_then(|collection| collection.not_found.as_ref());
+        if let Some(words) = words {
+            not_found.push((page.path.as_str().into(), special(Special::Entry(words))));
+        }
+    }
+    not_found.push(("".into(), special(Special::NotFound)));
+    let mount = Mount {
+        tenant: renderer.site.id.shared(),
+        prefix: renderer.resolver.address.prefix.as_str().into(),
+        resources,
+        not_found,
+        method_not_allowed: special(Special::MethodNotAllowed),
+        traffic: OnceLock::new(),
+    };
+    (mount, failures.report())
+}
+
+/// Whether something used up all that it was allowed. It would do so on every page, which takes long and tells nothing more.
+fn is_endless(diagnostic: &Diagnostic) -> bool {
+    matches!(diagnostic.code, Code::TooLarge | Code::IslandFailed)
+}
+
+/// Templates that failed. One error in a theme often fails on every page: it is said once, with the first page.
+#[derive(Default)]
+struct Failures(BTreeMap<Diagnostic, Vec<String>>);
+
+impl Failures {
+    fn add(&mut self, diagnostic: Diagnostic, page: String) {
+        self.0.entry(diagnostic).or_default().push(page);
+    }
+
+    fn report(self) -> Report {
+        let mut report = Report::default();
+        report.extend(self.0.into_iter().map(|(diagnostic, pages)| {
+            let first = pages.first().map_or("", String::as_str);
+            let others = match pages.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            Diagnostic {
+                message: format!("{} (rendering `{first}`{others})", diagnostic.message),
+                ..diagnostic
+            }
+        }));
+        report
+    }
+}

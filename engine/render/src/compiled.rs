@@ -1,0 +1,41 @@
+//! A tenant with its pages rendered, and what its owner has to know of it.
+
+use std::sync::Arc;
+
+use super::cache::Cache;
+use super::lints::links::{Fragments, NeighbourLink};
+use super::lints::pages::Orphan;
+use super::picture::Picture;
+use super::site_files::Listing;
+use content::address::Address;
+use release::snapshot::Mount;
+
+/// A compiled tenant.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// One for each address.
+    pub mounts: Vec<PlacedMount>,
+    /// Links that only the owner of all tenants can check.
+    pub neighbour_links: Vec<NeighbourLink>,
+    /// Pages that none of its own leads to.
+    pub orphans: Vec<Orphan>,
+    /// The paths of its pages, and the ids within them.
+    pub fragments: Arc<Fragments>,
+    /// Its entries in the sitemap of its canonical host.
+    pub listing: Arc<Listing>,
+    /// What the owner has to draw for it.
+    pub pictures: Vec<Picture>,
+    /// What was worked out for it.
+    pub cache: Arc<Cache>,
+    /// How many pages it has.
+    pub pages: usize,
+}
+
+/// A mount and the host it belongs to.
+#[derive(Debug, Clone)]
+pub struct PlacedMount {
+    /// Where.
+    pub address: Address,
+    /// What.
+    pub mount: Arc<Mount>,
+}

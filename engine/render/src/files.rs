@@ -1,0 +1,62 @@
+//! Files as resources: with their header fields and their codings.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use rayon::prelude::*;
+
+use super::asset::{ASSETS, Asset};
+use super::cache::Cache;
+use super::compress::{self, Level};
+use super::media_type::{is_compressible, media_type};
+use super::policy::{self, Kind};
+use release::snapshot::{Body, Resource, ResourceTable};
+
+/// A file as a resource.
+pub(super) fn file(
+    asset: &Asset,
+    (kind, media_type): (Kind, &str),
+    secure: bool,
+    level: Level,
+    cache: &Cache,
+) -> Resource {
+    Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&kind, media_type, secure),
+        cache_tag: None,
+        variants: compress::kept_variants(
+            asset.bytes.clone(),
+            is_compressible(media_type),
+            level,
+            cache,
+        ),
+    })
+}
+
+/// A file with a fixed name.
+pub(super) fn plain_file(
+    media_type: &str,
+    content: impl Into<Bytes>,
+    secure: bool,
+) -> Arc<Resource> {
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&Kind::Plain, media_type, secure),
+        cache_tag: None,
+        variants: compress::variants(content.into(), is_compressible(media_type), Level::Page),
+    }))
+}
+
+/// Files by path, compressed as small as they get.
+pub(super) fn shared_files(assets: &[Asset], secure: bool, cache: &Cache) -> ResourceTable {
+    assets
+        .par_iter()
+        .map(|asset| {
+            let path = format!("{ASSETS}{}", asset.hashed_name);
+            let kind = (Kind::Immutable, media_type(&asset.hashed_name));
+            let resource = file(asset, kind, secure, Level::Shared, cache);
+            (path.into_boxed_str(), Arc::new(resource))
+        })
+        .collect()
+}

@@ -1,0 +1,46 @@
+//! What a tenant is compiled with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::asset::Asset;
+use super::cache::Cache;
+use super::island::Islands;
+use super::link::{Deployment, Resolver};
+use super::progress::Progress;
+use super::template::{Scope, Templates};
+
+/// What a tenant is compiled with.
+#[derive(Debug, Clone)]
+pub struct Inputs {
+    /// What all tenants share.
+    pub deployment: Arc<Deployment>,
+    /// The tenant's theme.
+    pub templates: Arc<Templates>,
+    /// The islands.
+    pub islands: Arc<Islands>,
+    /// What was worked out before.
+    pub cache: Arc<Cache>,
+    /// What this attempt is busy with.
+    pub progress: Arc<Progress>,
+}
+
+impl Inputs {
+    /// What the templates of a page work with that uses no island yet.
+    pub(super) fn scope(
+        &self,
+        resolver: &Resolver,
+        tenant_assets: &Arc<BTreeMap<String, Asset>>,
+    ) -> Scope {
+        Scope {
+            resolver: resolver.clone(),
+            tenant_assets: Arc::clone(tenant_assets),
+            templates: Arc::clone(&self.templates),
+            islands: Arc::clone(&self.islands),
+            cache: Arc::clone(&self.cache),
+            used: Vec::new(),
+            progress: Arc::clone(&self.progress),
+            failed: None,
+        }
+    }
+}

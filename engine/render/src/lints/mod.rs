@@ -1,0 +1,108 @@
+//! What is said of the finished pages: errors where a link or a name leads nowhere, warnings for what a careful editor would mend.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`links`] | whatever an author named exists: pages, fragments, files, drawings, layouts, roles |
+//! | [`contrast`] | text can be told from its ground |
+//! | [`store`] | what reviewers of the app stores look for |
+//! | [`pages`] | titles, descriptions, headings, alternative texts, pages that nobody finds |
+//! | [`weight`] | what a visitor loads |
+//!
+//! **Invariant:** changes no byte of a page, and knows no template: it sees what visitors get, at the canonical address.
+
+mod contrast;
+mod keyed;
+pub(crate) mod links;
+pub(crate) mod pages;
+mod seen;
+mod store;
+mod weight;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::links::{Checker, Fragments, NeighbourLink};
+use self::pages::Orphan;
+use self::seen::Seen;
+use crate::asset::Asset;
+use crate::compiled::PlacedMount;
+use crate::inputs::Inputs;
+use content::report::Report;
+use content::tenant::Site;
+use release::snapshot::{Body, Resource};
+
+/// What was found.
+pub(crate) struct Findings {
+    /// What was there to say before, and what the lints say.
+    pub(crate) report: Report,
+    /// Links that only the owner of all tenants can check.
+    pub(crate) neighbour_links: Vec<NeighbourLink>,
+    /// Pages that none of the tenant's own leads to.
+    pub(crate) orphans: Vec<Orphan>,
+    /// The paths of the pages, and the ids within them.
+    pub(crate) fragments: Fragments,
+}
+
+/// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
+pub(crate) fn check<'a>(
+    site: &Site,
+    assets: &BTreeMap<String, Asset>,
+    inputs: &Inputs,
+    files: impl Iterator<Item = &'a str>,
+    canonical: &PlacedMount,
+    report: Report,
+) -> Findings {
+    let mount = &canonical.mount;
+    let pages = site.pages.values();
+    let seen: BTreeMap<String, Seen> = pages
+        .map(|page| {
+            let resource = mount.resources.get(page.path.as_str());
+            let seen = resource.map_or_else(Seen::default, |resource| seen_of(resource));
+            (page.path.clone(), seen)
+        })
+        .collect();
+    let mut fragments = Fragments::new();
+    for page in site.pages.values() {
+        let ids = seen.get(&page.path).map(|seen| seen.ids.clone());
+        let ids = ids.unwrap_or_default();
+        fragments.extend(page.paths().map(|path| (path.to_owned(), ids.clone())));
+    }
+    fragments.extend(files.map(|path| (path.to_owned(), BTreeSet::new())));
+    let mut checker = Checker {
+        site,
+        assets,
+        templates: &inputs.templates,
+        fragments: &fragments,
+        known_missing: (site.manifest.known_missing.iter().rev())
+            .map(|known| (known.link.as_str(), known.reason.as_str()))
+            .collect(),
+        report,
+        neighbours: Vec::new(),
+    };
+    checker.check();
+    let (mut report, neighbour_links) = (checker.report, checker.neighbours);
+    report.extend(contrast::check(site, &inputs.templates.theme));
+    report.extend(store::check(site));
+    let mut orphans = Vec::new();
+    // Who must repair first need not polish.
+    if report.is_servable() {
+        let (found, alone) = pages::check(site, mount, &seen, inputs);
+        report.extend(found);
+        orphans = alone;
+    }
+    Findings {
+        report: report.sorted(),
+        neighbour_links,
+        orphans,
+        fragments,
+    }
+}
+
+/// What is to be seen of a page, which its last variant shows as it is.
+fn seen_of(resource: &Resource) -> Seen {
+    let plain = match resource {
+        Resource::Body(Body { variants, .. }) => variants.last(),
+        Resource::Redirect(_) => None,
+    };
+    let html = plain.and_then(|plain| std::str::from_utf8(&plain.bytes).ok());
+    html.map_or_else(Seen::default, seen::look)
+}

@@ -1,0 +1,74 @@
+//! How much a visitor loads to see a page, and to use it.
+
+use std::collections::BTreeSet;
+
+use super::keyed::keyed;
+use super::seen::Seen;
+use crate::asset::ASSETS;
+use crate::inputs::Inputs;
+use content::report::{Code, Diagnostic};
+use content::tenant::{Page, Site};
+use release::snapshot::{Body, Resource};
+
+/// HTML and CSS of the first view, compressed, in bytes.
+const FIRST_VIEW: usize = 30 << 10;
+/// All JavaScript of a page's islands, compressed, in bytes.
+const SCRIPTS: usize = 80 << 10;
+
+/// Warnings for a page that is too heavy; `resource` is what it answers.
+pub(super) fn check(
+    site: &Site,
+    page: &Page,
+    seen: &Seen,
+    resource: Option<&Resource>,
+    inputs: &Inputs,
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut warn = |message: String, hint: &str| {
+        found.push(keyed(site, page, "title", Code::PageWeight, message).hint(hint));
+    };
+    let html = resource.map_or(0, weight);
+    let stylesheet = inputs.templates.stylesheet_weight;
+    if html + stylesheet > FIRST_VIEW {
+        let message = format!(
+            "HTML and CSS come to {} bytes compressed ({html} and {stylesheet}), more than {FIRST_VIEW}",
+            html + stylesheet
+        );
+        warn(message, "split the page, or inline fewer drawings");
+    }
+    let scripts = scripts(&seen.islands, inputs);
+    if scripts > SCRIPTS {
+        let message =
+            format!("the islands load {scripts} bytes of JavaScript, more than {SCRIPTS}");
+        warn(
+            message,
+            "use fewer islands, or `client=\"none\"` for those that need not live",
+        );
+    }
+    found
+}
+
+/// The smallest form of a body, in bytes.
+fn weight(resource: &Resource) -> usize {
+    match resource {
+        Resource::Body(Body { variants, .. }) => {
+            let sizes = variants.iter().map(|variant| variant.bytes.len());
+            sizes.min().unwrap_or_default()
+        }
+        Resource::Redirect(_) => 0,
+    }
+}
+
+/// What the islands of a page make the browser load, in bytes.
+fn scripts(used: &BTreeSet<String>, inputs: &Inputs) -> usize {
+    let manifest = inputs.islands.bundle.manifest();
+    let islands = used.iter().filter_map(|name| manifest.islands.get(name));
+    let own = islands.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));
+    let runtime = std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
+    let files: BTreeSet<&String> = own.chain(runtime).collect();
+    let path = |file: &String| format!("{}{file}", ASSETS);
+    let resources = files
+        .into_iter()
+        .filter_map(|file| inputs.islands.files.get(path(file).as_str()));
+    resources.map(|resource| weight(resource)).sum()
+}

@@ -1,0 +1,79 @@
+//! What belongs to all tenants: the files that every host serves, the answer of unknown hosts, the picture that stands in.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
+
+use super::asset::{ASSETS, Asset};
+use super::cache::Cache;
+use super::compress::{self, Level};
+use super::files::shared_files;
+use super::island::Islands;
+use super::policy::{self, Kind};
+use super::speculation;
+use super::template::Templates;
+use super::tenant_files::tenant_asset;
+use content::address::Origin;
+use content::name::TenantId;
+use content::tenant::Site;
+use release::snapshot::{Body, Moved, Resource, ResourceTable};
+
+/// The files that every host serves: the themes' and the islands'.
+#[must_use]
+pub fn shared(
+    themes: &[Arc<Templates>],
+    islands: &Islands,
+    secure: bool,
+    cache: &Cache,
+) -> ResourceTable {
+    let assets: Vec<Asset> = themes
+        .iter()
+        .flat_map(|templates| {
+            let assets = &templates.assets;
+            assets.files.values().chain(&assets.stylesheet)
+        })
+        .cloned()
+        .collect();
+    let mut table = shared_files(&assets, secure, cache);
+    table.extend(shared_files(&[speculation::rules().clone()], secure, cache));
+    table.extend(
+        islands
+            .files
+            .iter()
+            .map(|(path, resource)| (path.clone(), Arc::clone(resource))),
+    );
+    table
+}
+
+/// What a host that nobody has answers: no tenant's page and no name of any.
+#[must_use]
+pub fn unknown_host(secure: bool) -> Arc<Resource> {
+    let media_type = "text/plain; charset=utf-8";
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::MISDIRECTED_REQUEST,
+        fields: policy::fields(&Kind::Plain, media_type, secure),
+        cache_tag: None,
+        variants: compress::variants(
+            Bytes::from_static(b"No site answers under this name.\n"),
+            false,
+            Level::Page,
+        ),
+    }))
+}
+
+/// The root tenant's social image, which stands in for those that others do not have.
+#[must_use]
+pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
+    let path = root.manifest.image.as_ref()?.as_str();
+    let (asset, _) = tenant_asset(path, root.assets.get(path)?, path);
+    Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
+}
+
+/// A permanent move to another origin, which is this tenant's.
+#[must_use]
+pub fn moved_to(origin: &Origin, tenant: Option<&TenantId>) -> Option<Moved> {
+    let cache_tag = tenant.and_then(|tenant| HeaderValue::from_str(tenant.as_str()).ok());
+    let origin = HeaderValue::from_str(&origin.to_string()).ok()?;
+    Some(Moved { origin, cache_tag })
+}

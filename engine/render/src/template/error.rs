@@ -1,0 +1,78 @@
+//! Tera's errors with their places in the theme's files.
+
+use tera::ErrorKind;
+
+use content::report::{Code, Diagnostic, Place};
+use content::theme::Theme;
+
+/// Points a Tera error into the theme's files.
+pub(super) fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+    match error.kind() {
+        ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
+            let span = report.span();
+            let column = span.start_col + 1;
+            let length = if span.end_line == span.start_line {
+                (span.end_col + 1).saturating_sub(column).max(1)
+            } else {
+                1
+            };
+            let place = Place {
+                line: span.start_line,
+                column,
+                length,
+            };
+            vec![in_theme(
+                report.message(),
+                code,
+                report.filename(),
+                place,
+                theme,
+            )]
+        }
+        _ => several(&error.to_string(), code, theme),
+    }
+}
+
+/// Unknown names come as one text with a report for each: `error: message` and `--> file:line:column`.
+fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+    let found: Vec<Diagnostic> = text
+        .split("error: ")
+        .filter_map(|block| {
+            let (message, rest) = block.split_once('\n')?;
+            let mut position = rest
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("--> "))?
+                .rsplitn(3, ':');
+            let column = position.next()?.parse().ok()?;
+            let line = position.next()?.parse().ok()?;
+            let file = position.next()?;
+            let place = Place {
+                line,
+                column,
+                length: 1,
+            };
+            Some(in_theme(message, code, file, place, theme))
+        })
+        .collect();
+    if found.is_empty() {
+        return vec![Diagnostic::error(code, theme.label.clone(), one_line(text))];
+    }
+    found
+}
+
+fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) -> Diagnostic {
+    let diagnostic = Diagnostic::error(code, format!("{}/{file}", theme.label), one_line(message));
+    let text = theme
+        .files
+        .get(file)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok());
+    match text {
+        Some(text) => diagnostic.at(place, text),
+        None => diagnostic,
+    }
+}
+
+/// A text of several lines in one.
+pub(super) fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}

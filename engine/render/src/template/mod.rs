@@ -1,0 +1,20 @@
+//! A theme's templates, and the functions that they can call.
+//!
+//! Layouts and components are HTML; `social.svg` is the one drawing among them.
+//! Tera checks every template when it is added: an unknown filter, function or component is found at load, with its line.
+//! While a page is rendered, its [`Scope`] lies in a thread-local cell, because Tera's functions are shared by all threads.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`load`] | a theme's folder becomes templates |
+//! | [`render`] | a template and a view become a page |
+//! | [`functions`] | what templates can call |
+//! | [`error`] | Tera's errors with their places in the theme |
+
+mod error;
+mod functions;
+mod load;
+mod render;
+
+pub(super) use render::{SOCIAL, asset_of};
+pub use render::{Scope, Templates, asset_href};

@@ -1,0 +1,199 @@
+//! A template and a view become a page.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use tera::{Context, ErrorKind, Tera, TeraResult, Value};
+
+use super::error::{located, one_line};
+use crate::asset::{ASSETS, Asset};
+use crate::cache::Cache;
+use crate::island::{Client, Islands};
+use crate::link::Resolver;
+use crate::picture::fonts::Fonts;
+use crate::progress::Progress;
+use crate::theme_files::ThemeAssets;
+use crate::view::View;
+use content::report::{Code, Diagnostic};
+use content::theme::Theme;
+
+/// A theme that is ready to render.
+#[derive(Debug)]
+pub struct Templates {
+    /// The theme's folder.
+    pub theme: Theme,
+    /// Its public files and its stylesheet.
+    pub assets: ThemeAssets,
+    /// How much its stylesheet weighs on the way to a visitor, in bytes.
+    pub(crate) stylesheet_weight: usize,
+    /// Its fonts, for drawings.
+    pub(crate) fonts: Arc<Fonts>,
+    pub(super) tera: Tera,
+}
+
+/// What the functions need to know about the page that is being rendered.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Makes links right.
+    pub resolver: Resolver,
+    /// The tenant's files by name.
+    pub tenant_assets: Arc<BTreeMap<String, Asset>>,
+    /// The theme.
+    pub templates: Arc<Templates>,
+    /// The islands.
+    pub islands: Arc<Islands>,
+    /// What was worked out before.
+    pub cache: Arc<Cache>,
+    /// The islands used so far, with what makes them live.
+    pub used: Vec<(String, Client)>,
+    /// What is rendered now, for whoever waits for it.
+    pub progress: Arc<Progress>,
+    /// What kind of error an island made.
+    pub failed: Option<Code>,
+}
+
+/// The drawing that shared links show, where the theme has one.
+pub(crate) const SOCIAL: &str = "social.svg";
+
+thread_local! {
+    static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
+}
+
+impl Templates {
+    /// The layouts that pages can name.
+    pub fn layouts(&self) -> impl Iterator<Item = &str> + Clone {
+        self.theme.files.keys().filter_map(|path| {
+            path.strip_prefix("layouts/")
+                .and_then(|name| name.strip_suffix(".html"))
+        })
+    }
+
+    fn run(
+        &self,
+        template: &str,
+        context: &Context,
+        progress: Arc<Progress>,
+    ) -> TeraResult<String> {
+        let mut page = BoundedPage {
+            html: Vec::new(),
+            progress,
+        };
+        self.tera.render_to(template, context, &mut page)?;
+        String::from_utf8(page.html).map_err(|error| tera::Error::message(error.to_string()))
+    }
+
+    /// Renders a template. The scope comes back with the islands that were used.
+    ///
+    /// # Errors
+    /// A diagnostic that points into the theme.
+    pub fn render(
+        &self,
+        template: &str,
+        view: &View<'_>,
+        scope: Scope,
+    ) -> Result<(String, Scope), Diagnostic> {
+        let progress = Arc::clone(&scope.progress);
+        let _busy = progress.begin(view.page.path, template);
+        SCOPE.set(Some(scope));
+        let result =
+            context(view).and_then(|context| self.run(template, &context, Arc::clone(&progress)));
+        let scope = SCOPE.take();
+        match (result, scope) {
+            (Ok(html), Some(scope)) => Ok((html, scope)),
+            (Err(error), scope) => {
+                if let ErrorKind::Io(io::ErrorKind::FileTooLarge) = error.kind() {
+                    let file = format!("{}/{template}", self.theme.label);
+                    return Err(Diagnostic::error(Code::TooLarge, file, too_long()));
+                }
+                let code = scope
+                    .and_then(|scope| scope.failed)
+                    .unwrap_or(Code::TemplateFailed);
+                let failed = || {
+                    Diagnostic::error(code, self.theme.label.clone(), one_line(&error.to_string()))
+                };
+                Err(located(&error, code, &self.theme)
+                    .pop()
+                    .unwrap_or_else(failed))
+            }
+            (Ok(_), None) => Err(Diagnostic::error(
+                Code::TemplateFailed,
+                self.theme.label.clone(),
+                "the page's scope was lost while it was rendered",
+            )),
+        }
+    }
+}
+
+/// The most bytes that one page may have.
+const PAGE: usize = 8 << 20;
+
+/// What is said of a page that is too long.
+fn too_long() -> String {
+    format!("the page has more than {PAGE} bytes: split it, or loop over less")
+}
+
+/// Takes what a page may have and no more, and nothing once nobody waits for it any longer.
+struct BoundedPage {
+    html: Vec<u8>,
+    progress: Arc<Progress>,
+}
+
+impl io::Write for BoundedPage {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.progress.is_given_up() {
+            return Err(io::Error::other("rendering took too long and was given up"));
+        }
+        if self.html.len() + bytes.len() > PAGE {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_long()));
+        }
+        self.html.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The view as Tera takes it. The head and the body are HTML already and not escaped again.
+fn context(view: &View<'_>) -> TeraResult<Context> {
+    let mut context = Context::new();
+    context.insert_value("head", Value::safe_string(&view.head));
+    context.insert("site", &view.site);
+    context.insert("company", &view.company);
+    let page = Value::try_from_serializable(&view.page)?;
+    let mut page = page.into_map().unwrap_or_default();
+    page.insert("body".into(), Value::safe_string(&view.page.body));
+    context.insert_value("page", Value::from(page));
+    Ok(context)
+}
+
+/// Work with the page that is being rendered.
+pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
+    SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
+        Some(scope) => work(scope),
+        None => Err(tera::Error::message("this function only works in a page")),
+    })
+}
+
+/// A file of the tenant, else of the theme.
+pub(crate) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
+    let own = scope.tenant_assets.get(path);
+    own.or_else(|| scope.templates.assets.files.get(path))
+}
+
+/// Where a file of the tenant or the theme answers.
+#[must_use]
+pub fn asset_href(scope: &Scope, path: &str) -> Option<String> {
+    if let Some(asset) = scope.tenant_assets.get(path) {
+        return Some(
+            scope
+                .resolver
+                .href(&format!("{ASSETS}{}", asset.hashed_name)),
+        );
+    }
+    let asset = scope.templates.assets.files.get(path)?;
+    Some(format!("{ASSETS}{}", asset.hashed_name))
+}

@@ -1,0 +1,35 @@
+//! A tenant's own files: named by their content, its drawings made harmless.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::asset::Asset;
+use super::media_type::is_drawing;
+use super::svg;
+use content::report::{Diagnostic, Report};
+use content::tenant::Site;
+
+/// A tenant's files by their path below `assets`, its drawings made harmless.
+#[must_use]
+pub(super) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String, Asset> {
+    let assets = site.assets.iter().map(|(path, bytes)| {
+        let file = site.name_of(&format!("assets/{path}"));
+        let (asset, found) = tenant_asset(path, bytes, &file);
+        report.extend(found);
+        (path.clone(), asset)
+    });
+    assets.collect()
+}
+
+/// One of a tenant's files, with what is to be said of it. `file` is how reports name it.
+#[must_use]
+pub(super) fn tenant_asset(path: &str, bytes: &Bytes, file: &str) -> (Asset, Vec<Diagnostic>) {
+    if !is_drawing(path) {
+        return (Asset::of_tenant(path, bytes.clone()), Vec::new());
+    }
+    // What is no drawing is an error, so that nobody ever sees what stands in for it.
+    let (svg, found) =
+        svg::clean(bytes, file).unwrap_or_else(|wrong| (String::new(), vec![*wrong]));
+    (Asset::of_tenant(path, svg.into()), found)
+}
