@@ -7,6 +7,7 @@
 //! **Invariant:** reads no content. It knows paths and moments, not tenants.
 
 mod folders;
+mod notice;
 mod poll;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,7 @@ use rayon::prelude::*;
 use tracing::warn;
 
 use self::folders::{Folders, Place};
+pub use self::notice::Notice;
 pub use self::poll::POLL;
 use content::source::{self, Identity};
 
@@ -50,19 +52,6 @@ pub struct Changes {
     pub paths: BTreeSet<PathBuf>,
     /// Anything may have changed: notifications were lost, or somebody asked.
     pub everything: bool,
-}
-
-/// Something noticed, or asked for.
-#[derive(Debug)]
-pub enum Notice {
-    /// A path changed.
-    Path(PathBuf),
-    /// Anything may have changed.
-    Everything,
-    /// Nothing changed, but somebody else has something for whoever waits.
-    Ready,
-    /// The system has no more watches to give: notifications are no longer complete.
-    Deaf,
 }
 
 /// Watches folders for as long as it lives.

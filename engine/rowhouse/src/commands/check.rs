@@ -6,7 +6,9 @@ use annotate_snippets::Renderer;
 
 use jiff::Timestamp;
 
-use super::{ERRORS, FAILED, print, registry, sarif, say};
+use super::output::{ERRORS, FAILED, print, say};
+use super::sarif;
+use super::setup::registry;
 use crate::cli::{CheckArguments, CheckFormat};
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::check::as_text;
-use super::{ERRORS, print, registry, say};
+use super::output::{ERRORS, print, say};
+use super::setup::registry;
 use crate::cli::{ExportArguments, StaticHost};
 use crate::export::rules::Counts;
 use crate::export::{Options, folder, plan};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use rust_embed::RustEmbed;
 
-use super::{print, say};
+use super::output::{print, say};
 use crate::cli::NewArguments;
 use content::name::TenantId;
 

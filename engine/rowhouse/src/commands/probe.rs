@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{print, say};
+use super::output::{print, say};
 use crate::cli::ProbeArguments;
 
 /// For each step of the question; a server that takes longer is not well.

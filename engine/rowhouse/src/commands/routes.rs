@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use jiff::Timestamp;
 
-use super::{print, registry};
+use super::output::print;
+use super::setup::registry;
 use crate::cli::{RoutesArguments, RoutesFormat};
 use crate::reload::Registry;
 use release::snapshot::{HostEntry, Snapshot};

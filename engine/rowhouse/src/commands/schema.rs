@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::Value as Json;
 
-use super::{print, say};
+use super::output::{print, say};
 use crate::cli::SchemaArguments;
 use content::address::deployment::Claims;
 use content::tenant::{FrontMatter, Manifest, schema_of};

@@ -19,7 +19,9 @@ use tracing::{error, info, warn};
 
 use super::greeting::{Greeting, Overview};
 use super::otlp::Spans;
-use super::{FAILED, log, registry, supervisor};
+use super::output::FAILED;
+use super::setup::registry;
+use super::{log, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{ReloadLoop, log_report};
 use crate::watch::{Method, Notice};

@@ -19,7 +19,7 @@ pub(super) fn completions(arguments: &CompletionsArguments) -> ExitCode {
         "rowhouse",
         &mut script,
     );
-    super::write(&script);
+    super::output::write(&script);
     ExitCode::SUCCESS
 }
 
@@ -37,6 +37,6 @@ pub(super) fn man(arguments: &ManArguments) -> anyhow::Result<ExitCode> {
     Man::new(command)
         .render(&mut page)
         .map_err(io::Error::other)?;
-    super::write(&page);
+    super::output::write(&page);
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Notice;
+use super::notice::Notice;
 use content::source::{self, Limits};
 
 /// How often polling looks.

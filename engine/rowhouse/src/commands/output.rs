@@ -1,0 +1,23 @@
+//! What a command prints, and the codes that it ends with.
+
+use std::io::Write as _;
+
+/// Errors were found.
+pub(super) const ERRORS: u8 = 1;
+/// Could not run.
+pub(super) const FAILED: u8 = 2;
+
+/// A line for people, to stderr.
+pub(super) fn say(line: &str) {
+    anstream::eprintln!("{line}");
+}
+
+/// Data, to stdout; colours only where these are taken. A reader that went away is not a failure.
+pub(super) fn print(text: &str) {
+    let _ = writeln!(anstream::stdout().lock(), "{text}");
+}
+
+/// The same, byte for byte.
+pub(super) fn write(bytes: &[u8]) {
+    let _ = std::io::stdout().lock().write_all(bytes);
+}
