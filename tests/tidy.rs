@@ -93,7 +93,7 @@ fn arrows_between_crates_point_one_way() {
 }
 
 /// Crates whose files still import each other in circles.
-const NOT_YET_FREE_OF_CIRCLES: [&str; 2] = ["rowhouse", "server"];
+const NOT_YET_FREE_OF_CIRCLES: [&str; 1] = ["rowhouse"];
 
 /// A module of a crate, or a path within one: its names from the crate's root on.
 type Names = Vec<String>;
