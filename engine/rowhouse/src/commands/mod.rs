@@ -40,7 +40,33 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Man(arguments)) => shell::man(&arguments),
     };
     result.unwrap_or_else(|error| {
-        say(&format!("error: {error:#}"));
+        say(&format!("error: {}", in_one_sentence(&error)));
         ExitCode::from(FAILED)
     })
+}
+
+/// An error with its causes, each of them once: some quote their cause themselves.
+fn in_one_sentence(error: &anyhow::Error) -> String {
+    let mut sentence = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !sentence.ends_with(&cause) {
+            sentence = format!("{sentence}: {cause}");
+        }
+    }
+    sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_an_error_quotes_is_not_said_again() {
+        let error = anyhow::anyhow!("gone").context("cannot read `a`: gone");
+        let error = error.context("cannot start");
+        assert_eq!(
+            in_one_sentence(&error),
+            "cannot start: cannot read `a`: gone"
+        );
+    }
 }
