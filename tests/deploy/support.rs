@@ -56,15 +56,28 @@ pub(crate) fn yaml(path: &str) -> Vec<Value> {
         .unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
 }
 
-/// Whether a program is there; where it is not, says what goes untested.
+/// Whether a program is there: see [`one_of`].
 pub(crate) fn is_there(program: &str) -> bool {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    });
-    if !found {
+    one_of(&[program]).is_some()
+}
+
+/// The first of these programs that is on the PATH, where any of them will do.
+///
+/// Without one nothing is tested: on CI (the variable `CI` is set, and not to nothing) that is a failure, elsewhere a line that says so.
+pub(crate) fn one_of<'a>(programs: &[&'a str]) -> Option<&'a str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let is_there = |program: &&&str| folders.iter().any(|folder| folder.join(program).is_file());
+    let found = programs.iter().find(is_there).copied();
+    if found.is_none() {
+        let names = programs.join("` or `");
+        let why = format!(
+            "`{names}` is not on the PATH; `.ci/tools` fetches it, then: PATH=\"$PWD/target/tools/bin:$PATH\" cargo test"
+        );
+        let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+        assert!(!is_ci, "{why}");
         // Past the test harness, which keeps what a passing test prints to itself.
-        let line = format!("skipped: `{program}` is not on the PATH, so nothing of it is tried\n");
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
     }
     found
 }
