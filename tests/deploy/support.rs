@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{binary, workspace};
+use rowhouse_tests::{address_in, binary, workspace};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -95,13 +95,6 @@ pub(crate) fn run(command: &mut Command) -> (bool, String) {
     (status.success(), said.into_owned())
 }
 
-/// An address of this machine that nobody listens on.
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
-}
-
 /// Looks again and again until there is something to see.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
@@ -175,9 +168,11 @@ pub(crate) struct Rowhouse {
 impl Rowhouse {
     /// Serves a folder of tenants and waits until it is ready.
     pub(crate) fn start(tenants: &Path, origin: &str) -> Self {
-        Self::start_at(tenants, origin, free_address(), free_address())
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self::start_at(tenants, origin, anywhere, anywhere)
     }
 
+    /// The same at addresses that it had before.
     pub(crate) fn start_at(
         tenants: &Path,
         origin: &str,
@@ -202,6 +197,9 @@ impl Rowhouse {
         };
         wait_for("a ready rowhouse", || {
             server.program.must_run();
+            let log = server.program.log();
+            let told = |name: &str| log.lines().find_map(|line| address_in(line, name));
+            (server.visitors, server.operators) = (told("listen")?, told("admin")?);
             server.operator("/readyz").filter(|answer| answer.0 == 200)
         });
         server

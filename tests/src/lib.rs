@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use client::Visitor;
 pub use measure::{Process, Times};
-pub use server::{Answer, TestServer, binary};
+pub use server::{Answer, TestServer, address_in, binary, reserved_address};
 pub use site::{TestSite, copy, expect_text, text_of};
 
 /// The repository.

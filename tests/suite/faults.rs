@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{Visitor, binary, fixture};
+use rowhouse_tests::{Visitor, binary, fixture, reserved_address};
 use tempfile::TempDir;
 
 /// What is asked for, over and over: the hosts with their labels before the domain, and the paths.
@@ -54,13 +54,10 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 
 impl Place {
     fn new(state: bool) -> Self {
-        // Taken together, so that they are two.
-        let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a socket"));
-        let [visitors, operators] = sockets.map(|socket| socket.local_addr().expect("an address"));
         Self {
             folder: TempDir::new().expect("a folder"),
-            visitors,
-            operators,
+            visitors: reserved_address(),
+            operators: reserved_address(),
             state,
         }
     }
