@@ -111,6 +111,8 @@ impl TestServer {
             .args(["--origin", &format!("http://localhost:{}", visitors.port())])
             .args(more)
             .env_remove("RUST_LOG")
+            // As `deploy/` has it: what the allocator keeps for each thread is not what tests of memory look for.
+            .env("MALLOC_ARENA_MAX", "1")
             .envs(environment.iter().copied())
             .stdin(OwnedFd::from(socket))
             .stdout(Stdio::null())

@@ -9,7 +9,7 @@ mod wire;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use server::admin::{self, Admin};
 use server::listen;
@@ -191,22 +191,22 @@ fn open_connections_are_counted() {
     let desk = Desk::open(&server.snapshots);
     let open = |count: usize| {
         let line = format!("rowhouse_connections_open {count}");
-        desk.counters().lines().any(|known| known == line)
+        let begin = Instant::now();
+        while !desk.counters().lines().any(|known| known == line) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "never {line}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     };
-    assert!(open(0));
+    open(0);
     let sockets = [server.connect(), server.connect()];
-    while !open(2) {
-        std::thread::yield_now();
-    }
+    open(2);
     // Known once the server, which has a thread of its own, has begun.
     assert!(desk.counters().contains(&format!(
         "\nrowhouse_connections_limit {}\n",
         Limits::default().connections
     )));
     drop(sockets);
-    while !open(0) {
-        std::thread::yield_now();
-    }
+    open(0);
 }
 
 #[test]
