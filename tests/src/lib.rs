@@ -23,6 +23,12 @@ pub fn workspace() -> PathBuf {
         .map_or_else(PathBuf::new, Path::to_owned)
 }
 
+/// Whether tests that could go on for long do so: `ROWHOUSE_LONG` is set, and not to nothing.
+#[must_use]
+pub fn is_long() -> bool {
+    std::env::var_os("ROWHOUSE_LONG").is_some_and(|value| !value.is_empty())
+}
+
 /// A folder below `tests/fixtures`.
 #[must_use]
 pub fn fixture(path: &str) -> PathBuf {

@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{Process, TestServer, fixture};
+use rowhouse_tests::{Process, TestServer, fixture, is_long};
 
 /// As many connections as one address may have, but for a few.
 const CONNECTIONS: usize = 240;
-/// How many floods are measured; `ROWHOUSE_FLOODS` sets another number.
+/// How many floods are measured, unless it may take long.
 const FLOODS: usize = 10;
 /// What a connection may take while it is open: its buffers for a head and for a response, twice over.
 const EACH: u64 = 64 << 10;
@@ -69,8 +69,6 @@ fn wait_for_the_end(server: &TestServer) {
 
 #[test]
 fn floods_of_connections_leave_no_memory_behind() {
-    let floods = std::env::var("ROWHOUSE_FLOODS");
-    let floods: usize = floods.map_or(FLOODS, |text| text.parse().expect("a number"));
     let server = TestServer::start(&fixture("sites"), &[]);
     let memory = || Process(server.id()).memory();
     let domain = server.domain();
@@ -92,7 +90,7 @@ fn floods_of_connections_leave_no_memory_behind() {
     }
     let before = memory();
     let most = before + EACH * CONNECTIONS as u64;
-    for _ in 0..floods {
+    for _ in 0..if is_long() { 200 } else { FLOODS } {
         let meanwhile = flooded();
         assert!(meanwhile < most, "{meanwhile} of {most} bytes");
     }
