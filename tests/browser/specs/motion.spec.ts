@@ -23,8 +23,9 @@ test.describe('the opening', () => {
     const { loaded, frames, delay, begins } = await opening(page);
     expect(delay).toBe(DELAY);
     expect(begins - loaded).toBeGreaterThanOrEqual(DELAY);
-    // The style follows the event within a frame or two, however long these take on a busy machine.
-    expect(frames).toBeLessThanOrEqual(3);
+    // The loader waits for the third frame (ui/runtime/loaded.ts), in which this has looked already: frames are counted,
+    // since a busy machine may take long for each.
+    expect(frames).toBeLessThanOrEqual(4);
 
     const { before, at, end } = await page.evaluate((selector) => {
       const hero = document.querySelector(selector);
