@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rowhouse_tests::reserved_address;
 use tempfile::TempDir;
 
-use crate::support::{Program, Rowhouse, free_address, is_there, place, run, tenant, wait_for};
+use crate::support::{Program, Rowhouse, is_there, place, run, tenant, wait_for};
 
 /// Caddy on free ports before a rowhouse with one tenant.
 struct Street {
@@ -22,7 +23,7 @@ impl Street {
         let folder = TempDir::new().expect("a folder");
         let tenants = folder.path().join("tenants");
         tenant(&tenants.join("home"), "Home", "root: true\n");
-        let (http, https) = (free_address(), free_address());
+        let (http, https) = (reserved_address(), reserved_address());
         let rowhouse = Rowhouse::start(&tenants, &format!("https://localhost:{}", https.port()));
         let caddy = Program::start(
             Command::new("caddy")
@@ -31,7 +32,7 @@ impl Street {
                 .env("HOME", folder.path())
                 .env("XDG_DATA_HOME", folder.path().join("data"))
                 .env("XDG_CONFIG_HOME", folder.path().join("config"))
-                .env("CADDY_ADMIN", free_address().to_string())
+                .env("CADDY_ADMIN", reserved_address().to_string())
                 .env("CADDY_HTTP_PORT", http.port().to_string())
                 .env("CADDY_HTTPS_PORT", https.port().to_string())
                 .env("CADDY_ASK", rowhouse.operators.to_string())

@@ -6,10 +6,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use rowhouse_tests::reserved_address;
 use tempfile::TempDir;
 
 use crate::http::Visitor;
-use crate::support::{Program, Rowhouse, free_address, is_there, place, tenant, wait_for};
+use crate::support::{Program, Rowhouse, is_there, place, tenant, wait_for};
 
 /// Visitors at once; every second one opens a connection for each request.
 const VISITORS: usize = 8;
@@ -97,7 +98,7 @@ fn a_rolling_restart_behind_haproxy_fails_no_request() {
         Rowhouse::start(&tenants, ORIGIN),
         Rowhouse::start(&tenants, ORIGIN),
     ];
-    let proxy = free_address();
+    let proxy = reserved_address();
     let mut haproxy = Program::start(
         Command::new("haproxy")
             .arg("-f")

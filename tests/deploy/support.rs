@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{binary, workspace};
+use rowhouse_tests::{address_in, binary, workspace};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -56,15 +56,28 @@ pub(crate) fn yaml(path: &str) -> Vec<Value> {
         .unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
 }
 
-/// Whether a program is there; where it is not, says what goes untested.
+/// Whether a program is there: see [`one_of`].
 pub(crate) fn is_there(program: &str) -> bool {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    });
-    if !found {
+    one_of(&[program]).is_some()
+}
+
+/// The first of these programs that is on the PATH, where any of them will do.
+///
+/// Without one nothing is tested: on CI (the variable `CI` is set, and not to nothing) that is a failure, elsewhere a line that says so.
+pub(crate) fn one_of<'a>(programs: &[&'a str]) -> Option<&'a str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let is_there = |program: &&&str| folders.iter().any(|folder| folder.join(program).is_file());
+    let found = programs.iter().find(is_there).copied();
+    if found.is_none() {
+        let names = programs.join("` or `");
+        let why = format!(
+            "`{names}` is not on the PATH; `.ci/tools` fetches it, then: PATH=\"$PWD/target/tools/bin:$PATH\" cargo test"
+        );
+        let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+        assert!(!is_ci, "{why}");
         // Past the test harness, which keeps what a passing test prints to itself.
-        let line = format!("skipped: `{program}` is not on the PATH, so nothing of it is tried\n");
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
     }
     found
 }
@@ -80,13 +93,6 @@ pub(crate) fn run(command: &mut Command) -> (bool, String) {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
     (status.success(), said.into_owned())
-}
-
-/// An address of this machine that nobody listens on.
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
 }
 
 /// Looks again and again until there is something to see.
@@ -162,9 +168,11 @@ pub(crate) struct Rowhouse {
 impl Rowhouse {
     /// Serves a folder of tenants and waits until it is ready.
     pub(crate) fn start(tenants: &Path, origin: &str) -> Self {
-        Self::start_at(tenants, origin, free_address(), free_address())
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self::start_at(tenants, origin, anywhere, anywhere)
     }
 
+    /// The same at addresses that it had before.
     pub(crate) fn start_at(
         tenants: &Path,
         origin: &str,
@@ -189,6 +197,9 @@ impl Rowhouse {
         };
         wait_for("a ready rowhouse", || {
             server.program.must_run();
+            let log = server.program.log();
+            let told = |name: &str| log.lines().find_map(|line| address_in(line, name));
+            (server.visitors, server.operators) = (told("listen")?, told("admin")?);
             server.operator("/readyz").filter(|answer| answer.0 == 200)
         });
         server

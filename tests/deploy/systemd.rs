@@ -102,6 +102,11 @@ fn what_the_service_sets_is_what_it_allows() {
     assert!(value(SERVICE, "ExecReload").contains("-HUP $MAINPID"));
     assert_eq!(value(SERVICE, "DynamicUser"), "yes");
     assert!(value(SERVICE, "MemoryMax").ends_with('M'));
+    assert_eq!(
+        variable("MALLOC_ARENA_MAX"),
+        "1",
+        "as the soak measures memory"
+    );
 }
 
 #[test]

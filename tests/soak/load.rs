@@ -22,7 +22,7 @@ pub(crate) struct Load {
 }
 
 /// A page that is asked for again and again.
-struct RequestHead {
+struct Page {
     name: String,
     host: String,
     path: String,
@@ -58,7 +58,7 @@ impl Load {
     }
 }
 
-fn asked(soak: &Soak, address: SocketAddr) -> Vec<RequestHead> {
+fn asked(soak: &Soak, address: SocketAddr) -> Vec<Page> {
     let port = address.port();
     let at = |name: &str, is_steady, must_show: &Arc<AtomicBool>, turns: &Arc<AtomicU64>| {
         let prefix = if name == "steady0" {
@@ -70,7 +70,7 @@ fn asked(soak: &Soak, address: SocketAddr) -> Vec<RequestHead> {
             (format!("localhost:{port}"), format!("{prefix}/terms")),
             (format!("{name}.localhost:{port}"), "/".to_owned()),
         ]
-        .map(|(host, path)| RequestHead {
+        .map(|(host, path)| Page {
             name: name.to_owned(),
             host,
             path,
@@ -91,7 +91,7 @@ fn asked(soak: &Soak, address: SocketAddr) -> Vec<RequestHead> {
 }
 
 /// Asks for one page after the other, and says how many answers came and what was wrong with them.
-fn visit(address: SocketAddr, asked: &[RequestHead], stop: &AtomicBool) -> (u64, Vec<String>) {
+fn visit(address: SocketAddr, asked: &[Page], stop: &AtomicBool) -> (u64, Vec<String>) {
     let mut visitor = Visitor::new(address);
     let (mut answers, mut problems) = (0, Vec::new());
     let mut first: BTreeMap<String, Vec<u8>> = BTreeMap::new();

@@ -31,8 +31,10 @@ const RESTLESS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Lines of a page, each of which names the version.
 const LINES: usize = 60;
-/// What the allocator may keep for itself, in bytes.
-const SLACK: u64 = 12 << 20;
+/// What the program keeps of replaced files, for a day, over all tenants (`OF_ALL` in `engine/rowhouse/src/reload/replaced.rs`), in bytes.
+const REPLACED: u64 = 96 << 20;
+/// Rounds in which that fills: in a short run there may be less of them.
+const FILLED: u64 = 1_000;
 
 /// Numbers that look random and are the same for the same seed (SplitMix64).
 struct Dice(u64);
@@ -105,11 +107,11 @@ fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
     soak.change(WARM_UP);
     soak.all_hostile_at_once();
     soak.clear();
-    let before = soak.vitals();
+    let before = soak.usage();
     soak.change(rounds.saturating_sub(WARM_UP));
     soak.compare_with_a_fresh_start();
     soak.clear();
-    let after = soak.vitals();
+    let after = soak.usage_once(&before);
     let (answers, problems) = load.stop();
     println!(
         "{:?}, {answers} answers, {before:?} then {after:?}",
@@ -117,16 +119,16 @@ fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
     );
     assert!(problems.is_empty(), "seed {seed}: {}", problems.join("\n"));
     assert!(answers > rounds * 10, "only {answers} answers");
-    let bound = before.memory + before.memory / 10 + SLACK;
+    let replaced = REPLACED * rounds.min(FILLED) / FILLED;
+    let bound = before.memory + before.memory / 10 + replaced;
     assert!(
         after.memory < bound,
         "seed {seed}: memory grew: {before:?} then {after:?}"
     );
-    assert_eq!(
-        before.descriptors, after.descriptors,
-        "seed {seed}: descriptors"
+    assert!(
+        after.is_within(&before),
+        "seed {seed}: descriptors or threads were left: {before:?} then {after:?}"
     );
-    assert_eq!(before.threads, after.threads, "seed {seed}: threads");
 }
 
 impl Soak {
@@ -378,29 +380,52 @@ impl Soak {
         }
     }
 
-    fn vitals(&self) -> ConnectionState {
+    /// What the program holds, at the least within half a second: the connections of single requests end a moment after their answers.
+    fn usage(&self) -> Usage {
         let process = Process(self.server.id());
-        let begin = Instant::now();
-        // The connections of single requests end a moment after their answers.
-        let mut fewest = process.descriptors();
-        while begin.elapsed() < Duration::from_millis(500) {
-            fewest = fewest.min(process.descriptors());
-            thread::sleep(Duration::from_millis(5));
-        }
-        ConnectionState {
+        let now = || Usage {
             memory: process.memory(),
-            descriptors: fewest,
+            descriptors: process.descriptors(),
             threads: process.threads(),
+        };
+        let mut least = now();
+        for _ in 0..100 {
+            thread::sleep(Duration::from_millis(5));
+            let now = now();
+            least = Usage {
+                memory: now.memory,
+                descriptors: least.descriptors.min(now.descriptors),
+                threads: least.threads.min(now.threads),
+            };
+        }
+        least
+    }
+
+    /// The same once it holds no more descriptors and threads than before, or still does after all patience: threads end a while after their work.
+    fn usage_once(&self, before: &Usage) -> Usage {
+        let begin = Instant::now();
+        loop {
+            let usage = self.usage();
+            if usage.is_within(before) || begin.elapsed() > PATIENCE {
+                return usage;
+            }
         }
     }
 }
 
 /// What a process holds.
 #[derive(Debug)]
-struct ConnectionState {
+struct Usage {
     memory: u64,
     descriptors: usize,
     threads: u64,
+}
+
+impl Usage {
+    /// Whether it has no more descriptors and threads than another time.
+    fn is_within(&self, other: &Self) -> bool {
+        self.descriptors <= other.descriptors && self.threads <= other.threads
+    }
 }
 
 /// Writes a tenant of two pages that name their version in every line.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use client::Visitor;
 pub use measure::{Process, Times};
-pub use server::{Answer, TestServer, binary};
+pub use server::{Answer, TestServer, address_in, binary, reserved_address};
 pub use site::{TestSite, copy, expect_text, text_of};
 
 /// The repository.
@@ -21,6 +21,12 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// Whether tests that could go on for long do so: `ROWHOUSE_LONG` is set, and not to nothing.
+#[must_use]
+pub fn is_long() -> bool {
+    std::env::var_os("ROWHOUSE_LONG").is_some_and(|value| !value.is_empty())
 }
 
 /// A folder below `tests/fixtures`.

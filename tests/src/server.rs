@@ -1,11 +1,13 @@
 //! The real binary on free ports, and a small client that can say what browsers never would.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
@@ -14,6 +16,9 @@ use crate::client::read_head;
 
 /// The longest that a server may take to answer at first: a debug build compiles every page.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs a program with the socket at its standard input as the third descriptor, as `sd_listen_fds(3)` has it.
+const HAND_OVER: &str = r#"exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@""#;
 
 /// A running `rowhouse serve`.
 #[derive(Debug)]
@@ -95,42 +100,67 @@ impl TestServer {
         log: NamedTempFile,
         stderr: Stdio,
     ) -> Self {
-        let (visitors, operators) = (free_address(), free_address());
-        let mut command = Command::new(binary());
+        // Open before the program is there, as a supervisor holds it: the origin names its port, and nobody else can get it.
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let socket = server::listen::bind(anywhere).expect("a socket");
+        let visitors = socket.local_addr().expect("an address");
+        let mut command = Command::new("sh");
         command
             .current_dir(folder)
-            .arg("serve")
-            .args(["--listen", &visitors.to_string()])
-            .args(["--admin", &operators.to_string()])
+            .args(["-c", HAND_OVER, "sh"])
+            .arg(binary())
+            .args(["serve", "--admin", "127.0.0.1:0"])
             .args(["--origin", &format!("http://localhost:{}", visitors.port())])
             .args(more)
+            .env_remove("RUST_LOG")
+            // As `deploy/` has it: what the allocator keeps for each thread is not what tests of memory look for.
+            .env("MALLOC_ARENA_MAX", "1")
             .envs(environment.iter().copied())
+            .stdin(OwnedFd::from(socket))
             .stdout(Stdio::null())
             .stderr(stderr);
         let child = command.spawn().expect("a started server");
+        // The command holds the socket, too, and connections would wait there for a program that has ended.
+        drop(command);
         let mut server = Self {
             child,
             log,
             visitors,
-            operators,
+            operators: anywhere,
         };
         server.wait_until_ready();
         server
     }
 
     fn wait_until_ready(&mut self) {
+        // Of a log that goes into a pipe only the beginning is read.
+        if let Some(pipe) = self.child.stderr.as_mut() {
+            let mut lines = BufReader::with_capacity(1, pipe).lines();
+            let told = lines.find_map(|line| address_in(&line.expect("a line"), "admin"));
+            self.operators = told.expect("a server that says where it serves");
+        }
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 panic!("the server ended at once: {status}\n{}", self.log());
             }
-            if ask(self.operators, "GET", "/readyz", &[]).is_some_and(|answer| answer.status == 200)
+            if self.operators.port() == 0 {
+                let told = self
+                    .log()
+                    .lines()
+                    .find_map(|line| address_in(line, "admin"));
+                self.operators = told.unwrap_or(self.operators);
+            } else if ask(self.operators, "GET", "/readyz", &[])
+                .is_some_and(|answer| answer.status == 200)
             {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("the server was not ready within {PATIENCE:?}");
+        panic!(
+            "the server was not ready within {PATIENCE:?}\n{}",
+            self.log()
+        );
     }
 
     /// What it has logged so far.
@@ -232,10 +262,24 @@ impl Answer {
     }
 }
 
-/// An address of this machine that nobody listens on.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
+/// The address of a listener, if this is the line of a log that says where the program serves: `listen` or `admin`.
+#[must_use]
+pub fn address_in(line: &str, listener: &str) -> Option<SocketAddr> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    line[listener].as_str()?.parse().ok()
+}
+
+/// An address for a program that cannot say which one it was given, or that comes back at the same one.
+///
+/// Its port is below those that the system gives out by itself (`ip_local_port_range`), so that nobody gets it by chance before the program takes it. Test programs that run at once begin at different ports.
+#[must_use]
+pub fn reserved_address() -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 1_000) as u16 * 20;
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
+    ports
+        .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
+        .find(|address| TcpListener::bind(address).is_ok())
         .expect("a free port")
 }
 

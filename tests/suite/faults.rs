@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{Visitor, binary, fixture};
+use rowhouse_tests::{Visitor, binary, fixture, is_long, reserved_address};
 use tempfile::TempDir;
 
 /// What is asked for, over and over: the hosts with their labels before the domain, and the paths.
@@ -54,13 +54,10 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 
 impl Place {
     fn new(state: bool) -> Self {
-        // Taken together, so that they are two.
-        let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a socket"));
-        let [visitors, operators] = sockets.map(|socket| socket.local_addr().expect("an address"));
         Self {
             folder: TempDir::new().expect("a folder"),
-            visitors,
-            operators,
+            visitors: reserved_address(),
+            operators: reserved_address(),
             state,
         }
     }
@@ -238,11 +235,11 @@ impl Drop for End<'_> {
     }
 }
 
-/// Does something to each file of a state.
-type Damage = fn(&Path);
+/// Does something to a file of a state, of which this is the number.
+type Damage = Box<dyn Fn(usize, &Path)>;
 
 /// As a process leaves it that is killed between two bytes, and as a bad disk does.
-const DAMAGES: [Damage; 3] = [
+const DAMAGES: [fn(&Path); 3] = [
     |path| {
         let bytes = fs::read(path).expect("a file");
         fs::write(path, &bytes[..bytes.len() / 3]).expect("a file");
@@ -260,6 +257,21 @@ const DAMAGES: [Damage; 3] = [
     |path| fs::write(path, "").expect("a file"),
 ];
 
+/// What happens to the state between two lives: nothing at first, and then each file is damaged in another way. If it may take long, all files in one way after the other.
+fn damages(state: bool) -> Vec<Option<Damage>> {
+    let mut damages: Vec<Option<Damage>> = vec![None];
+    if is_long() {
+        for damage in DAMAGES {
+            damages.push(Some(Box::new(move |_, path| damage(path))));
+        }
+    } else if state {
+        damages.push(Some(Box::new(|number, path| {
+            DAMAGES[number % DAMAGES.len()](path);
+        })));
+    }
+    damages
+}
+
 fn killed(state: bool) {
     let mut program = Program::start(state);
     let right = program.pages();
@@ -270,14 +282,17 @@ fn killed(state: bool) {
     );
     let address = program.place.visitors;
     Load::during(address, &right, |load| {
-        for damage in [None].into_iter().chain(DAMAGES.map(Some)) {
+        for damage in damages(state) {
             load.goes_on(100);
             wait("the state", || !state || program.place.entries().len() > 3);
             program.kill();
             if let Some(damage) = damage {
                 let entries = program.place.entries();
                 assert_eq!(entries.len() > 3, state, "{entries:?}");
-                entries.iter().for_each(|path| damage(path));
+                entries
+                    .iter()
+                    .enumerate()
+                    .for_each(|(number, path)| damage(number, path));
             }
             program.child = program.place.start();
             load.goes_on(100);

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{TestServer, TestSite, binary, fixture};
+use rowhouse_tests::{TestServer, TestSite, address_in, binary, fixture};
 
 /// What systemd would be: it holds the listening socket, and hears what the program says of itself.
 struct Supervisor {
@@ -307,10 +307,8 @@ impl Limited {
         };
         wait_until(|| server.said("\"serving\"").is_some());
         let line = server.said("\"serving\"").expect("a line");
-        let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let address = |name: &str| line[name].as_str().expect("an address").parse();
-        server.visitors = address("listen").expect("an address");
-        server.operators = address("admin").expect("an address");
+        let address = |name: &str| address_in(&line, name).expect("an address");
+        (server.visitors, server.operators) = (address("listen"), address("admin"));
         server
     }
 

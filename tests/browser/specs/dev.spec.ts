@@ -1,11 +1,11 @@
 /** `rowhouse serve --dev` in a real browser: what an author sees while saving files. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
-import { binary, repository } from '../support/environment.ts';
+import { repository } from '../support/environment.ts';
+import { serve } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 // A page that is not there any more, or not yet, is asked for on purpose.
@@ -25,33 +25,12 @@ const edit = (file: string, from: string, to: string) => {
   writeFileSync(path(file), text.replace(from, to));
 };
 
-async function freePort(): Promise<number> {
-  const listener = createServer();
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const address = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
 test.beforeAll(async () => {
   street = mkdtempSync(join(tmpdir(), 'rowhouse-dev-'));
   cpSync(join(repository, 'themes'), path('themes'), { recursive: true });
   for (const tenant of ['studio', 'bluedoor'])
     cpSync(join(repository, 'tenants', tenant), path(`tenants/${tenant}`), { recursive: true });
-  const [visitors, operators] = [await freePort(), await freePort()];
-  origin = `http://localhost:${visitors}`;
-  const flags = [
-    '--listen',
-    `127.0.0.1:${visitors}`,
-    '--admin',
-    `127.0.0.1:${operators}`,
-    '--origin',
-    origin,
-  ];
-  server = spawn(binary, ['serve', '--dev', ...flags], { cwd: street, stdio: 'ignore' });
-  const ready = async () => (await fetch(`http://127.0.0.1:${operators}/readyz`).catch(() => undefined))?.ok;
-  await expect.poll(ready, { timeout: 80_000 }).toBe(true);
+  [server, origin] = await serve(street, '--dev');
 });
 
 test.afterAll(() => {

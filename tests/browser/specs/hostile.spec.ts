@@ -1,11 +1,11 @@
 /** What the files of one tenant may do to visitors of the others on the same origin: nothing. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { binary, repository } from '../support/environment.ts';
+import { repository } from '../support/environment.ts';
+import { serve } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 // Browsers say what they refuse, and a file that is saved is a navigation that never ends.
@@ -28,15 +28,6 @@ const FILES: Record<string, string> = {
 let street: string;
 let origin: string;
 let server: ChildProcess;
-
-async function freePort(): Promise<number> {
-  const listener = createServer();
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const address = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
 
 const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
@@ -69,19 +60,7 @@ test.beforeAll(async () => {
   const drawing = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">${sources.join('')}<path d="M0 0h9v9z"/></svg>`;
   mkdirSync(join(evil, 'assets/icons'));
   for (const name of ['mine.svg', 'icons/check.svg']) writeFileSync(join(evil, 'assets', name), drawing);
-  const [visitors, operators] = [await freePort(), await freePort()];
-  origin = `http://localhost:${visitors}`;
-  const flags = [
-    '--listen',
-    `127.0.0.1:${visitors}`,
-    '--admin',
-    `127.0.0.1:${operators}`,
-    '--origin',
-    origin,
-  ];
-  server = spawn(binary, ['serve', ...flags], { cwd: street, stdio: 'ignore' });
-  const ready = async () => (await fetch(`http://127.0.0.1:${operators}/readyz`).catch(() => undefined))?.ok;
-  await expect.poll(ready, { timeout: 80_000 }).toBe(true);
+  [server, origin] = await serve(street);
 });
 
 test.afterAll(() => {

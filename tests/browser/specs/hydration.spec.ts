@@ -1,9 +1,9 @@
 /**
- * Every page with React's development build, which is the one that tells of mismatches: hydration takes over what
+ * One page of each kind with React's development build, which is the one that tells of mismatches: hydration takes over what
  * the server rendered, node for node, and says nothing. Messages fail the test in support/test.ts.
  */
 import { developmentSite } from '../support/environment.ts';
-import { address, canonicalPages, label } from '../support/routes.ts';
+import { address, samples, label } from '../support/routes.ts';
 import { allLiving, ISLANDS, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -18,7 +18,7 @@ const HINT = /Download the React DevTools/;
 
 test.use({ tolerated: HINT });
 
-for (const route of canonicalPages) {
+for (const route of samples) {
   test(label(route), async ({ page, watch }) => {
     // Scripts of type module run right after this event: the document is complete, and as it was served.
     await page.addInitScript((all) => {

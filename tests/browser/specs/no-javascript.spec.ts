@@ -1,11 +1,11 @@
-/** Content and navigation are complete without JavaScript: every page on a phone, with scripts off. */
+/** Content and navigation are complete without JavaScript: one page of each kind on a phone, with scripts off. */
 import { sidewaysOverflow, unreachableLinks, unseenText } from '../support/layout.ts';
-import { address, canonicalPages, label } from '../support/routes.ts';
+import { address, samples, label } from '../support/routes.ts';
 import { expect, test } from '../support/test.ts';
 
 test.use({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } });
 
-for (const route of canonicalPages) {
+for (const route of samples) {
   test(label(route), async ({ page }) => {
     await page.goto(address(route));
     await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();

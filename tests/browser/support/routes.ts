@@ -1,6 +1,7 @@
 /** The pages to test, as the running program lists them: no spec names a tenant's pages itself. */
 import { readFileSync } from 'node:fs';
-import { routesFile, site } from './environment.ts';
+import { dirname, join } from 'node:path';
+import { repository, routesFile, site } from './environment.ts';
 
 /** One line of `rowhouse routes --format json`. */
 export interface Route {
@@ -25,6 +26,14 @@ export const pages: readonly Route[] = read().filter(
 /** Each page once. */
 export const canonicalPages: readonly Route[] = pages.filter(({ canonical }) => canonical);
 
+/**
+ * One page of each kind: of those of a tenant that lie in one folder and have the same layout and the same kinds of
+ * section. What depends on how a page is made up is looked at on these alone.
+ */
+export const samples: readonly Route[] = [
+  ...new Map([...canonicalPages].reverse().map((route) => [makeup(route), route])).values(),
+];
+
 /** The address of a page, on the program under test or on another one. */
 export function address({ host, path }: Route, program: URL = site): string {
   const url = new URL(path, program);
@@ -35,6 +44,13 @@ export function address({ host, path }: Route, program: URL = site): string {
 /** Names a page in a test's title. */
 export function label({ host, path }: Route): string {
   return `${host}${path}`;
+}
+
+/** What a page's kind is told by: its tenant, its folder, and what its front matter names. */
+function makeup({ tenant, file }: Route): string {
+  const [, front = ''] = readFileSync(join(repository, file), 'utf8').split(/^---$/m);
+  const named = front.match(/\b(?:layout|kind): *[\w-]+/g) ?? [];
+  return [tenant, dirname(file), ...new Set(named)].join(' ');
 }
 
 function read(): Route[] {

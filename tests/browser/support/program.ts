@@ -1,0 +1,46 @@
+/** A program of a spec's own, on a folder of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { expect, test } from '@playwright/test';
+import { binary } from './environment.ts';
+
+/** Serves the tenants of a folder and waits until they are all ready: the process, and the origin that it answers at. */
+export async function serve(folder: string, ...more: string[]): Promise<[ChildProcess, string]> {
+  const port = await reservedPort();
+  const origin = `http://localhost:${port}`;
+  const flags = ['--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0', '--origin', origin, ...more];
+  const server = spawn(binary, ['serve', ...flags], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let log = '';
+  server.stderr.on('data', (part: Buffer) => {
+    log += part.toString();
+  });
+  const ready = async () => {
+    const admin = /"admin":"([^"]+)"/.exec(log)?.[1];
+    return admin && (await fetch(`http://${admin}/readyz`)).ok;
+  };
+  await expect.poll(ready, { message: 'a ready server', timeout: 80_000 }).toBe(true);
+  return [server, origin];
+}
+
+/**
+ * A port that nobody listens on, below those that the system gives out by itself, so that nobody gets it by chance
+ * before the program takes it. Each worker of Playwright has twenty of its own.
+ */
+async function reservedPort(): Promise<number> {
+  const first = 9000 + test.info().parallelIndex * 20;
+  for (let port = first; port < first + 20; port += 1) {
+    const listener = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      listener.once('error', () => resolve(false));
+      listener.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (isFree) {
+      await new Promise((resolve) => listener.close(resolve));
+      return port;
+    }
+  }
+  throw new Error(`no port is free from ${first} on`);
+}
