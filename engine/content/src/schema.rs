@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use self::finder::{Finder, node_at};
-pub use self::finder::{FormatCheck, Problem};
+pub use self::finder::{FormatCheck, Violation};
 use crate::report::{Code, Place};
 use crate::yaml::{Node, Value};
 
@@ -68,7 +68,7 @@ impl Schema {
 
     /// Everything that is wrong; where nothing is, every formatted text, in the order of the file.
     #[must_use]
-    pub fn check(&self, node: &Node) -> (Vec<Problem>, Vec<Formatted>) {
+    pub fn check(&self, node: &Node) -> (Vec<Violation>, Vec<Formatted>) {
         let mut finder = Finder {
             schema: &self.root,
             formats: self.formats,
@@ -81,7 +81,7 @@ impl Schema {
         for error in self.validator.iter_errors(&value).take(ERRORS) {
             finder.error(&error, None);
         }
-        finder.tell_of_more();
+        finder.count_the_rest();
         let mut problems = finder.problems;
         // In the order of the file. A key that is unknown is often the one that is missing, with a typing error.
         problems.sort_by_key(|problem| (problem.place, problem.code != Code::UnknownKey));

@@ -25,7 +25,7 @@ use tracing::warn;
 
 pub use self::pack::{pack, unpack};
 use self::stamp::{content, hex};
-use self::writer::Job;
+use self::writer::WriterJob;
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -37,7 +37,7 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60 * 60);
 #[derive(Debug)]
 pub struct State {
     folder: PathBuf,
-    writer: Sender<Job>,
+    writer: Sender<WriterJob>,
 }
 
 impl State {
@@ -83,12 +83,12 @@ impl State {
     /// Writes an entry soon. `make` is called on the writing thread, unless another version comes before its turn.
     pub fn write(&self, name: String, make: impl FnOnce() -> Vec<u8> + Send + 'static) {
         // The thread ends with the process.
-        let _ = self.writer.send(Job::Write(name, Box::new(make)));
+        let _ = self.writer.send(WriterJob::Write(name, Box::new(make)));
     }
 
     /// Removes an entry soon.
     pub fn remove(&self, name: String) {
-        let _ = self.writer.send(Job::Remove(name));
+        let _ = self.writer.send(WriterJob::Remove(name));
     }
 
     /// The names of all entries that begin with `prefix`, without it.
@@ -106,7 +106,7 @@ impl State {
     /// Waits until everything is on the disk that was handed out before.
     pub fn finish(&self) {
         let (done, is_done) = channel();
-        if self.writer.send(Job::Done(done)).is_ok() {
+        if self.writer.send(WriterJob::Done(done)).is_ok() {
             // An error means that the thread is gone, and nothing is left to wait for.
             let _ = is_done.recv();
         }

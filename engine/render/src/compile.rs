@@ -36,13 +36,13 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         return (None, report);
     };
     let at_home = Resolver::new(site, canonical, &inputs.deployment);
-    let around = SiteFiles::new(site, &inputs.scope(&at_home, &assets));
-    report.extend(around.problem.clone());
+    let site_files = SiteFiles::new(site, &inputs.scope(&at_home, &assets));
+    report.extend(site_files.problem.clone());
     let mut mounts = Vec::with_capacity(addresses.len());
     let html = AtomicUsize::new(0);
     for address in addresses {
-        let renderer = Renderer::new(site, addresses, address, &assets, inputs, &around);
-        let (mount, problems) = mount(&renderer, &assets, &around, &html);
+        let renderer = Renderer::new(site, addresses, address, &assets, inputs, &site_files);
+        let (mount, problems) = mount(&renderer, &assets, &site_files, &html);
         if html.load(Relaxed) > MOST_HTML {
             // Which pages were rendered hangs on the threads, and so does all that could be said of them.
             return (None, too_much_html(site, addresses.len()));
@@ -64,7 +64,14 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let Some(at_canonical) = mounts.first() else {
         return (None, report);
     };
-    let findings = lints::check(site, &assets, inputs, around.paths(), at_canonical, report);
+    let findings = lints::check(
+        site,
+        &assets,
+        inputs,
+        site_files.paths(),
+        at_canonical,
+        report,
+    );
     let report = findings.report;
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
@@ -72,9 +79,9 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,
         fragments: Arc::new(findings.fragments),
-        pictures: around.pictures(addresses),
+        pictures: site_files.pictures(addresses),
         cache: Arc::clone(&inputs.cache),
-        listing: around.listing,
+        listing: site_files.listing,
     });
     (compiled, report)
 }
@@ -95,15 +102,15 @@ fn too_much_html(site: &Site, addresses: usize) -> Report {
 fn mount(
     renderer: &Renderer<'_>,
     assets: &BTreeMap<String, Asset>,
-    around: &SiteFiles,
+    site_files: &SiteFiles,
     html: &AtomicUsize,
 ) -> (Mount, Report) {
     let mut failures = Failures::default();
-    for (diagnostic, file) in &around.failures {
+    for (diagnostic, file) in &site_files.failures {
         failures.add(diagnostic.clone(), renderer.site.name_of(file));
     }
     let mut resources = ResourceTable::new();
-    around.put(renderer.site, &renderer.scope(), &mut resources);
+    site_files.put(renderer.site, &renderer.scope(), &mut resources);
     // The first page that used up all that it was allowed, in the order of pages: what is said must not hang on which thread was quicker.
     let exhausted = AtomicUsize::new(usize::MAX);
     let pages = side_by_side(renderer.site.pages.values().enumerate(), |(index, page)| {

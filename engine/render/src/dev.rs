@@ -18,7 +18,7 @@ use super::compress::{self, Level};
 use super::head::Head;
 use super::island::Islands;
 use super::markdown::escape;
-use super::policy::{self, Caching, Kind};
+use super::policy::{self, BodyKind, Caching};
 use super::template::Scope;
 use content::address::Address;
 use content::name::TenantId;
@@ -76,7 +76,7 @@ pub fn nothing_yet(
     let page = Arc::new(Resource::Body(Body {
         status: StatusCode::SERVICE_UNAVAILABLE,
         fields: policy::fields(
-            &Kind::Page {
+            &BodyKind::Page {
                 style_hash: None,
                 noindex: true,
                 caching: Caching::default(),

@@ -10,13 +10,13 @@ use super::asset::{ASSETS, Asset};
 use super::cache::Cache;
 use super::compress::{self, Level};
 use super::media_type::{is_compressible, media_type};
-use super::policy::{self, Kind};
+use super::policy::{self, BodyKind};
 use release::snapshot::{Body, Resource, ResourceTable};
 
 /// A file as a resource.
 pub(super) fn file(
     asset: &Asset,
-    (kind, media_type): (Kind, &str),
+    (kind, media_type): (BodyKind, &str),
     secure: bool,
     level: Level,
     cache: &Cache,
@@ -42,7 +42,7 @@ pub(super) fn plain_file(
 ) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
         status: StatusCode::OK,
-        fields: policy::fields(&Kind::Plain, media_type, secure),
+        fields: policy::fields(&BodyKind::Plain, media_type, secure),
         cache_tag: None,
         variants: compress::variants(content.into(), is_compressible(media_type), Level::Page),
     }))
@@ -54,7 +54,7 @@ pub(super) fn shared_files(assets: &[Asset], secure: bool, cache: &Cache) -> Res
         .par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let kind = (Kind::Immutable, media_type(&asset.hashed_name));
+            let kind = (BodyKind::Immutable, media_type(&asset.hashed_name));
             let resource = file(asset, kind, secure, Level::Shared, cache);
             (path.into_boxed_str(), Arc::new(resource))
         })

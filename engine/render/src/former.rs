@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::asset::ASSETS;
 use super::compress::{self, Level};
 use super::media_type::media_type;
-use super::policy::{self, Kind};
+use super::policy::{self, BodyKind};
 use super::tenant_files::tenant_asset;
 use content::source::Folder;
 use release::snapshot::{Body, Resource, ResourceTable};
@@ -27,8 +27,8 @@ pub enum Whose {
 pub fn former(path: &str, bytes: Bytes, whose: Whose, secure: bool) -> Resource {
     let name = path.strip_prefix(ASSETS).unwrap_or(path);
     let (kind, media_type) = match whose {
-        Whose::Tenant => Kind::of_tenant(name),
-        Whose::Shared => (Kind::Immutable, media_type(name)),
+        Whose::Tenant => BodyKind::of_tenant(name),
+        Whose::Shared => (BodyKind::Immutable, media_type(name)),
     };
     Resource::Body(Body {
         status: StatusCode::OK,

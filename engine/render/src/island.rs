@@ -107,7 +107,7 @@ impl Islands {
 
 /// How an island comes to life in the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Client {
+pub enum Hydration {
     /// At once.
     Load,
     /// When the browser has nothing else to do.
@@ -122,7 +122,7 @@ pub enum Client {
     None,
 }
 
-impl Client {
+impl Hydration {
     /// The names that templates write.
     pub const NAMES: [&str; 6] = ["load", "idle", "visible", "media", "interaction", "none"];
 
@@ -146,7 +146,7 @@ pub(super) struct Call<'a> {
     /// Its properties.
     pub props: &'a Json,
     /// When it comes to life.
-    pub client: Client,
+    pub client: Hydration,
     /// What its generated ids begin with, unique on the page.
     pub prefix: &'a str,
 }
@@ -214,7 +214,7 @@ pub(super) fn render(
             &[
                 bundle.id().as_bytes(),
                 call.name.as_bytes(),
-                &[u8::from(call.client == Client::None)],
+                &[u8::from(call.client == Hydration::None)],
                 props.as_bytes(),
                 call.prefix.as_bytes(),
             ],
@@ -230,11 +230,11 @@ pub(super) fn render(
     } else {
         String::new()
     };
-    if call.client == Client::None {
+    if call.client == Hydration::None {
         return Ok(html);
     }
     let media = match &call.client {
-        Client::Media(query) => format!(" media=\"{}\"", escape(query)),
+        Hydration::Media(query) => format!(" media=\"{}\"", escape(query)),
         _ => String::new(),
     };
     let render = if island.server {
@@ -369,7 +369,7 @@ impl Engine {
     }
 
     fn render(&self, call: &Call<'_>, props: &str) -> Result<String, String> {
-        let function = if call.client == Client::None {
+        let function = if call.client == Hydration::None {
             "renderStatic"
         } else {
             "render"

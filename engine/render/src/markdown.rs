@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::asset::Asset;
 use super::link::Resolver;
-use content::report::Lines;
+use content::report::LineIndex;
 
 /// What a text became.
 #[derive(Debug, Default, Clone)]
@@ -50,7 +50,7 @@ pub(super) struct Reference {
 }
 
 /// Where pictures come from and links lead.
-pub(super) struct Surroundings<'a> {
+pub(super) struct LinkContext<'a> {
     /// Makes links right.
     pub resolver: &'a Resolver,
     /// The tenant's files by name.
@@ -71,7 +71,7 @@ fn options() -> Options {
 /// Every link and picture of a text.
 #[must_use]
 pub(super) fn references(text: &str) -> Vec<Reference> {
-    let lines = Lines::of(text);
+    let lines = LineIndex::of(text);
     Parser::new_ext(text, options())
         .into_offset_iter()
         .filter_map(|(event, range)| {
@@ -98,7 +98,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
 /// The pieces of HTML in a text that are more than comments, with the lines that they begin at, from 1.
 #[must_use]
 pub(super) fn html(text: &str) -> Vec<(String, usize)> {
-    let lines = Lines::of(text);
+    let lines = LineIndex::of(text);
     let mut pieces: Vec<(String, usize)> = Vec::new();
     let mut block = None;
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
@@ -140,7 +140,7 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
 
 /// Renders a text with its blocks.
 #[must_use]
-pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
+pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
     let mut rendered = Rendered::default();
     let mut events = Vec::new();
     let mut parser = Parser::new_ext(text, options());
@@ -155,7 +155,7 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                 let inner: Vec<Event<'_>> = parser
                     .by_ref()
                     .take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
-                    .map(|event| resolved(event, surroundings))
+                    .map(|event| resolved(event, context))
                     .collect();
                 let words = plain(&inner);
                 let id = unique(
@@ -229,7 +229,7 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
                     events.push(Event::End(TagEnd::Paragraph));
                 }
             }
-            other => events.push(resolved(other, surroundings)),
+            other => events.push(resolved(other, context)),
         }
     }
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
@@ -238,8 +238,8 @@ pub(super) fn render(text: &str, surroundings: &Surroundings<'_>) -> Rendered {
 
 /// Renders a text that stands within a line: without the paragraph around it.
 #[must_use]
-pub(super) fn render_inline(text: &str, surroundings: &Surroundings<'_>) -> String {
-    let html = render(text, surroundings).html;
+pub(super) fn render_inline(text: &str, context: &LinkContext<'_>) -> String {
+    let html = render(text, context).html;
     let inner = html
         .trim()
         .strip_prefix("<p>")
@@ -250,7 +250,7 @@ pub(super) fn render_inline(text: &str, surroundings: &Surroundings<'_>) -> Stri
     }
 }
 
-fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> {
+fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
     match event {
         Event::Start(Tag::Link {
             link_type,
@@ -262,7 +262,7 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
             // The writer puts `mailto:` before an address.
             dest_url: match link_type {
                 LinkType::Email => dest_url,
-                _ => surroundings.resolver.href(&dest_url).into(),
+                _ => context.resolver.href(&dest_url).into(),
             },
             title,
             id,
@@ -275,11 +275,11 @@ fn resolved<'a>(event: Event<'a>, surroundings: &Surroundings<'_>) -> Event<'a> 
         }) => {
             let name = dest_url.as_ref();
             let path = |asset: &Asset| format!("{}{}", super::asset::ASSETS, asset.hashed_name);
-            let own = surroundings.assets.get(name).map(path);
+            let own = context.assets.get(name).map(path);
             let href = own
-                .map(|path| surroundings.resolver.href(&path))
+                .map(|path| context.resolver.href(&path))
                 // Every host serves the theme's files at its root.
-                .or_else(|| surroundings.themed.get(name).map(path));
+                .or_else(|| context.themed.get(name).map(path));
             Event::Start(Tag::Image {
                 link_type,
                 dest_url: href.map_or(dest_url, Into::into),

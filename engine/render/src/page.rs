@@ -15,8 +15,8 @@ use super::files;
 use super::head::{Head, SCRIPTS_MARK};
 use super::inputs::Inputs;
 use super::link::Resolver;
-use super::markdown::{self, Rendered, Surroundings};
-use super::policy::{self, Kind};
+use super::markdown::{self, LinkContext, Rendered};
+use super::policy::{self, BodyKind};
 use super::script::script_tags;
 use super::site_files::SiteFiles;
 use super::stylesheet::property;
@@ -39,7 +39,7 @@ pub(super) struct Renderer<'a> {
     canonical: &'a Address,
     assets: &'a Arc<BTreeMap<String, Asset>>,
     inputs: &'a Inputs,
-    around: &'a SiteFiles,
+    site_files: &'a SiteFiles,
     brand_style: Option<String>,
     indexed: Arc<Fields>,
     hidden: Arc<Fields>,
@@ -84,7 +84,7 @@ impl<'a> Renderer<'a> {
         address: &'a Address,
         assets: &'a Arc<BTreeMap<String, Asset>>,
         inputs: &'a Inputs,
-        around: &'a SiteFiles,
+        site_files: &'a SiteFiles,
     ) -> Self {
         let brand_style = brand_style(site, inputs);
         let style_hash = brand_style.as_deref().map(policy_hash);
@@ -96,7 +96,7 @@ impl<'a> Renderer<'a> {
             site.manifest.hsts
         };
         let fields = |noindex| {
-            let kind = Kind::Page {
+            let kind = BodyKind::Page {
                 style_hash: style_hash.clone(),
                 noindex,
                 caching: deployment.caching,
@@ -114,7 +114,7 @@ impl<'a> Renderer<'a> {
             canonical: addresses.first().unwrap_or(address),
             assets,
             inputs,
-            around,
+            site_files,
             indexed: fields(false),
             hidden: fields(true),
             brand_style,
@@ -151,7 +151,7 @@ impl<'a> Renderer<'a> {
     pub(super) fn file(&self, asset: &Asset) -> Resource {
         files::file(
             asset,
-            Kind::of_tenant(&asset.name),
+            BodyKind::of_tenant(&asset.name),
             self.secure(),
             Level::Page,
             &self.inputs.cache,
@@ -160,7 +160,7 @@ impl<'a> Renderer<'a> {
 
     /// A page of the tenant.
     pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
-        let rendered = markdown::render(&page.body, &self.surroundings());
+        let rendered = markdown::render(&page.body, &self.link_context());
         let trail = self.trail(page);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
         let scope = self.scope();
@@ -362,8 +362,8 @@ impl<'a> Renderer<'a> {
         self.inputs.scope(&self.resolver, self.assets)
     }
 
-    fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    fn link_context(&self) -> LinkContext<'_> {
+        LinkContext {
             resolver: &self.resolver,
             assets: self.assets,
             themed: &self.inputs.templates.assets.files,

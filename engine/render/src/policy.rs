@@ -39,7 +39,7 @@ impl Caching {
 
 /// What a body is, as far as its headers go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     /// An HTML page, with the hash of its inline style where there is one.
     Page {
         /// A source expression for `style-src`: `'sha256-...'`.
@@ -64,7 +64,7 @@ pub(super) enum Kind {
     Plain,
 }
 
-impl Kind {
+impl BodyKind {
     /// A tenant's own file, with its media type.
     pub(super) fn of_tenant(name: &str) -> (Self, &'static str) {
         let (media_type, opened) = tenant_type(name);
@@ -86,14 +86,14 @@ const REVALIDATE: &str = "public, max-age=0, must-revalidate";
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// All that fields follow from.
-type Named = (Kind, String, bool);
+type Named = (BodyKind, String, bool);
 
 /// The fields that some body has now. Most tenants have the same ones: one copy of them stays in the processor's cache, and a thousand would not.
 static IN_USE: LazyLock<Mutex<HashMap<Named, Weak<Fields>>>> = LazyLock::new(Mutex::default);
 
 /// The header fields of the bodies of one kind and media type, whoever's they are.
 #[must_use]
-pub(super) fn fields(kind: &Kind, media_type: &str, secure: bool) -> Arc<Fields> {
+pub(super) fn fields(kind: &BodyKind, media_type: &str, secure: bool) -> Arc<Fields> {
     let name = (kind.clone(), media_type.to_owned(), secure);
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(fields) = in_use.get(&name).and_then(Weak::upgrade) {
@@ -111,7 +111,7 @@ pub(super) fn fields(kind: &Kind, media_type: &str, secure: bool) -> Arc<Fields>
     fields
 }
 
-fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
+fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     // Values that are the same everywhere are static: a copy of such a one touches no counter that all workers share.
     let mut always = |name: HeaderName, value: &'static str| {
@@ -123,9 +123,9 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
         "same-site",
     );
     match kind {
-        Kind::Immutable | Kind::Tenant { .. } => always(header::CACHE_CONTROL, FOREVER),
-        Kind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
-        Kind::Page { noindex, hsts, .. } => {
+        BodyKind::Immutable | BodyKind::Tenant { .. } => always(header::CACHE_CONTROL, FOREVER),
+        BodyKind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
+        BodyKind::Page { noindex, hsts, .. } => {
             // Pages only: what every host serves, fonts for example, cannot speak for each of them, and the last answer counts.
             if secure {
                 always(header::STRICT_TRANSPORT_SECURITY, hsts.field());
@@ -150,7 +150,7 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
     };
     set(header::CONTENT_TYPE, media_type);
     match kind {
-        Kind::Page {
+        BodyKind::Page {
             style_hash,
             caching,
             ..
@@ -167,7 +167,7 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
                 &format!("\"{ASSETS}{}\"", speculation::rules().hashed_name),
             );
         }
-        Kind::Tenant {
+        BodyKind::Tenant {
             confined,
             attachment,
         } => {
@@ -179,10 +179,10 @@ fn headers(kind: &Kind, media_type: &str, secure: bool) -> HeaderMap {
             }
         }
         // A drawing opened by itself is a document: it must not run anything either.
-        Kind::Immutable | Kind::Plain if media_type.starts_with("image/svg") => {
+        BodyKind::Immutable | BodyKind::Plain if media_type.starts_with("image/svg") => {
             set(header::CONTENT_SECURITY_POLICY, CONFINED);
         }
-        Kind::Immutable | Kind::Plain => {}
+        BodyKind::Immutable | BodyKind::Plain => {}
     }
     headers
 }

@@ -1,7 +1,7 @@
 //! The scripts that a page's head asks for, known once the page is rendered.
 
 use super::asset::ASSETS;
-use super::island::Client;
+use super::island::Hydration;
 use super::template::Scope;
 
 /// The loader, and before it the modules of the page's islands (HTML, link type `modulepreload`): what `load` islands
@@ -14,19 +14,23 @@ use super::template::Scope;
 pub(crate) fn script_tags(scope: &Scope) -> String {
     let islands = &scope.islands;
     let manifest = islands.bundle.manifest();
-    let live = |client: Client| {
+    let live = |client: Hydration| {
         let uses = scope.used.iter().filter(move |(_, used)| *used == client);
         uses.filter_map(|(name, _)| manifest.islands.get(name))
     };
-    if scope.used.iter().all(|(_, client)| *client == Client::None) {
+    if scope
+        .used
+        .iter()
+        .all(|(_, client)| *client == Hydration::None)
+    {
         return String::new();
     }
     let runtime = || std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
     let mut files: Vec<&str> = Vec::new();
     let mut html = String::new();
     for (client, media) in [
-        (Client::Load, ""),
-        (Client::Interaction, " media=\"not all\""),
+        (Hydration::Load, ""),
+        (Hydration::Interaction, " media=\"not all\""),
     ] {
         for island in live(client) {
             let own = std::iter::once(&island.file).chain(&island.imports);

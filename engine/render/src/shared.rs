@@ -10,7 +10,7 @@ use super::cache::Cache;
 use super::compress::{self, Level};
 use super::files::shared_files;
 use super::island::Islands;
-use super::policy::{self, Kind};
+use super::policy::{self, BodyKind};
 use super::speculation;
 use super::template::Templates;
 use super::tenant_files::tenant_asset;
@@ -52,7 +52,7 @@ pub fn unknown_host(secure: bool) -> Arc<Resource> {
     let media_type = "text/plain; charset=utf-8";
     Arc::new(Resource::Body(Body {
         status: StatusCode::MISDIRECTED_REQUEST,
-        fields: policy::fields(&Kind::Plain, media_type, secure),
+        fields: policy::fields(&BodyKind::Plain, media_type, secure),
         cache_tag: None,
         variants: compress::variants(
             Bytes::from_static(b"No site answers under this name.\n"),

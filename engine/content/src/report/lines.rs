@@ -2,13 +2,13 @@
 
 /// Where the lines of a text begin.
 #[derive(Debug)]
-pub struct Lines<'a> {
+pub struct LineIndex<'a> {
     text: &'a str,
     /// The byte that each line begins at.
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     /// Looks through the text once.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_text() {
         let text = "one\ntwo\r\n\nfour";
-        let lines = Lines::of(text);
+        let lines = LineIndex::of(text);
         for (index, line) in text.lines().enumerate() {
             assert_eq!(lines.get(index + 1), line);
         }

@@ -15,7 +15,7 @@ const MOST: usize = 50;
 
 /// One thing that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct Violation {
     /// Which kind.
     pub code: Code,
     /// Where.
@@ -34,7 +34,7 @@ pub(super) struct Finder<'a> {
     pub(super) schema: &'a Json,
     pub(super) formats: FormatCheck,
     pub(super) node: &'a Node,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Violation>,
     pub(super) counts: BTreeMap<Code, usize>,
 }
 
@@ -46,15 +46,15 @@ impl<'a> Finder<'a> {
         *count <= MOST
     }
 
-    fn push(&mut self, problem: Problem) {
+    fn push(&mut self, problem: Violation) {
         if self.is_listed(problem.code) {
             self.problems.push(problem);
         }
     }
 
-    pub(super) fn tell_of_more(&mut self) {
+    pub(super) fn count_the_rest(&mut self) {
         let counts = self.counts.iter().filter(|(_, count)| **count > MOST);
-        self.problems.extend(counts.map(|(code, count)| Problem {
+        self.problems.extend(counts.map(|(code, count)| Violation {
             code: *code,
             place: self.node.place,
             message: format!("{count} of this kind are in this file, and not all are listed"),
@@ -68,7 +68,7 @@ impl<'a> Finder<'a> {
                 let mut known = HashMap::new();
                 for (key, value) in pairs {
                     if let Some(first) = known.insert(key.name.as_str(), key.place) {
-                        self.push(Problem {
+                        self.push(Violation {
                             code: Code::DuplicateKey,
                             place: key.place,
                             message: format!("the key `{}` is here twice", key.name),
@@ -106,9 +106,9 @@ impl<'a> Finder<'a> {
             }
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
-                let about = self.beside(error, "properties");
+                let about = self.sibling(error, "properties");
                 let about = about.and_then(|properties| description(properties.get(name)));
-                self.push(Problem {
+                self.push(Violation {
                     code: Code::MissingKey,
                     place: node.place,
                     message: format!("{what} needs the key `{name}`"),
@@ -142,7 +142,7 @@ impl<'a> Finder<'a> {
                 };
                 let formats = self.formats;
                 if let Err((message, hint)) = formats(format, text) {
-                    self.push(Problem {
+                    self.push(Violation {
                         code: Code::BadValue,
                         place: node.place,
                         message: format!("{what}: {message}"),
@@ -150,7 +150,7 @@ impl<'a> Finder<'a> {
                     });
                 }
             }
-            ValidationErrorKind::MinLength { limit: 1 } => self.push(Problem {
+            ValidationErrorKind::MinLength { limit: 1 } => self.push(Violation {
                 code: Code::BadValue,
                 place: node.place,
                 message: format!("{what} is an empty text"),
@@ -164,7 +164,7 @@ impl<'a> Finder<'a> {
                 let first = usize::try_from(*limit)
                     .ok()
                     .and_then(|most| items.get(most));
-                self.push(Problem {
+                self.push(Violation {
                     code: Code::TooLarge,
                     place: first.map_or(node.place, |first| first.place),
                     message: format!(
@@ -174,7 +174,7 @@ impl<'a> Finder<'a> {
                     hint: Some("take out this one and those after it".to_owned()),
                 });
             }
-            _ => self.push(Problem {
+            _ => self.push(Violation {
                 code: Code::BadValue,
                 place: node.place,
                 message: format!("{what}: {}", error.masked_with("the value")),
@@ -184,7 +184,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Another keyword of the schema that an error comes from.
-    fn beside(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
+    fn sibling(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(parent)?.get(keyword)
     }
@@ -197,13 +197,13 @@ impl<'a> Finder<'a> {
         let Value::Map(pairs) = &node.value else {
             return;
         };
-        let properties = self.beside(error, "properties").and_then(Json::as_object);
+        let properties = self.sibling(error, "properties").and_then(Json::as_object);
         let hint = properties.map(|properties| {
             let names = properties.keys().map(String::as_str);
             hint_for(name, names)
         });
         if let Some((key, _)) = pairs.iter().find(|(key, _)| key.name == name) {
-            self.problems.push(Problem {
+            self.problems.push(Violation {
                 code: Code::UnknownKey,
                 place: key.place,
                 message: format!("unknown key `{name}` in {what}"),
@@ -242,7 +242,7 @@ impl<'a> Finder<'a> {
             };
             let value = pairs.iter().find(|(key, _)| key.name == tag);
             return match value.map(|(_, value)| (value, &value.value)) {
-                None => self.push(Problem {
+                None => self.push(Violation {
                     code: Code::MissingKey,
                     place: node.place,
                     message: format!("{what} needs the key `{tag}`"),
@@ -303,7 +303,7 @@ impl<'a> Finder<'a> {
         names: impl Iterator<Item = &'n str> + Clone,
         what: &str,
     ) {
-        self.push(Problem {
+        self.push(Violation {
             code: Code::BadValue,
             place: node.place,
             message: format!("{what} cannot be `{text}`"),
@@ -333,7 +333,7 @@ impl<'a> Finder<'a> {
             }
             _ => None,
         };
-        self.push(Problem {
+        self.push(Violation {
             code: Code::WrongType,
             place: node.place,
             message: format!(

@@ -16,7 +16,7 @@ use super::stamp::stamp;
 pub(super) const HALF: &str = "half";
 
 /// Something for the writing thread to do.
-pub(super) enum Job {
+pub(super) enum WriterJob {
     Write(String, Make),
     Remove(String),
     /// Says when everything before it is done.
@@ -27,7 +27,7 @@ pub(super) enum Job {
 pub(super) type Make = Box<dyn FnOnce() -> Vec<u8> + Send>;
 
 /// Begins to write into `folder`.
-pub(super) fn start(folder: PathBuf, jobs: Receiver<Job>) {
+pub(super) fn start(folder: PathBuf, jobs: Receiver<WriterJob>) {
     thread::spawn(move || {
         let mut failed = false;
         while let Ok(first) = jobs.recv() {
@@ -35,13 +35,13 @@ pub(super) fn start(folder: PathBuf, jobs: Receiver<Job>) {
             let mut waiting = Vec::new();
             for job in std::iter::once(first).chain(jobs.try_iter()) {
                 match job {
-                    Job::Write(name, make) => {
+                    WriterJob::Write(name, make) => {
                         last.insert(name, Some(make));
                     }
-                    Job::Remove(name) => {
+                    WriterJob::Remove(name) => {
                         last.insert(name, None);
                     }
-                    Job::Done(done) => waiting.push(done),
+                    WriterJob::Done(done) => waiting.push(done),
                 }
             }
             for (name, make) in last {

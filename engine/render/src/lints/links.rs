@@ -10,7 +10,7 @@ use crate::link::{Target, target};
 use crate::markdown;
 use crate::template::Templates;
 use crate::view;
-use content::report::{Code, Diagnostic, Lines, Place, Report, Severity, hint_for, nearest};
+use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
 use content::tenant::{Hidden, MANIFEST, Page, Site};
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
@@ -92,7 +92,7 @@ impl<'a> Checker<'a> {
             self.layouts(page);
             self.day(page);
             self.formatted(&page.formatted, &page.file, Some(&page.path));
-            let lines = Lines::of(&page.body);
+            let lines = LineIndex::of(&page.body);
             for (html, line) in markdown::html(&page.body) {
                 let at = At::Words {
                     words: &html,

@@ -84,7 +84,7 @@ fn rendered(text: &str) -> Rendered {
     let nothing = BTreeMap::new();
     render(
         text,
-        &Surroundings {
+        &LinkContext {
             resolver: &RESOLVER,
             assets: &ASSETS,
             themed: &nothing,
@@ -333,12 +333,12 @@ fn an_address_in_angle_brackets_is_a_link() {
 fn a_picture_is_the_tenants_or_the_themes() {
     let nothing = BTreeMap::new();
     let source = |assets, themed| {
-        let around = Surroundings {
+        let context = LinkContext {
             resolver: &RESOLVER,
             assets,
             themed,
         };
-        let html = render("![A door](door.png)", &around).html;
+        let html = render("![A door](door.png)", &context).html;
         html.split('"').nth(1).unwrap().to_owned()
     };
     let name = &ASSETS["door.png"].hashed_name;
@@ -372,8 +372,8 @@ proptest! {
     #[test]
     fn what_stands_in_a_line_is_well_formed(text in text()) {
         let nothing = BTreeMap::new();
-        let around = Surroundings { resolver: &RESOLVER, assets: &ASSETS, themed: &nothing };
-        let whole = format!("<main>{}</main>", render_inline(&text, &around));
+        let context = LinkContext { resolver: &RESOLVER, assets: &ASSETS, themed: &nothing };
+        let whole = format!("<main>{}</main>", render_inline(&text, &context));
         let mut reader = Reader::from_str(&whole);
         loop {
             match reader.read_event() {

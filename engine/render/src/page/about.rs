@@ -6,7 +6,7 @@ use super::{Renderer, Step};
 use crate::asset::ASSETS;
 use crate::head::{Head, SocialImage};
 use crate::link::Resolver;
-use crate::markdown::{self, Surroundings};
+use crate::markdown::{self, LinkContext};
 use crate::picture::social;
 use crate::site_files::Feed;
 use crate::structured::{self, Facts};
@@ -37,7 +37,7 @@ impl Renderer<'_> {
             noindex: page.front.noindex,
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image_url)),
-            feed: Feed::beside(self.site, page).map(|feed| {
+            feed: Feed::for_page(self.site, page).map(|feed| {
                 let title = feed.title(&self.inputs.deployment.company.name);
                 (title, self.resolver.url_at(self.canonical, &feed.path()))
             }),
@@ -77,7 +77,7 @@ impl Renderer<'_> {
             })
             .collect();
         let is_home = self.resolver.is_root() && page.path == "/";
-        let icons = self.around.icons.as_ref().filter(|_| is_home);
+        let icons = self.site_files.icons.as_ref().filter(|_| is_home);
         let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
         structured::graph(&Facts {
             url: canonical,
@@ -108,13 +108,13 @@ impl Renderer<'_> {
     /// An answer as it can be read away from its page: every link in it is absolute and canonical.
     fn answer(&self, text: &str, canonical: &str) -> String {
         let deployment = &self.inputs.deployment;
-        let around = Surroundings {
+        let context = LinkContext {
             resolver: &Resolver::new(self.site, self.canonical, deployment),
             assets: self.assets,
             themed: &self.inputs.templates.assets.files,
         };
         let host = deployment.origin.at(&self.canonical.host);
-        markdown::render_inline(text, &around)
+        markdown::render_inline(text, &context)
             .replace("href=\"/", &format!("href=\"{host}/"))
             .replace("href=\"#", &format!("href=\"{canonical}#"))
     }
@@ -134,7 +134,7 @@ impl Renderer<'_> {
                 own(&manifest.brand.night, &role.night),
             ))
         };
-        let icons = self.around.icons.as_ref();
+        let icons = self.site_files.icons.as_ref();
         Head {
             site_name: company.name.clone(),
             image: manifest
@@ -189,7 +189,7 @@ impl Renderer<'_> {
 
     /// The picture with the title of the page at `path`.
     pub(super) fn drawn_image(&self, path: &str) -> Option<SocialImage> {
-        let drawing = self.around.social.get(path)?;
+        let drawing = self.site_files.social.get(path)?;
         let page = self.site.pages.get(path)?;
         Some(SocialImage {
             url: self.canonical_asset(&drawing.file_name("social")),

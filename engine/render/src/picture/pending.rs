@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::super::cache::{self, Cache};
 use super::super::compress::{self, Level};
-use super::super::policy::{self, Kind};
+use super::super::policy::{self, BodyKind};
 use super::{Drawing, Form, Picture};
 use release::snapshot::{Body, Resource, Slot};
 
@@ -119,8 +119,8 @@ fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, 
     })?;
     // The icon has a fixed name, all others have their hash in it.
     let (kind, media_type) = match drawing.form {
-        Form::Png(..) => (Kind::Immutable, "image/png"),
-        Form::Ico(_) => (Kind::Plain, "image/vnd.microsoft.icon"),
+        Form::Png(..) => (BodyKind::Immutable, "image/png"),
+        Form::Ico(_) => (BodyKind::Plain, "image/vnd.microsoft.icon"),
     };
     Ok(Resource::Body(Body {
         status: StatusCode::OK,

@@ -132,12 +132,12 @@ impl<'d, 'i> Scale<'d, 'i> {
     /// How often a rule is held against an element, at most: one that names what stands around (`g path`) against all of that, too.
     fn comparisons(&self, elements: usize) -> u64 {
         let rules = self.style.rules.iter().map(|rule| {
-            let around = rule.selector.to_string();
-            let around = around
+            let context = rule.selector.to_string();
+            let context = context
                 .split([' ', '>', '+'])
                 .filter(|part| !part.is_empty());
-            let around = (DEEPEST as u64).saturating_pow(around.count().saturating_sub(1) as u32);
-            around.saturating_add(rule.declarations.len() as u64)
+            let context = (DEEPEST as u64).saturating_pow(context.count().saturating_sub(1) as u32);
+            context.saturating_add(rule.declarations.len() as u64)
         });
         let rules = rules.fold(0, u64::saturating_add);
         rules.saturating_mul(elements as u64)

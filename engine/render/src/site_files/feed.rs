@@ -40,7 +40,7 @@ impl<'a> Feed<'a> {
     }
 
     /// The feed that the head of a page names: its own, or that of the collection it is an entry of.
-    pub(crate) fn beside(site: &'a Site, page: &'a Page) -> Option<Self> {
+    pub(crate) fn for_page(site: &'a Site, page: &'a Page) -> Option<Self> {
         Self::of(site, page).or_else(|| Self::of(site, view::collection_of(site, page)?))
     }
 

@@ -13,14 +13,14 @@ use content::tenant::{Page, Site};
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
 /// What one file may hold: 50,000 addresses and 50 MiB.
-const LIMITS: Limits = Limits {
+const LIMITS: SitemapLimits = SitemapLimits {
     urls: 50_000,
     bytes: 50 * 1024 * 1024,
 };
 
 /// The most that a file may hold.
 #[derive(Clone, Copy)]
-struct Limits {
+struct SitemapLimits {
     urls: usize,
     bytes: usize,
 }
@@ -74,7 +74,11 @@ pub(super) fn files(origin: &str, listings: &[Arc<Listing>]) -> Vec<(String, Str
     files_within(origin, listings, LIMITS)
 }
 
-fn files_within(origin: &str, listings: &[Arc<Listing>], limits: Limits) -> Vec<(String, String)> {
+fn files_within(
+    origin: &str,
+    listings: &[Arc<Listing>],
+    limits: SitemapLimits,
+) -> Vec<(String, String)> {
     let urls: Vec<&str> = listings
         .iter()
         .flat_map(|listing| listing.urls.iter().map(String::as_str))
@@ -105,7 +109,7 @@ fn files_within(origin: &str, listings: &[Arc<Listing>], limits: Limits) -> Vec<
 }
 
 /// Cuts the entries into files that keep the limits.
-fn parts<'a, 'u>(urls: &'a [&'u str], limits: Limits) -> Vec<&'a [&'u str]> {
+fn parts<'a, 'u>(urls: &'a [&'u str], limits: SitemapLimits) -> Vec<&'a [&'u str]> {
     let around = document("urlset", &[]).len();
     let mut parts = Vec::new();
     let (mut start, mut bytes) = (0, around);
@@ -144,7 +148,7 @@ mod tests {
         })]
     }
 
-    fn paths(count: usize, limits: Limits) -> Vec<(String, usize)> {
+    fn paths(count: usize, limits: SitemapLimits) -> Vec<(String, usize)> {
         files_within("https://a.example", &listings(count), limits)
             .into_iter()
             .map(|(path, text)| (path, text.matches("<loc>").count()))
@@ -153,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_file_holds_no_more_than_it_may() {
-        let limits = Limits {
+        let limits = SitemapLimits {
             urls: 3,
             bytes: 10_000,
         };
@@ -166,7 +170,7 @@ mod tests {
             named("/sitemap-2.xml", 1),
         ];
         assert_eq!(paths(4, limits), four);
-        let narrow = Limits {
+        let narrow = SitemapLimits {
             urls: 100,
             bytes: document("urlset", &[]).len() + 3 * "<url><loc>0</loc></url>\n".len(),
         };
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_index_names_its_parts_in_full() {
-        let limits = Limits {
+        let limits = SitemapLimits {
             urls: 1,
             bytes: 10_000,
         };

@@ -3,8 +3,8 @@
 use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 use super::render::{Scope, asset_href, with_scope};
-use crate::island::{self, Call, Client};
-use crate::markdown::{self, Surroundings};
+use crate::island::{self, Call, Hydration};
+use crate::markdown::{self, LinkContext};
 use crate::media_type::is_drawing;
 use crate::picture::fit::{Measure, Room, fit};
 use content::report::hint_for;
@@ -19,7 +19,7 @@ pub(super) fn register(tera: &mut Tera) {
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
             Ok(Value::safe_string(
-                &markdown::render(text, &surroundings(scope)).html,
+                &markdown::render(text, &link_context(scope)).html,
             ))
         })
     });
@@ -27,14 +27,14 @@ pub(super) fn register(tera: &mut Tera) {
         with_scope(|scope| {
             Ok(Value::safe_string(&markdown::render_inline(
                 text,
-                &surroundings(scope),
+                &link_context(scope),
             )))
         })
     });
 }
 
-fn surroundings(scope: &Scope) -> Surroundings<'_> {
-    Surroundings {
+fn link_context(scope: &Scope) -> LinkContext<'_> {
+    LinkContext {
         resolver: &scope.resolver,
         assets: &scope.tenant_assets,
         themed: &scope.templates.assets.files,
@@ -118,19 +118,19 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         arguments.get::<&str>("client")?.unwrap_or("visible"),
         arguments.get::<&str>("media")?,
     ) {
-        ("load", _) => Client::Load,
-        ("idle", _) => Client::Idle,
-        ("visible", _) => Client::Visible,
-        ("media", Some(query)) => Client::Media(query.to_owned()),
+        ("load", _) => Hydration::Load,
+        ("idle", _) => Hydration::Idle,
+        ("visible", _) => Hydration::Visible,
+        ("media", Some(query)) => Hydration::Media(query.to_owned()),
         ("media", None) => {
             return Err(tera::Error::message(
                 "client=\"media\" needs media=\"(a query)\"",
             ));
         }
-        ("interaction", _) => Client::Interaction,
-        ("none", _) => Client::None,
+        ("interaction", _) => Hydration::Interaction,
+        ("none", _) => Hydration::None,
         (other, _) => {
-            let hint = hint_for(other, Client::NAMES);
+            let hint = hint_for(other, Hydration::NAMES);
             return Err(tera::Error::message(format!(
                 "client=\"{other}\" is unknown: {hint}"
             )));

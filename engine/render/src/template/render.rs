@@ -10,7 +10,7 @@ use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 use super::error::{located, one_line};
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;
-use crate::island::{Client, Islands};
+use crate::island::{Hydration, Islands};
 use crate::link::Resolver;
 use crate::picture::fonts::Fonts;
 use crate::progress::Progress;
@@ -47,7 +47,7 @@ pub struct Scope {
     /// What was worked out before.
     pub cache: Arc<Cache>,
     /// The islands used so far, with what makes them live.
-    pub used: Vec<(String, Client)>,
+    pub used: Vec<(String, Hydration)>,
     /// What is rendered now, for whoever waits for it.
     pub progress: Arc<Progress>,
     /// What kind of error an island made.
