@@ -41,6 +41,8 @@ pub fn binary() -> &'static Path {
         build
             .manifest_path(crate::workspace().join("engine/rowhouse/Cargo.toml"))
             .bin("rowhouse")
+            // Whatever is a feature is tested, too.
+            .features("otlp")
             .target_dir(target_directory())
             .run()
             .expect("`cargo build --bin rowhouse`")

@@ -83,7 +83,7 @@ const MADE: [&str; 5] = [
 const ASKED: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36\r\n\
     accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
     accept-language: en-US,en;q=0.9\r\naccept-encoding: gzip, deflate\r\nsec-fetch-mode: navigate\r\n";
-const NGINX_LOG: &str = r#"log_format told escape=json '{"timestamp":"$time_iso8601","tenant":"$host","method":"$request_method","route":"$uri","status":$status,"bytes":$body_bytes_sent,"encoding":"$sent_http_content_encoding","duration_us":$request_time,"request_id":"$request_id"}'; access_log access.log told buffer=16k flush=1s;"#;
+const NGINX_LOG: &str = r#"log_format json escape=json '{"timestamp":"$time_iso8601","tenant":"$host","method":"$request_method","route":"$uri","status":$status,"bytes":$body_bytes_sent,"encoding":"$sent_http_content_encoding","duration_us":$request_time,"request_id":"$request_id"}'; access_log access.log json buffer=16k flush=1s;"#;
 
 fn main() {
     match process::served_name().as_deref() {

@@ -148,7 +148,7 @@ impl Crowd {
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicUsize::new(0)),
         );
-        let (told, counted) = (Arc::clone(&over), Arc::clone(&ready));
+        let (ending, counted) = (Arc::clone(&over), Arc::clone(&ready));
         let thread = thread::spawn(move || {
             let mut cut = 0;
             let mut sockets: Vec<Socket> = Vec::with_capacity(ATTACKERS);
@@ -157,7 +157,7 @@ impl Crowd {
                 counted.fetch_add(1, Relaxed);
             }
             let mut next = 0;
-            while !told.load(Relaxed) {
+            while !ending.load(Relaxed) {
                 if !pulse(attack, &sockets[next]) {
                     cut += 1;
                     sockets[next] = connect(attack, next, server);

@@ -1,6 +1,6 @@
-//! One line for each request, where no request waits for it.
+//! The access log: one line for each request, where no request waits for it.
 //!
-//! A worker collects its lines and hands them over together, at the latest with its next round, to the thread that writes. Lines of different workers are therefore not in order; their times say what came first. The way there is bounded and takes what there is room for: when nobody reads the log, lines are lost and responses go on.
+//! A worker collects its lines and hands them over together, when it next looks at its connections at the latest, to the thread that writes. Lines of different workers are therefore not in order; their times say what came first. The channel to it is bounded and takes what there is room for: when nobody reads the log, lines are lost and responses go on.
 //!
 //! **Invariant:** decides no answer; a response never waits here.
 
@@ -8,10 +8,11 @@ use std::io::Write as _;
 
 use tracing_appender::non_blocking::NonBlocking;
 
-use super::line::Entry;
+use super::access_entry::AccessEntry;
+pub use super::access_entry::Format;
 
 /// The length at which lines are handed over.
-const FULL: usize = 16 * 1024;
+const CAPACITY: usize = 16 * 1024;
 
 /// The access log, where it is wanted.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub struct AccessLog {
     pub format: Format,
     /// Whether a line says who asked. Default: no, since an address is personal data.
     pub addresses: bool,
-    /// The way to the thread that writes. It has to lose what it has no room for.
+    /// The channel to the thread that writes. It has to drop what it has no room for.
     pub writer: NonBlocking,
 }
 
@@ -31,58 +32,49 @@ impl AccessLog {
     }
 }
 
-/// How a line looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Words with spaces between them, for people.
-    Text,
-    /// One JSON object, for programs.
-    Json,
-}
-
-/// A worker's lines.
+/// The lines of one worker that are not handed over yet.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct AccessLogBuffer {
     log: AccessLog,
-    waiting: String,
+    lines: String,
 }
 
-impl Lines {
+impl AccessLogBuffer {
     pub(super) fn new(log: AccessLog) -> Self {
         Self {
             log,
-            waiting: String::with_capacity(FULL + 1024),
+            lines: String::with_capacity(CAPACITY + 1024),
         }
     }
 
-    pub(super) const fn with_addresses(&self) -> bool {
+    pub(super) const fn has_addresses(&self) -> bool {
         self.log.addresses
     }
 
-    pub(super) const fn has_some(&self) -> bool {
-        !self.waiting.is_empty()
+    pub(super) const fn has_lines(&self) -> bool {
+        !self.lines.is_empty()
     }
 
-    pub(super) fn push(&mut self, entry: &Entry<'_>) {
+    pub(super) fn push(&mut self, entry: &AccessEntry<'_>) {
         // Writing to memory does not fail.
-        let _ = entry.write(self.log.format, &mut self.waiting);
-        if self.waiting.len() >= FULL {
-            self.hand_over();
+        let _ = entry.write(self.log.format, &mut self.lines);
+        if self.lines.len() >= CAPACITY {
+            self.flush();
         }
     }
 
-    pub(super) fn hand_over(&mut self) {
-        if self.has_some() {
-            // It loses what it cannot take, and counts that itself.
-            let _ = self.log.writer.write(self.waiting.as_bytes());
-            self.waiting.clear();
+    pub(super) fn flush(&mut self) {
+        if self.has_lines() {
+            // It drops what it has no room for, and counts that itself.
+            let _ = self.log.writer.write(self.lines.as_bytes());
+            self.lines.clear();
         }
     }
 }
 
-impl Drop for Lines {
+impl Drop for AccessLogBuffer {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush();
     }
 }
 
@@ -96,9 +88,9 @@ mod tests {
     use super::*;
 
     /// A log that nobody reads.
-    struct Stuck(Receiver<()>);
+    struct BlockedWriter(Receiver<()>);
 
-    impl io::Write for Stuck {
+    impl io::Write for BlockedWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let _ = self.0.recv();
             Ok(bytes.len())
@@ -110,22 +102,22 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_log_costs_lines_and_no_time() {
-        let (release, stuck) = channel();
+    fn a_blocked_log_costs_lines_and_no_time() {
+        let (release, blocked) = channel();
         let (writer, _guard) = NonBlockingBuilder::default()
             .buffered_lines_limit(8)
-            .finish(Stuck(stuck));
+            .finish(BlockedWriter(blocked));
         let counter = writer.error_counter();
-        let mut lines = Lines::new(AccessLog {
+        let mut buffer = AccessLogBuffer::new(AccessLog {
             format: Format::Text,
             addresses: false,
             writer,
         });
         for _ in 0..20 {
-            lines.push(&Entry::default());
-            lines.hand_over();
+            buffer.push(&AccessEntry::default());
+            buffer.flush();
         }
-        // One may be with the thread already.
+        // The thread may have taken one already.
         assert!(
             (11..=12).contains(&counter.dropped_lines()),
             "{}",

@@ -9,11 +9,12 @@
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
 //!
 //! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing.
-//! One request has one connection, there is a time for both, and the oldest connection makes room for the newest, so that clients that stall take neither descriptors nor the place of others.
+//! The router is axum's, with layers of tower-http for the time that an answer may take, for content, which nothing here takes, and for the fields that all answers have.
+//! Accepting is own code: `axum::serve` has no limit for connections, no time for a request's header fields and none for a client that does not read. Here each connection has one request and a time, and the oldest makes room for the newest, so that clients that stall take neither descriptors nor the place of others.
 //!
 //! A degraded tenant does not make the process unready: its visitors get the last good state, and taking the other tenants away from theirs would help nobody.
 //!
-//! **Invariant:** changes nothing; what it shows is on the snapshot store and on the board.
+//! **Invariant:** changes nothing; what it shows is in the snapshot store and on the status board.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -26,24 +27,28 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, HeaderValue, StatusCode};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
 use tokio::task::AbortHandle;
+use tower::ServiceBuilder;
+use tower_http::limit::RequestBodyLimitLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::timeout::TimeoutLayer;
 
-use super::ServeError;
 use super::access::AccessLog;
+use super::error::ServeError;
 use super::host::{HostError, requested_host};
 use super::listen;
-use super::metrics;
+use super::metrics::{Counters, MEDIA_TYPE, render};
 use super::snapshot_store::SnapshotStore;
 use super::status::{State, StatusBoard};
 
-/// How long the owner of the tenants may be busy with one change before operators are told.
-const SILENT: Duration = Duration::from_secs(30);
+/// How long the reload loop may be without a heartbeat before `/readyz` says so.
+const MAX_SILENCE: Duration = Duration::from_secs(30);
 
 /// What the admin listener shows.
 #[derive(Debug, Clone)]
@@ -61,27 +66,29 @@ pub struct Admin {
 /// Connections at once. Probes, scrapes and questions of a proxy need a few.
 const CONNECTIONS: usize = 64;
 /// Time for a request's header fields to arrive.
-const HEAD: Duration = Duration::from_secs(5);
-/// Time for a request and its response together.
-const WHOLE: Duration = Duration::from_secs(30);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for an answer to be ready.
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for a request and its response together, to the last byte.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers on `listener` for as long as the future is polled; it has nothing to drain.
 ///
 /// # Errors
 /// When the socket cannot be waited on.
 pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> {
-    let listener = listen::waiting(listener)?;
+    let listener = listen::nonblocking(listener)?;
     let service = TowerToHyperService::new(router(admin));
     let mut server = http1::Builder::new();
     server
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEADER_TIMEOUT)
         .keep_alive(false);
     let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
     loop {
         let (socket, _) = listen::accept(&listener).await;
         open.retain(|connection| !connection.is_finished());
-        // Whoever asks in earnest is answered at once; what has been open for longest stalls.
+        // A client that asks is answered at once; a connection that is still open after all others came only holds its place.
         if open.len() >= CONNECTIONS
             && let Some(oldest) = open.pop_front()
         {
@@ -90,7 +97,7 @@ pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> 
         let connection = server.serve_connection(TokioIo::new(socket), service.clone());
         let task = tokio::spawn(async {
             // A client that breaks off or stalls is no error of this side.
-            let _ = tokio::time::timeout(WHOLE, connection).await;
+            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
         });
         open.push_back(task.abort_handle());
         // Those who came before have their turn before the next one may push them out.
@@ -131,19 +138,32 @@ async fn own_host(Shared(admin): Shared<Admin>, request: Request, next: Next) ->
     if is_own {
         return next.run(request).await;
     }
-    let told = "421 Misdirected Request: this address answers to IP addresses and `localhost`; other names are given by `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
-    (StatusCode::MISDIRECTED_REQUEST, told).into_response()
+    let text = "421 Misdirected Request: this address answers to IP addresses and `localhost`; other names are given by `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
+    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
 }
 
 fn router(admin: Admin) -> Router {
+    let layers = ServiceBuilder::new()
+        .layer(fixed_field(CACHE_CONTROL, "no-store"))
+        .layer(fixed_field(X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(from_fn_with_state(admin.clone(), own_host))
+        .layer(RequestBodyLimitLayer::new(0))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::SERVICE_UNAVAILABLE,
+            HANDLER_TIMEOUT,
+        ));
     Router::new()
         .route("/livez", get(|| async { "live\n" }))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(render_metrics))
+        .route("/metrics", get(metrics))
         .route("/tenants", get(tenants))
         .route("/tls/ask", get(tls_ask))
-        .layer(from_fn_with_state(admin.clone(), own_host))
+        .layer(layers)
         .with_state(admin)
+}
+
+fn fixed_field(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value))
 }
 
 async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
@@ -158,7 +178,7 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         let _ = writeln!(text, "alarm: {alarm}");
     }
     let silence = admin.board.silence();
-    if silence > SILENT {
+    if silence > MAX_SILENCE {
         let seconds = silence.as_secs();
         let _ = writeln!(text, "alarm: no change has been taken for {seconds} s");
     }
@@ -183,9 +203,14 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     (code, text)
 }
 
-async fn render_metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
-    match metrics::render(&admin) {
-        Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, metrics::MEDIA_TYPE)], text),
+async fn metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
+    let counters = Counters {
+        snapshots: admin.snapshots,
+        board: admin.board,
+        access_log: admin.access_log,
+    };
+    match render(counters) {
+        Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, MEDIA_TYPE)], text),
         Err(_) => (
             StatusCode::INTERNAL_SERVER_ERROR,
             [(CONTENT_TYPE, "text/plain")],
@@ -229,12 +254,12 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Ask {
+struct TlsQuestion {
     domain: String,
 }
 
-async fn tls_ask(Shared(admin): Shared<Admin>, Query(ask): Query<Ask>) -> StatusCode {
-    let domain = ask.domain.trim_end_matches('.').to_ascii_lowercase();
+async fn tls_ask(Shared(admin): Shared<Admin>, Query(question): Query<TlsQuestion>) -> StatusCode {
+    let domain = question.domain.trim_end_matches('.').to_ascii_lowercase();
     if admin.snapshots.current().hosts.contains_key(&*domain) {
         StatusCode::OK
     } else {

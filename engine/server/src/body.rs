@@ -19,12 +19,12 @@ const PIECE: usize = 16 * 1024;
 
 /// What is left of a body.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct SnapshotBody {
     rest: Bytes,
     stream: Option<OpenStream>,
 }
 
-impl Reply {
+impl SnapshotBody {
     pub(super) const fn new(bytes: Bytes, stream: Option<OpenStream>) -> Self {
         Self {
             rest: bytes,
@@ -33,7 +33,7 @@ impl Reply {
     }
 }
 
-impl Body for Reply {
+impl Body for SnapshotBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -18,15 +18,15 @@ use http::header::{self, AsHeaderName, GetAll, HeaderMap, HeaderName, HeaderValu
 /// The fields of a request that make it conditional.
 #[derive(Debug, Default)]
 pub(super) struct Conditions<'r> {
-    if_match: Option<Lines<'r>>,
-    if_none_match: Option<Lines<'r>>,
-    if_range: Option<Lines<'r>>,
+    if_match: Option<FieldLines<'r>>,
+    if_none_match: Option<FieldLines<'r>>,
+    if_range: Option<FieldLines<'r>>,
     /// To be left out for every method but GET.
     pub(super) range: Option<&'r HeaderValue>,
 }
 
 /// All the lines of one field.
-type Lines<'r> = GetAll<'r, HeaderValue>;
+type FieldLines<'r> = GetAll<'r, HeaderValue>;
 
 impl<'r> Conditions<'r> {
     /// Reads the field of that name, if it is one of a condition; to be called for each name that `headers` has.
@@ -111,7 +111,7 @@ enum Comparison {
 }
 
 /// Whether the list of entity tags has `etag`, or is `*`.
-fn lists(field: &Lines<'_>, etag: &HeaderValue, comparison: Comparison) -> bool {
+fn lists(field: &FieldLines<'_>, etag: &HeaderValue, comparison: Comparison) -> bool {
     let mut lines = field.iter().map(HeaderValue::as_bytes);
     lines.any(|line| line_lists(line, etag.as_bytes(), comparison))
 }

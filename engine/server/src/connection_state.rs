@@ -1,6 +1,6 @@
 //! What one connection is doing, and since when.
 //!
-//! The socket and the service of a connection note each step here, by setting a cell; once in a while the worker looks at all of its connections and ends those that have not moved for too long.
+//! The socket and the service of a connection note each step here, by setting a cell; twice a second the worker looks at all of its connections and ends those that have not moved for too long.
 //! That makes every timeout free for a request: no clock is read and no timer is set for it.
 //!
 //! **Invariant:** knows no HTTP and no sockets; never leaves its worker's thread.
@@ -43,7 +43,7 @@ pub(super) enum Overdue {
 }
 
 impl Overdue {
-    /// Whether nothing is under way that cannot be cut: what has come meanwhile is still answered, and HTTP/2 is told (GOAWAY; RFC 9113, section 6.8).
+    /// Whether nothing is under way that cannot be cut: what has come meanwhile is still answered, and over HTTP/2 the client is sent a GOAWAY (RFC 9113, section 6.8).
     pub(super) const fn is_idle(self) -> bool {
         matches!(self, Self::Idle | Self::Room)
     }
@@ -158,7 +158,7 @@ impl ConnectionState {
     }
 
     /// Remembers whom to wake. The waker of a spawned task stays the same, so once is enough.
-    pub(super) fn attend(&self, waker: &Waker) {
+    pub(super) fn register(&self, waker: &Waker) {
         self.waker.borrow_mut().get_or_insert_with(|| waker.clone());
     }
 
@@ -200,7 +200,7 @@ impl ConnectionState {
         self.end(Overdue::Room);
     }
 
-    /// Lets a connection be that was to make room, if a request has come meanwhile. Whether it did.
+    /// Spares a connection that was to make room, if a request has come meanwhile. Returns whether it has.
     pub(super) fn spare(&self) -> bool {
         let spared = self.overdue.get() == Some(Overdue::Room) && self.has_request();
         if spared {

@@ -25,7 +25,7 @@ pub struct UnderWay {
     pub leaving: usize,
     /// HTTP/2 with requests under way.
     pub streams: usize,
-    /// Nothing but their end.
+    /// No request is under way: the connection only has to end.
     pub ending: usize,
 }
 
@@ -40,7 +40,7 @@ impl UnderWay {
         } += 1;
     }
 
-    /// All of them.
+    /// How many connections that is.
     #[must_use]
     pub const fn connections(&self) -> usize {
         self.arriving + self.leaving + self.streams + self.ending

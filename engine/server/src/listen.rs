@@ -1,6 +1,6 @@
-//! Where requests come in.
+//! Listening sockets.
 //!
-//! Sockets are opened early, before anything is compiled, so that a taken port is reported at once and connections wait in the system's queue instead of being refused.
+//! Sockets are opened early, before anything is rendered, so that a taken port is reported at once and connections wait in the system's queue instead of being refused.
 //! Port 0 takes a free one; ask the socket for its address.
 //!
 //! **Invariant:** decides nothing about what is accepted.
@@ -14,10 +14,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpStream;
 use tracing::warn;
 
-use super::ServeError;
+use super::error::ServeError;
 
-/// Connections that may wait for being accepted; the system may allow fewer.
-const QUEUE: i32 = 1024;
+/// Connections that may wait to be accepted; the system may allow fewer.
+const BACKLOG: i32 = 1024;
 
 /// Opens a socket for `address`.
 ///
@@ -33,7 +33,7 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
         // After a restart, connections of the last process may still be dying on this port.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
-        socket.listen(QUEUE)?;
+        socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
     open().map_err(|source| ServeError::Bind { address, source })
@@ -44,18 +44,18 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
 /// # Errors
 /// When what was handed over is no listening TCP socket.
 pub fn inherited() -> Result<Vec<TcpListener>, ServeError> {
-    let mut handed = ListenFd::from_env();
-    (0..handed.len())
-        .filter_map(|index| handed.take_tcp_listener(index).transpose())
+    let mut sockets = ListenFd::from_env();
+    (0..sockets.len())
+        .filter_map(|index| sockets.take_tcp_listener(index).transpose())
         .collect::<io::Result<_>>()
         .map_err(ServeError::Inherited)
 }
 
-/// A socket to be waited on.
+/// The socket as the event loop takes it.
 ///
 /// # Errors
 /// When the system refuses it, or there is no event loop here.
-pub(super) fn waiting(listener: TcpListener) -> Result<tokio::net::TcpListener, ServeError> {
+pub(super) fn nonblocking(listener: TcpListener) -> Result<tokio::net::TcpListener, ServeError> {
     listener.set_nonblocking(true).map_err(ServeError::Listen)?;
     tokio::net::TcpListener::from_std(listener).map_err(ServeError::Listen)
 }
@@ -65,7 +65,7 @@ pub(super) async fn accept(listener: &tokio::net::TcpListener) -> (TcpStream, So
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
-            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 warn!(%error, "cannot accept connections, trying again in 100 ms");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -75,7 +75,7 @@ pub(super) async fn accept(listener: &tokio::net::TcpListener) -> (TcpStream, So
 }
 
 /// Whether the connection broke while it waited, which says nothing about the next.
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(
         error.kind(),

@@ -1,11 +1,12 @@
 //! The counters as Prometheus text.
 //!
-//! Requests only add to plain counters ([`Traffic`], [`Connections`]); everything that has a name or a label is put together here, when somebody asks.
+//! Requests only add to plain counters ([`Traffic`], [`ConnectionCounters`]); everything that has a name or a label is put together here, when somebody asks.
 //! The number of series depends on the tenants alone: what names no known host is counted as `_unknown`, and what known hosts answer for no tenant as `_shared`.
 //!
 //! **Invariant:** never counts anything itself.
 
 use std::fmt::Error;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::UNIX_EPOCH;
 
@@ -15,10 +16,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::access::AccessLog;
-use super::admin::Admin;
-use super::connections::Connections;
-use super::snapshot_store::{SHARED, UNKNOWN};
-use super::status::State;
+use super::connection_counters::ConnectionCounters;
+use super::snapshot_store::{SHARED, SnapshotStore, UNKNOWN};
+use super::status::{State, StatusBoard};
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
 /// The media type of [`render`]'s text.
@@ -28,26 +28,31 @@ pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0
 ///
 /// # Errors
 /// Never, since text is written to memory; the encoder's trait has it so.
-pub(super) fn render(admin: &Admin) -> Result<String, Error> {
+pub(super) fn render(counters: Counters) -> Result<String, Error> {
     let mut registry = Registry::with_prefix("rowhouse");
     registry.register_with_unit(
         "reload_duration",
         "Time from noticing a change until it is served",
         Unit::Seconds,
-        admin.board.reloads.clone(),
+        counters.board.reloads.clone(),
     );
-    registry.register_collector(Box::new(Counters(admin.clone())));
+    registry.register_collector(Box::new(counters));
     let mut encoded = String::new();
     text::encode(&mut encoded, &registry)?;
     Ok(encoded)
 }
 
+/// Where the counters are.
 #[derive(Debug)]
-struct Counters(Admin);
+pub(super) struct Counters {
+    pub(super) snapshots: Arc<SnapshotStore>,
+    pub(super) board: Arc<StatusBoard>,
+    pub(super) access_log: Option<AccessLog>,
+}
 
 impl Collector for Counters {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        let snapshots = &self.0.snapshots;
+        let snapshots = &self.snapshots;
         let tenants = snapshots.tenants();
         let owners = || {
             let named = tenants.iter().map(|(id, traffic)| (&**id, &**traffic));
@@ -62,11 +67,11 @@ impl Collector for Counters {
 }
 
 /// A tenant's id, or one of the two names for what is no tenant's.
-type Owner<'a> = (&'a str, &'a Traffic);
+type Labelled<'a> = (&'a str, &'a Traffic);
 
 fn requests<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    owners: impl Iterator<Item = Owner<'a>> + Clone,
+    owners: impl Iterator<Item = Labelled<'a>> + Clone,
 ) -> Result<(), Error> {
     let mut family = encoder.encode_descriptor(
         "http_requests",
@@ -110,7 +115,7 @@ fn requests<'a>(
 
 fn latency<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    owners: impl Iterator<Item = Owner<'a>>,
+    owners: impl Iterator<Item = Labelled<'a>>,
 ) -> Result<(), Error> {
     let help = "Time from a request's header fields until its response is ready to be sent";
     let mut family = encoder.encode_descriptor(
@@ -145,7 +150,10 @@ fn seconds(micros: u64) -> f64 {
     micros as f64 / 1_000_000.0
 }
 
-fn connections(encoder: &mut DescriptorEncoder<'_>, counted: &Connections) -> Result<(), Error> {
+fn connections(
+    encoder: &mut DescriptorEncoder<'_>,
+    counted: &ConnectionCounters,
+) -> Result<(), Error> {
     let accepted = counted.accepted.load(Relaxed);
     let open = counted.open.load(Relaxed);
     encoder
@@ -194,7 +202,7 @@ fn gauge(
 
 impl Counters {
     fn tenants(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
-        let status = self.0.board.current();
+        let status = self.board.current();
         let mut family =
             encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
         for state in State::ALL {
@@ -222,36 +230,36 @@ impl Counters {
     /// How fresh and how sound it all is.
     fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let help = "Time since what is served was put there";
-        let age = self.0.snapshots.age().as_secs();
+        let age = self.snapshots.age().as_secs();
         gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
 
         let help = "When the process began, since 1970";
-        let started = self.0.board.started.duration_since(UNIX_EPOCH);
+        let started = self.board.started.duration_since(UNIX_EPOCH);
         let started = started.map_or(0, |since| since.as_secs());
         gauge(encoder, "start_time", help, Some(&Unit::Seconds), started)?;
 
         let help = "Whether the folders could not be read the last time";
-        let alarm = self.0.board.current().alarm.is_some();
+        let alarm = self.board.current().alarm.is_some();
         gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
 
         let help = "Time since the reload loop last went round; it does so every second";
-        let silence = self.0.board.silence().as_secs();
+        let silence = self.board.silence().as_secs();
         let unit = Some(&Unit::Seconds);
         gauge(encoder, "reload_loop_heartbeat_age", help, unit, silence)?;
 
         let help = "How often the reload loop failed and was started again";
-        let restarts = self.0.board.restarts();
+        let restarts = self.board.restarts();
         encoder
             .encode_descriptor("reload_loop_restarts", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&restarts, None)?;
 
         let help =
             "Whether changes are noticed by polling, since the system gives no notifications";
-        let polling = u64::from(self.0.board.current().polling);
+        let polling = u64::from(self.board.current().polling);
         gauge(encoder, "watch_polling", help, None, polling)?;
 
         let help = "Pieces of the access log, of some 16 KB, that were lost since nobody read it";
-        let lost = self.0.access_log.as_ref().map_or(0, AccessLog::lost);
+        let lost = self.access_log.as_ref().map_or(0, AccessLog::lost);
         encoder
             .encode_descriptor("access_log_lost_pieces", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&lost, None)

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
 
-use super::respond::{Answer, Owner, RequestHead, Route, plain};
+use super::answer::{Answer, Owner, RequestHead, Route, plain};
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
 use release::snapshot::{Coding, Mount, Moved};
 

@@ -1,8 +1,8 @@
-//! What a request is called in the access log and in its response.
+//! The id of a request, in the access log and in its response.
 //!
-//! A proxy that is trusted names requests, so that its log and this one can be laid side by side; others are given a name here: random bits for the worker, then a number, so that names are unique and making one costs next to nothing.
+//! A trusted proxy may bring one, so that its log and this one can be laid side by side. All other requests get one here: random bits for the worker, then a number, so that ids are unique and making one costs next to nothing.
 //!
-//! **Invariant:** knows nothing of the request but the name it came with.
+//! **Invariant:** knows nothing of the request but the id it came with.
 
 use std::cell::{Cell, RefCell};
 use std::collections::hash_map::RandomState;
@@ -10,50 +10,50 @@ use std::hash::BuildHasher as _;
 
 use http::header::HeaderValue;
 
-/// Letters of a name that is taken from a proxy.
-const LONGEST: usize = 64;
+/// The most letters of an id that is taken from a proxy.
+const MAX_LENGTH: usize = 64;
 
-/// Where a worker's names come from.
+/// Makes the ids of a worker's requests.
 #[derive(Debug)]
 pub(super) struct RequestIds {
-    /// The last name that was made, to be written over.
-    name: RefCell<String>,
-    /// Its letters that stand for the worker.
-    worker: usize,
+    /// The last id that was made, to be written over.
+    last: RefCell<String>,
+    /// How many of its letters stand for the worker.
+    prefix: usize,
     next: Cell<u64>,
 }
 
 impl Default for RequestIds {
     fn default() -> Self {
         // Each `RandomState` has new keys, so that the hash of anything is random.
-        let name = format!("{:016x}-", RandomState::new().hash_one(0_u8));
+        let prefix = format!("{:016x}-", RandomState::new().hash_one(0_u8));
         Self {
-            worker: name.len(),
-            name: RefCell::new(name),
+            prefix: prefix.len(),
+            last: RefCell::new(prefix),
             next: Cell::new(0),
         }
     }
 }
 
 impl RequestIds {
-    /// The name that a proxy gave the request, if it is one, or else a new one.
-    pub(super) fn id_for(&self, named: Option<&HeaderValue>) -> HeaderValue {
-        if let Some(name) = named.filter(|name| is_name(name.as_bytes())) {
-            return name.clone();
+    /// The id that a proxy gave the request, if it can stand in a log, or else a new one.
+    pub(super) fn id_for(&self, given: Option<&HeaderValue>) -> HeaderValue {
+        if let Some(id) = given.filter(|id| is_id(id.as_bytes())) {
+            return id.clone();
         }
         let number = self.next.get();
         self.next.set(number + 1);
-        let mut name = self.name.borrow_mut();
-        name.truncate(self.worker);
-        name.push_str(itoa::Buffer::new().format(number));
-        HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("-"))
+        let mut id = self.last.borrow_mut();
+        id.truncate(self.prefix);
+        id.push_str(itoa::Buffer::new().format(number));
+        HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("-"))
     }
 }
 
-/// Whether a name can stand in a log as it is.
-fn is_name(name: &[u8]) -> bool {
-    (1..=LONGEST).contains(&name.len())
-        && name
+/// Whether an id can stand in a log as it is.
+fn is_id(id: &[u8]) -> bool {
+    (1..=MAX_LENGTH).contains(&id.len())
+        && id
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_taken_or_made() {
+    fn an_id_is_taken_or_made() {
         let ids = RequestIds::default();
         assert_eq!(
             ids.id_for(Some(&HeaderValue::from_static(

@@ -1,45 +1,67 @@
-//! What answers the requests of one connection.
+//! What answers the requests of one connection: the layers around the look-up, and what the connection has to know of a request.
 //!
-//! The answer itself is [`respond`]'s; here it is named, counted and logged.
+//! It is hyper's own `Service`, not tower's behind `TowerToHyperService`: that one copies its service for each request and moves the request once more.
 //!
-//! **Invariant:** decides nothing but the length of a request target.
+//! **Invariant:** decides no answer.
 
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::net::IpAddr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use http::header::HeaderValue;
-use http::{Request, Response, StatusCode, Version};
+use http::{Request, Response, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
-use jiff::Timestamp;
+use tower::ServiceBuilder;
+use tower::layer::layer_fn;
 
-use super::body::{OpenStream, Reply};
-use super::condition::only;
+use super::answer::RequestHead;
+use super::body::{OpenStream, SnapshotBody};
+use super::command::Peer;
 use super::connection_state::ConnectionState;
-use super::line::Entry;
-use super::origin::{Trace, visitor};
-use super::respond::{Answer, Owner, RequestHead, refused, respond};
-use super::snapshot_store::{SHARED, UNKNOWN};
-use super::span;
-use super::worker::Worker;
-use release::snapshot::fields::{X_REQUEST_ID, set};
+use super::context::WorkerContext;
+use super::layers::access_log::AccessLogger;
+use super::layers::exchange::{Answered, Exchange, Inner};
+use super::layers::request_id::RequestId;
+use super::layers::traffic::TrafficCounters;
+use super::layers::uri_length::UriLength;
+use super::respond::respond;
 
 /// A connection as its requests see it.
+#[derive(Debug)]
 pub(super) struct RequestService {
-    pub(super) worker: Rc<Worker>,
+    pub(super) context: Rc<WorkerContext>,
     pub(super) state: Rc<ConnectionState>,
-    pub(super) peer: IpAddr,
-    /// Whether the peer is a trusted proxy.
-    pub(super) trusted: bool,
+    pub(super) peer: Peer,
+}
+
+/// The layers, outermost first. All of them are references, so that putting them together for each request costs nothing.
+fn layered<'a>(context: &'a WorkerContext) -> impl Inner<'a> {
+    ServiceBuilder::new()
+        .layer(layer_fn(|inner| AccessLogger { context, inner }))
+        .layer(layer_fn(|inner| RequestId {
+            ids: &context.ids,
+            inner,
+        }))
+        .layer(layer_fn(|inner| TrafficCounters {
+            snapshots: &context.snapshots,
+            inner,
+        }))
+        .layer(layer_fn(|inner| UriLength {
+            limit: context.settings.limits.uri_bytes,
+            inner,
+        }))
+        .service_fn(look_up)
+}
+
+/// The innermost service: the pure look-up.
+fn look_up(exchange: Exchange<'_>) -> Answered<'_> {
+    ready(Ok(respond(exchange.snapshot, &exchange.head)))
 }
 
 impl Service<Request<Incoming>> for RequestService {
-    type Response = Response<Reply>;
+    type Response = Response<SnapshotBody>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
 
@@ -55,86 +77,21 @@ impl Service<Request<Incoming>> for RequestService {
         } else {
             Some(OpenStream::new(Rc::clone(&self.state), started))
         };
-        let request = RequestHead {
-            method: request.method(),
-            uri: request.uri(),
-            version: request.version(),
-            headers: request.headers(),
-            content,
-        };
-        let snapshots = &self.worker.snapshots;
-        let snapshot = snapshots.current();
-        let target = request
-            .uri
-            .path_and_query()
-            .map_or(0, |target| target.as_str().len());
-        let mut answer = if target > self.worker.settings.limits.uri_bytes {
-            refused(StatusCode::URI_TOO_LONG)
-        } else {
-            respond(&snapshot, &request)
-        };
-        // Of two names, one may be the client's.
-        let named = self.trusted.then(|| only(request.headers, &X_REQUEST_ID));
-        let id = self.worker.ids.id_for(named.flatten());
-        let length = u64::try_from(answer.response.body().len()).unwrap_or(u64::MAX);
-        let took = started.elapsed();
-        let traffic = match answer.owner {
-            Owner::Tenant(mount) => mount
-                .traffic
-                .get()
-                .map_or(&snapshots.unknown, |traffic| traffic),
-            Owner::Host => &snapshots.shared,
-            Owner::Nobody => &snapshots.unknown,
-        };
-        traffic.record(answer.response.status(), answer.coding, length, took);
-        self.log(&request, &answer, &id, length, took);
-        set(answer.response.headers_mut(), &X_REQUEST_ID, id);
-        ready(Ok(answer.response.map(|bytes| Reply::new(bytes, stream))))
-    }
-}
-
-impl RequestService {
-    fn log(
-        &self,
-        request: &RequestHead<'_>,
-        answer: &Answer<'_>,
-        id: &HeaderValue,
-        bytes: u64,
-        took: Duration,
-    ) {
-        let Worker {
-            lines, settings, ..
-        } = &*self.worker;
-        if lines.is_none() && settings.spans.is_none() {
-            return;
-        }
-        let mut lines = lines.as_ref().map(RefCell::borrow_mut);
-        let with_visitor = lines.as_ref().is_some_and(|lines| lines.with_addresses());
-        let mut entry = Entry {
-            at: Timestamp::now(),
-            tenant: match answer.owner {
-                Owner::Tenant(mount) => &mount.tenant,
-                Owner::Host => SHARED,
-                Owner::Nobody => UNKNOWN,
+        let snapshot = self.context.snapshots.current();
+        let answer = layered(&self.context).answer(Exchange {
+            head: RequestHead {
+                method: request.method(),
+                uri: request.uri(),
+                version: request.version(),
+                headers: request.headers(),
+                content,
             },
-            method: request.method.as_str(),
-            route: answer.route,
-            status: answer.response.status(),
-            bytes,
-            coding: answer.coding,
-            took,
-            id: id.to_str().unwrap_or("-"),
-            trace: self
-                .trusted
-                .then(|| Trace::named_by(request.headers))
-                .flatten(),
-            visitor: with_visitor.then(|| visitor(self.peer, request.headers, settings)),
-        };
-        if let Some(tracer) = &settings.spans {
-            entry.trace = Some(span::record(tracer, &entry));
-        }
-        if let Some(lines) = &mut lines {
-            lines.push(&entry);
-        }
+            snapshot: &snapshot,
+            peer: self.peer,
+            started,
+        });
+        ready(Ok(answer
+            .response
+            .map(|bytes| SnapshotBody::new(bytes, stream))))
     }
 }

@@ -17,11 +17,12 @@
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue,
 };
-use http::{Method, Response, StatusCode, Uri, Version};
+use http::{Method, Response, StatusCode, Version};
 
+pub use super::answer::{Answer, Owner, RequestHead, Route};
+use super::answer::{plain, refused};
 use super::condition::{Conditions, Outcome, Validators, evaluate};
 use super::host::requested_host;
 use super::negotiate::{Accepted, choose};
@@ -33,56 +34,6 @@ use release::snapshot::{
 };
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
-
-/// What `respond` needs of a request.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestHead<'r> {
-    /// The method.
-    pub method: &'r Method,
-    /// The request target.
-    pub uri: &'r Uri,
-    /// The protocol version, which decides how the host is named.
-    pub version: Version,
-    /// The header fields.
-    pub headers: &'r HeaderMap,
-    /// Whether the request brings content.
-    pub content: bool,
-}
-
-/// A response, and what to count it under.
-#[derive(Debug)]
-pub struct Answer<'s> {
-    /// Status, fields and body.
-    pub response: Response<Bytes>,
-    /// Who answered.
-    pub owner: Owner<'s>,
-    /// Which route answered; nothing of it comes from the client.
-    pub route: Route<'s>,
-    /// The coding of the body.
-    pub coding: Coding,
-}
-
-/// Who answered a request.
-#[derive(Debug, Clone, Copy)]
-pub enum Owner<'s> {
-    /// A tenant.
-    Tenant(&'s Mount),
-    /// A known host, for no tenant.
-    Host,
-    /// The request names no known host, or is not valid.
-    Nobody,
-}
-
-/// The route that answered, as the snapshot knows it: its parts are to be read one after the other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Route<'s> {
-    /// The mount's prefix.
-    pub prefix: &'s str,
-    /// The resource's path below the prefix.
-    pub path: &'s str,
-    /// `/*` where anything below is meant.
-    pub rest: &'static str,
-}
 
 /// Answers `request` from `snapshot`.
 #[must_use]
@@ -99,17 +50,6 @@ pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<
             .insert(CONNECTION, HeaderValue::from_static("close"));
     }
     answer
-}
-
-/// The answer to a request that nobody can be asked about: the status and its name as plain text.
-#[must_use]
-pub fn refused<'s>(status: StatusCode) -> Answer<'s> {
-    Answer {
-        response: plain(status),
-        owner: Owner::Nobody,
-        route: Route::default(),
-        coding: Coding::Identity,
-    }
 }
 
 fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
@@ -151,7 +91,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
 
     // 6.
     let Some((mount, below)) = mount(routes, &path) else {
-        return beside(snapshot, routes, &path, request)
+        return outside_mounts(snapshot, routes, &path, request)
             .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
 
@@ -188,7 +128,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
             request,
         );
     }
-    if let Some(answer) = beside(snapshot, routes, &path, request) {
+    if let Some(answer) = outside_mounts(snapshot, routes, &path, request) {
         return answer;
     }
 
@@ -278,7 +218,7 @@ fn page<'s>(
 }
 
 /// What no tenant answers: the host's own files, and those that all hosts share.
-fn beside<'s>(
+fn outside_mounts<'s>(
     snapshot: &'s Snapshot,
     routes: &'s HostRoutes,
     path: &str,
@@ -409,30 +349,6 @@ fn set_content_range(response: &mut Response<Bytes>, range: String) {
     if let Ok(range) = HeaderValue::from_maybe_shared(Bytes::from(range)) {
         response.headers_mut().insert(CONTENT_RANGE, range);
     }
-}
-
-/// A response with no page of a tenant: the status and its name as plain text.
-pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(match status {
-        StatusCode::BAD_REQUEST => b"400 Bad Request\n",
-        StatusCode::NOT_FOUND => b"404 Not Found\n",
-        StatusCode::METHOD_NOT_ALLOWED => b"405 Method Not Allowed\n",
-        StatusCode::PRECONDITION_FAILED => b"412 Precondition Failed\n",
-        StatusCode::PAYLOAD_TOO_LARGE => b"413 Content Too Large\n",
-        StatusCode::URI_TOO_LONG => b"414 URI Too Long\n",
-        StatusCode::RANGE_NOT_SATISFIABLE => b"416 Range Not Satisfiable\n",
-        StatusCode::MISDIRECTED_REQUEST => b"421 Misdirected Request\n",
-        _ => b"",
-    }));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 /// What HEAD gets: the body is taken out, and its length left.

@@ -7,13 +7,14 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use opentelemetry_sdk::trace::SdkTracer;
 
 use super::access::AccessLog;
 use super::events::Events;
+use super::spans::RequestSpans;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -22,14 +23,14 @@ pub struct ServeSettings {
     pub workers: NonZeroUsize,
     /// How long requests under way may take after the signal to stop. Default: 20 s, below the 30 s after which orchestrators kill.
     pub grace: Duration,
-    /// Peers that are believed what they say of a request (see [`origin`](super::origin)), and whose connections do not count towards [`Limits::connections_per_address`]. Default: nobody.
+    /// Peers that are believed what they say of a request (see [`forwarded`](super::forwarded)), and whose connections do not count towards [`Limits::connections_per_address`]. Default: nobody.
     pub trusted_proxies: Vec<IpNet>,
     /// Where a line for each request goes. Default: nowhere, since the counters tell most and proxies have a log.
     pub access_log: Option<AccessLog>,
     /// What is streamed to authors' browsers (`--dev`). Default: nothing, and no connection pays for it.
     pub events: Option<Events>,
     /// Who makes a span of each request. Default: nobody, which costs a request nothing.
-    pub spans: Option<SdkTracer>,
+    pub spans: Option<Arc<dyn RequestSpans>>,
     /// What one client may use.
     pub limits: Limits,
 }

@@ -1,9 +1,9 @@
 //! Holds the snapshot that is being served.
 //!
-//! One owner puts a new [`Snapshot`] on the snapshot store; every request takes the one that lies there and keeps it until it is answered.
+//! One owner puts a new [`Snapshot`] into the store; every request takes the current one and keeps it until it is answered.
 //! Neither ever waits for the other: the swap is one atomic pointer.
 //!
-//! The snapshot store also keeps the counters of every tenant in the snapshot, and hangs them on the mounts of the next one, so that a request finds its counters without a look-up and a reload does not set them back to zero. A tenant that is gone takes its counters with it; one that comes back begins at zero.
+//! The store also has the counters of every tenant in the snapshot, and gives them to the mounts of the next one, so that a request finds its counters without a look-up and a reload does not set them back to zero. A tenant that is gone takes its counters with it; one that comes back begins at zero.
 //!
 //! **Invariant:** never builds or changes what is in a snapshot.
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::connections::Connections;
+use super::connection_counters::ConnectionCounters;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{HostEntry, Mount, Snapshot};
 
@@ -33,7 +33,7 @@ pub struct SnapshotStore {
     /// What names no known host, or is no valid request.
     pub unknown: Traffic,
     /// What happened to connections.
-    pub connections: Connections,
+    pub connections: ConnectionCounters,
 }
 
 impl Default for SnapshotStore {
@@ -44,13 +44,13 @@ impl Default for SnapshotStore {
             tenants: Mutex::default(),
             shared: Traffic::default(),
             unknown: Traffic::default(),
-            connections: Connections::default(),
+            connections: ConnectionCounters::default(),
         }
     }
 }
 
 impl SnapshotStore {
-    /// A snapshot store with its first snapshot.
+    /// A store with its first snapshot.
     #[must_use]
     pub fn new(first: Snapshot) -> Self {
         let snapshots = Self::default();
@@ -84,7 +84,7 @@ impl SnapshotStore {
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// How long ago the snapshot was put here.
+    /// How long ago the current snapshot was put into the store.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.since

@@ -1,6 +1,6 @@
-//! How the tenants are, as their owner last said.
+//! How the tenants are, as the reload loop last reported.
 //!
-//! The owner of the tenants puts a new [`Status`] on the board after each change, and the process says once that it drains; the admin listener shows both.
+//! The reload loop puts a new [`Status`] on the board after each change, and the process says once that it drains; the admin listener shows both.
 //!
 //! **Invariant:** knows how tenants are, not why.
 
@@ -74,20 +74,20 @@ impl State {
     }
 }
 
-/// Where the owner of the tenants leaves their status.
+/// Where the reload loop leaves the tenants' status.
 #[derive(Debug)]
 pub struct StatusBoard {
     current: ArcSwap<Status>,
-    /// Apart from what the owner says, so that no reload takes it back.
+    /// Apart from the status, so that no reload takes it back.
     draining: AtomicBool,
-    /// When the board was put up, which is when the process began.
+    /// When the process began.
     pub(super) started: SystemTime,
     /// Seconds that reloads took.
     pub(super) reloads: Histogram,
     attempts: watch::Sender<u64>,
-    /// When the owner of the tenants last showed that it takes changes.
+    /// The last heartbeat of the reload loop.
     beat: ArcSwap<Instant>,
-    /// How often what takes changes failed and was started again.
+    /// How often the reload loop failed and was started again.
     restarts: AtomicU64,
 }
 
@@ -109,13 +109,13 @@ impl Default for StatusBoard {
 }
 
 impl StatusBoard {
-    /// What was last said; not complete and without tenants before that.
+    /// What was last reported; not complete and without tenants before that.
     #[must_use]
     pub fn current(&self) -> Guard<Arc<Status>> {
         self.current.load()
     }
 
-    /// Says how the tenants are now.
+    /// Reports how the tenants are now.
     pub fn replace(&self, status: Status) {
         self.current.store(Arc::new(status));
     }
@@ -145,29 +145,29 @@ impl StatusBoard {
         self.attempts.send_modify(|attempts| *attempts += 1);
     }
 
-    /// Shows that changes are taken.
+    /// The heartbeat of the reload loop: it takes changes.
     pub fn beat(&self) {
         self.beat.store(Arc::new(Instant::now()));
     }
 
-    /// For how long nobody has shown that changes are taken; the owner does so every second, unless it is busy or stuck.
+    /// The time since the last heartbeat. There is one every second, unless the reload loop is busy with a change or hangs.
     #[must_use]
     pub fn silence(&self) -> Duration {
         self.beat.load().elapsed()
     }
 
-    /// Says that what takes changes failed, and is started again.
+    /// Says that the reload loop failed, and is started again.
     pub fn restarted(&self) {
         self.restarts.fetch_add(1, Relaxed);
     }
 
-    /// How often it was.
+    /// How often the reload loop was started again.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Relaxed)
     }
 
-    /// How often that has happened, to be waited on.
+    /// How often the folders were read, to be waited on.
     #[must_use]
     pub fn attempts(&self) -> watch::Receiver<u64> {
         self.attempts.subscribe()

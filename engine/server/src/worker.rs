@@ -1,4 +1,4 @@
-//! A thread that answers requests.
+//! A worker: a thread that answers requests.
 //!
 //! Each worker has an event loop of its own, and a connection stays with the worker that it came to: nothing that a request touches is shared with another thread, but for the snapshot, which is only read, and the counters.
 //! Against one loop for all threads that saves the locks and the wake-ups between them; `benches/against_nginx.rs` measures it.
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, TcpStream as StdStream};
+use std::net::TcpStream as StdStream;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,50 +24,29 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
-use super::Order;
-use super::access::Lines;
+use super::command::{Command, NewConnection};
 use super::connection_state::{ConnectionState, Overdue, Phase};
-use super::connections::Permit;
+use super::context::WorkerContext;
 use super::drain::{Drained, UnderWay};
-use super::events::EventService;
-use super::request_id::RequestIds;
+use super::event_service::EventService;
+use super::permit::ConnectionPermit;
+use super::protocol::opens_with_preface;
 use super::request_service::RequestService;
 use super::settings::{Limits, ServeSettings};
 use super::snapshot_store::SnapshotStore;
 use super::stream::Stream;
 
 /// How often a worker looks at its connections.
-const ROUND: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a worker is sent.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A connection is its own from now on.
-    Admit(Arrival),
-    /// One waits for which there is no room.
-    MakeRoom,
-}
-
-/// Of so many idle connections, one makes room: more than one is needed then, or the next one would look through all of them again.
-const IN_SO_MANY: usize = 16;
-
-/// A connection on its way to a worker.
-#[derive(Debug)]
-pub(super) struct Arrival {
-    /// Not blocking.
-    pub(super) socket: StdStream,
-    pub(super) peer: IpAddr,
-    /// Whether the peer is a trusted proxy.
-    pub(super) trusted: bool,
-    pub(super) permit: Permit,
-}
+/// Of so many idle connections one is ended when room is needed: of thousands more than one, since the next connection would otherwise look through all of them again.
+const IDLE_PER_EVICTION: usize = 16;
 
 /// A connection in either protocol.
 ///
@@ -75,57 +54,51 @@ pub(super) struct Arrival {
 type Connection =
     Pin<Box<dyn GracefulConnection<Error = hyper::Error, Output = hyper::Result<()>>>>;
 
-/// What a worker's connections have in common.
-pub(super) struct Worker {
-    pub(super) snapshots: Arc<SnapshotStore>,
-    pub(super) settings: Arc<ServeSettings>,
-    pub(super) ids: RequestIds,
-    /// Where there is an access log.
-    pub(super) lines: Option<RefCell<Lines>>,
+/// A worker: what its connections answer with, how they are served, and which there are.
+struct Worker {
+    context: Rc<WorkerContext>,
     http1: http1::Builder,
-    http2: http2::Builder<Local>,
+    http2: http2::Builder<LocalExecutor>,
     connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
-    next: Cell<u64>,
-    draining: Cell<bool>,
-    /// Told while draining, when a connection has ended.
-    emptied: Notify,
-    orders: watch::Receiver<Order>,
+    next_number: Cell<u64>,
+    is_draining: Cell<bool>,
+    /// Notified while draining, when a connection has ended.
+    ended: Notify,
+    /// Whether serving is to end; its sender is gone where it has to end at once.
+    draining: watch::Receiver<bool>,
 }
 
-/// Runs a worker until it is told to stop.
+/// Runs a worker until serving ends.
 ///
 /// # Errors
 /// When the system refuses the event loop.
-pub(super) fn work(
+pub(super) fn run(
     snapshots: Arc<SnapshotStore>,
     settings: Arc<ServeSettings>,
-    messages: mpsc::UnboundedReceiver<Message>,
-    orders: watch::Receiver<Order>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    draining: watch::Receiver<bool>,
 ) -> io::Result<Drained> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let worker = Rc::new(Worker::new(snapshots, settings, orders.clone()));
-    Ok(runtime.block_on(worker.run(messages, orders)))
+    let context = Rc::new(WorkerContext::new(snapshots, settings));
+    let worker = Rc::new(Worker::new(context, draining.clone()));
+    Ok(runtime.block_on(worker.serve(commands, draining)))
 }
 
 impl Worker {
-    fn new(
-        snapshots: Arc<SnapshotStore>,
-        settings: Arc<ServeSettings>,
-        orders: watch::Receiver<Order>,
-    ) -> Self {
-        let limits = &settings.limits;
+    fn new(context: Rc<WorkerContext>, draining: watch::Receiver<bool>) -> Self {
+        let limits = &context.settings.limits;
         let mut http1 = http1::Builder::new();
-        // The timeout is kept by `connection state`, which needs no timer for each request.
+        // `ConnectionState` has the timeouts, without a timer for each request.
         http1
             .header_read_timeout(None)
             .max_header_size(limits.header_bytes);
         if limits.header_fields != Limits::default().header_fields {
-            // Hyper keeps its own default, which is ours, without an allocation.
+            // Hyper's own default, which is ours, costs it no allocation.
             http1.max_headers(limits.header_fields);
         }
-        let mut http2 = http2::Builder::new(Local);
+        let mut http2 = http2::Builder::new(LocalExecutor);
         http2
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.http2_streams)
@@ -135,29 +108,25 @@ impl Worker {
             // Content is refused, so that nobody needs a window larger than the least that the protocol has.
             .initial_stream_window_size(65_535)
             .initial_connection_window_size(65_535);
-        let lines = settings.access_log.clone().map(Lines::new);
         Self {
-            snapshots,
-            settings,
-            ids: RequestIds::default(),
-            lines: lines.map(RefCell::new),
+            context,
             http1,
             http2,
             connections: RefCell::default(),
-            next: Cell::new(0),
-            draining: Cell::new(false),
-            emptied: Notify::new(),
-            orders,
+            next_number: Cell::new(0),
+            is_draining: Cell::new(false),
+            ended: Notify::new(),
+            draining,
         }
     }
 
-    async fn run(
+    async fn serve(
         self: Rc<Self>,
-        mut messages: mpsc::UnboundedReceiver<Message>,
-        mut orders: watch::Receiver<Order>,
+        mut commands: mpsc::UnboundedReceiver<Command>,
+        mut draining: watch::Receiver<bool>,
     ) -> Drained {
-        let mut round = tokio::time::interval(ROUND);
-        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = tokio::time::interval(CHECK_INTERVAL);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut deadline = None;
         let mut drained = Drained::default();
         loop {
@@ -169,60 +138,59 @@ impl Worker {
                 return drained;
             }
             tokio::select! {
-                Some(message) = messages.recv() => self.take(message),
-                order = orders.changed() => {
-                    if order.is_err() {
+                Some(command) = commands.recv() => self.take(command),
+                changed = draining.changed() => {
+                    if changed.is_err() {
                         return drained;
                     }
-                    // The door is shut before the order is given: all who came are in the queue.
-                    while let Ok(message) = messages.try_recv() {
-                        self.take(message);
+                    // Nothing is accepted any more before this is said, so that all connections that were are in the channel.
+                    while let Ok(command) = commands.try_recv() {
+                        self.take(command);
                     }
-                    deadline = Some(Instant::now() + self.settings.grace);
+                    deadline = Some(Instant::now() + self.context.settings.grace);
                     drained.waited_for = self.drain();
                 }
-                _ = round.tick(), if open > 0 || self.has_lines() => {
+                _ = checks.tick(), if open > 0 || self.has_log_lines() => {
                     self.check(Instant::now());
-                    if let Some(lines) = &self.lines {
-                        lines.borrow_mut().hand_over();
+                    if let Some(log) = &self.context.access_log {
+                        log.borrow_mut().flush();
                     }
                 }
-                () = self.emptied.notified(), if deadline.is_some() => {}
+                () = self.ended.notified(), if deadline.is_some() => {}
             }
         }
     }
 
-    fn has_lines(&self) -> bool {
-        self.lines
-            .as_ref()
-            .is_some_and(|lines| lines.borrow().has_some())
+    fn has_log_lines(&self) -> bool {
+        let log = self.context.access_log.as_ref();
+        log.is_some_and(|log| log.borrow().has_lines())
     }
 
-    fn take(self: &Rc<Self>, message: Message) {
-        match message {
-            Message::Admit(arrival) => self.admit(arrival),
-            Message::MakeRoom => self.make_room(Instant::now()),
+    fn take(self: &Rc<Self>, command: Command) {
+        match command {
+            Command::Serve(connection) => self.accept(connection),
+            Command::MakeRoom => self.make_room(Instant::now()),
         }
     }
 
-    fn admit(self: &Rc<Self>, arrival: Arrival) {
+    fn accept(self: &Rc<Self>, new: NewConnection) {
         let state = Rc::new(ConnectionState::new(Instant::now()));
-        let place = Place::take(Rc::clone(self), &state, arrival.permit);
-        let visit = RequestService {
-            worker: Rc::clone(self),
+        let tracked = TrackedConnection::begin(Rc::clone(self), &state, new.permit);
+        let service = RequestService {
+            context: Rc::clone(&self.context),
             state: Rc::clone(&state),
-            peer: arrival.peer,
-            trusted: arrival.trusted,
+            peer: new.peer,
         };
         tokio::task::spawn_local(async move {
-            let worker = &place.worker;
-            let begin = Box::pin(worker.begin(arrival.socket, visit));
+            let worker = &tracked.worker;
+            let begin = Box::pin(worker.begin(new.socket, service));
             let Some(Ok(connection)) = until_overdue(&state, begin).await else {
                 return;
             };
             if let Some(Err(error)) = worker.drive(&state, connection).await {
                 if error.is_parse() || error.is_parse_too_large() {
-                    worker.snapshots.connections.malformed.fetch_add(1, Relaxed);
+                    let counters = &worker.context.snapshots.connections;
+                    counters.malformed.fetch_add(1, Relaxed);
                 }
                 debug!(%error, "a connection ended early");
             }
@@ -230,28 +198,27 @@ impl Worker {
     }
 
     /// Learns which protocol the client speaks.
-    async fn begin(&self, socket: StdStream, visit: RequestService) -> io::Result<Connection> {
+    async fn begin(&self, socket: StdStream, service: RequestService) -> io::Result<Connection> {
         let socket = TcpStream::from_std(socket)?;
         let http2 = opens_with_preface(&socket).await?;
-        let stream = TokioIo::new(Stream::new(socket, Rc::clone(&visit.state)));
+        let stream = TokioIo::new(Stream::new(socket, Rc::clone(&service.state)));
         if http2 {
-            visit.state.enter(Phase::Streams);
+            service.state.enter(Phase::Streams);
         }
-        Ok(match &self.settings.events {
-            None => self.converse(stream, http2, visit),
+        Ok(match &self.context.settings.events {
+            None => self.connection(stream, http2, service),
             Some(events) => {
-                let attended = EventService {
-                    visit,
+                let service = EventService {
+                    visitors: service,
                     events: events.clone(),
-                    snapshots: Arc::clone(&self.snapshots),
-                    orders: self.orders.clone(),
+                    draining: self.draining.clone(),
                 };
-                self.converse(stream, http2, attended)
+                self.connection(stream, http2, service)
             }
         })
     }
 
-    fn converse<S, B>(&self, stream: TokioIo<Stream>, http2: bool, service: S) -> Connection
+    fn connection<S, B>(&self, stream: TokioIo<Stream>, http2: bool, service: S) -> Connection
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
         S::Future: 'static,
@@ -271,9 +238,9 @@ impl Worker {
         state: &ConnectionState,
         mut connection: Connection,
     ) -> impl Future<Output = Option<hyper::Result<()>>> {
-        let mut told = false;
+        let mut asked_to_end = false;
         poll_fn(move |cx| {
-            state.attend(cx.waker());
+            state.register(cx.waker());
             let overdue = state.overdue();
             if overdue.is_some_and(|overdue| !overdue.is_idle()) {
                 return Poll::Ready(None);
@@ -282,15 +249,15 @@ impl Worker {
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 return Poll::Ready(Some(ended));
             }
-            let ends = overdue.is_some() && !state.spare();
-            if (ends || self.draining.get()) && !told {
-                told = true;
+            let has_to_end = overdue.is_some() && !state.spare();
+            if (has_to_end || self.is_draining.get()) && !asked_to_end {
+                asked_to_end = true;
                 connection.as_mut().graceful_shutdown();
                 if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                     return Poll::Ready(Some(ended));
                 }
             }
-            if ends {
+            if has_to_end {
                 Poll::Ready(None)
             } else {
                 Poll::Pending
@@ -300,7 +267,7 @@ impl Worker {
 
     /// Asks all connections to end. What has nothing under way does so at once.
     fn drain(&self) -> UnderWay {
-        self.draining.set(true);
+        self.is_draining.set(true);
         for state in self.connections.borrow().values() {
             state.wake();
         }
@@ -319,9 +286,9 @@ impl Worker {
     }
 
     fn check(&self, now: Instant) {
-        let counters = &self.snapshots.connections;
+        let counters = &self.context.snapshots.connections;
         for state in self.connections.borrow().values() {
-            match state.check(now, &self.settings.limits) {
+            match state.check(now, &self.context.settings.limits) {
                 Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
                 Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
                 Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),
@@ -335,7 +302,7 @@ impl Worker {
 
     /// Ends the connections that have been idle for longest, if one still waits for room: another worker may have made some.
     fn make_room(&self, now: Instant) {
-        if self.snapshots.connections.waiting.load(Relaxed) == 0 {
+        if self.context.snapshots.connections.waiting.load(Relaxed) == 0 {
             return;
         }
         let connections = self.connections.borrow();
@@ -343,7 +310,7 @@ impl Worker {
             .iter()
             .filter_map(|(number, state)| Some((state.idle_since(now)?, *number, state)))
             .collect();
-        let count = idle.len().div_ceil(IN_SO_MANY);
+        let count = idle.len().div_ceil(IDLE_PER_EVICTION);
         if count == 0 {
             return;
         }
@@ -351,7 +318,11 @@ impl Worker {
         idle.select_nth_unstable_by_key(count - 1, |(since, number, _)| (*since, *number));
         for (_, _, state) in &idle[..count] {
             state.make_room();
-            self.snapshots.connections.made_room.fetch_add(1, Relaxed);
+            self.context
+                .snapshots
+                .connections
+                .made_room
+                .fetch_add(1, Relaxed);
         }
     }
 }
@@ -362,7 +333,7 @@ fn until_overdue<T>(
     mut future: impl Future<Output = T> + Unpin,
 ) -> impl Future<Output = Option<T>> {
     poll_fn(move |cx| {
-        state.attend(cx.waker());
+        state.register(cx.waker());
         if state.overdue().is_some() {
             return Poll::Ready(None);
         }
@@ -370,17 +341,17 @@ fn until_overdue<T>(
     })
 }
 
-/// A connection's place in its worker's list, until it ends.
-struct Place {
+/// A connection in its worker's list, until it ends.
+struct TrackedConnection {
     worker: Rc<Worker>,
     number: u64,
-    _seat: Permit,
+    _permit: ConnectionPermit,
 }
 
-impl Place {
-    fn take(worker: Rc<Worker>, state: &Rc<ConnectionState>, permit: Permit) -> Self {
-        let number = worker.next.get();
-        worker.next.set(number + 1);
+impl TrackedConnection {
+    fn begin(worker: Rc<Worker>, state: &Rc<ConnectionState>, permit: ConnectionPermit) -> Self {
+        let number = worker.next_number.get();
+        worker.next_number.set(number + 1);
         worker
             .connections
             .borrow_mut()
@@ -388,43 +359,25 @@ impl Place {
         Self {
             worker,
             number,
-            _seat: permit,
+            _permit: permit,
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for TrackedConnection {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(&self.number);
-        if self.worker.draining.get() {
-            self.worker.emptied.notify_one();
+        if self.worker.is_draining.get() {
+            self.worker.ended.notify_one();
         }
-    }
-}
-
-/// Whether the client speaks HTTP/2 from the start (RFC 9113, section 3.3). Nothing is taken off the socket.
-async fn opens_with_preface(socket: &TcpStream) -> io::Result<bool> {
-    const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    let mut start = [0; PREFACE.len()];
-    loop {
-        let ready = socket.ready(Interest::READABLE).await?;
-        let length = socket.peek(&mut start).await?;
-        let is_open = length < PREFACE.len() && !ready.is_read_closed();
-        if length == 0 || !is_open || !PREFACE.starts_with(&start[..length]) {
-            return Ok(start == *PREFACE);
-        }
-        // The rest is on its way, or the timeout for header fields ends the wait. What lies there already is no news any more.
-        let _ = socket.try_io(Interest::READABLE, || -> io::Result<()> {
-            Err(io::ErrorKind::WouldBlock.into())
-        });
     }
 }
 
 /// Runs the streams of HTTP/2 connections on the worker's own thread.
 #[derive(Debug, Clone, Copy)]
-struct Local;
+struct LocalExecutor;
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for Local {
+impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor {
     fn execute(&self, stream: F) {
         tokio::task::spawn_local(async move {
             stream.await;

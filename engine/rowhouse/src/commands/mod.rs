@@ -7,6 +7,7 @@ mod export;
 mod greeting;
 mod log;
 mod new;
+#[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
 mod otlp;
 mod output;
 mod probe;

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use opentelemetry_sdk::trace::SdkTracer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
@@ -33,6 +32,7 @@ use server::events::Events;
 use server::listen::{bind, inherited};
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
+use server::spans::RequestSpans;
 use server::status::StatusBoard;
 
 /// Serves until a signal ends it.
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         events,
         begin,
         overview,
-        tracer: spans.as_ref().map(Spans::tracer),
+        spans: spans.as_ref().map(Spans::of_requests),
     };
     runtime.block_on(running.serve(arguments))
 }
@@ -114,7 +114,7 @@ struct Running {
     begin: Instant,
     /// What a terminal is greeted with; nothing where there is none.
     overview: Option<Overview>,
-    tracer: Option<SdkTracer>,
+    spans: Option<Arc<dyn RequestSpans>>,
 }
 
 impl Running {
@@ -131,7 +131,7 @@ impl Running {
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
             access_log: self.admin.access_log.clone(),
-            spans: self.tracer,
+            spans: self.spans,
             limits,
             events: self.events,
         };

@@ -1,8 +1,8 @@
-//! A line of the access log.
+//! A line of the access log, and what it is made of.
 //!
-//! It says which tenant and route answered, with what, and how long that took. Routes are the snapshot's own, so that even a flood of inventions has few different lines.
+//! It says which tenant and route answered, with what, and how long that took. Routes are the snapshot's own, so that even a flood of made-up paths has few different lines.
 //!
-//! **Invariant:** repeats nothing that a client made up, but for what a trusted proxy says of a request; has no address unless it is asked for.
+//! **Invariant:** repeats nothing that a client made up, except what a trusted proxy says of a request; has no address unless it is asked for.
 
 use std::fmt::{self, Write};
 use std::net::IpAddr;
@@ -11,28 +11,46 @@ use std::time::Duration;
 use http::StatusCode;
 use jiff::Timestamp;
 
-use super::access::Format;
-use super::origin::Trace;
-use super::respond::Route;
+use super::answer::Route;
+use super::trace::Trace;
 use release::snapshot::Coding;
 
-/// What a line says.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub(super) at: Timestamp,
-    pub(super) tenant: &'a str,
-    pub(super) method: &'a str,
-    pub(super) route: Route<'a>,
-    pub(super) status: StatusCode,
-    pub(super) bytes: u64,
-    pub(super) coding: Coding,
-    pub(super) took: Duration,
-    pub(super) id: &'a str,
-    pub(super) trace: Option<Trace>,
-    pub(super) visitor: Option<IpAddr>,
+/// How a line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Words with spaces between them, for people.
+    Text,
+    /// One JSON object, for programs.
+    Json,
 }
 
-impl Default for Entry<'_> {
+/// What the access log, and a span, say of one request.
+#[derive(Debug, Clone, Copy)]
+pub struct AccessEntry<'a> {
+    /// When it was answered.
+    pub at: Timestamp,
+    /// The tenant's id, or one of the two names for what is no tenant's.
+    pub tenant: &'a str,
+    /// The method as the client wrote it; see [`Self::method_name`].
+    pub(super) method: &'a str,
+    pub(super) route: Route<'a>,
+    /// The status of the response.
+    pub status: StatusCode,
+    /// Bytes of the body.
+    pub bytes: u64,
+    /// The coding of the body.
+    pub coding: Coding,
+    /// From the request's header fields until the response was ready to be sent.
+    pub took: Duration,
+    /// The request's id.
+    pub id: &'a str,
+    /// The trace that the request belongs to, where a trusted proxy named one.
+    pub trace: Option<Trace>,
+    /// The visitor's address, where the log is to have it.
+    pub visitor: Option<IpAddr>,
+}
+
+impl Default for AccessEntry<'_> {
     fn default() -> Self {
         Self {
             at: Timestamp::UNIX_EPOCH,
@@ -50,16 +68,16 @@ impl Default for Entry<'_> {
     }
 }
 
-impl Entry<'_> {
+impl AccessEntry<'_> {
     /// Writes the line with its end.
     pub(super) fn write(&self, format: Format, line: &mut String) -> fmt::Result {
         match format {
-            Format::Text => self.write_words(line),
+            Format::Text => self.write_text(line),
             Format::Json => self.write_json(line),
         }
     }
 
-    fn write_words(&self, line: &mut String) -> fmt::Result {
+    fn write_text(&self, line: &mut String) -> fmt::Result {
         let Self {
             at,
             tenant,
@@ -125,12 +143,14 @@ impl Entry<'_> {
     }
 
     /// The route in one piece.
-    pub(super) fn route_name(&self) -> String {
+    #[must_use]
+    pub fn route_name(&self) -> String {
         self.route_letters().collect()
     }
 
-    /// The method, if it is one that there is.
-    pub(super) fn method_name(&self) -> &str {
+    /// The method, or `other` for one that the client made up.
+    #[must_use]
+    pub fn method_name(&self) -> &str {
         known_method(self.method)
     }
 
@@ -140,7 +160,7 @@ impl Entry<'_> {
     }
 }
 
-/// Methods are a client's invention too.
+/// A client may make up methods, too.
 fn known_method(method: &str) -> &str {
     match method {
         "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "DELETE" | "PATCH" => method,
@@ -152,7 +172,7 @@ fn known_method(method: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn line(format: Format, entry: &Entry<'_>) -> String {
+    fn line(format: Format, entry: &AccessEntry<'_>) -> String {
         let mut line = String::new();
         entry.write(format, &mut line).unwrap();
         line
@@ -165,7 +185,7 @@ mod tests {
             path: "/b c\"",
             rest: "/*",
         };
-        let plain = Entry {
+        let plain = AccessEntry {
             at: Timestamp::from_millisecond(1_795_262_706_123).unwrap(),
             tenant: "studio",
             route,
@@ -173,13 +193,13 @@ mod tests {
             coding: Coding::Brotli,
             took: Duration::from_micros(12),
             id: "abc",
-            ..Entry::default()
+            ..AccessEntry::default()
         };
         assert_eq!(
             line(Format::Text, &plain),
             "2026-11-21T12:05:06.123Z studio GET /a/b_c\"/* 200 7 br 12us abc\n"
         );
-        let full = Entry {
+        let full = AccessEntry {
             method: "BREW",
             trace: Some(Trace {
                 id: 10,
@@ -189,9 +209,9 @@ mod tests {
             visitor: Some(IpAddr::from([192, 0, 2, 1])),
             ..plain
         };
-        let told: serde_json::Value = serde_json::from_str(&line(Format::Json, &full)).unwrap();
+        let parsed: serde_json::Value = serde_json::from_str(&line(Format::Json, &full)).unwrap();
         assert_eq!(
-            told,
+            parsed,
             serde_json::json!({
                 "timestamp": "2026-11-21T12:05:06.123Z", "tenant": "studio", "method": "other",
                 "route": "/a/b c\"/*", "status": 200, "bytes": 7, "encoding": "br", "duration_us": 12,

@@ -1,0 +1,98 @@
+//! Serving from start to end: starts the workers, accepts, and drains.
+//!
+//! **Invariant:** sees no byte of a connection.
+
+use std::future::Future;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tracing::error;
+
+use super::acceptor::{Acceptor, WorkerHandle};
+use super::drain::Drained;
+use super::error::ServeError;
+use super::listen;
+use super::settings::ServeSettings;
+use super::snapshot_store::SnapshotStore;
+use super::worker;
+
+/// Serves what is in `snapshots` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
+///
+/// Dropping the future ends everything at once, which is what a second signal should do.
+///
+/// # Errors
+/// When no worker can be started or a socket cannot be waited on. A failing connection is never an error.
+pub async fn run(
+    listeners: Vec<TcpListener>,
+    snapshots: Arc<SnapshotStore>,
+    settings: ServeSettings,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Drained, ServeError> {
+    let settings = Arc::new(settings);
+    let (drain, draining) = watch::channel(false);
+    let mut workers = Vec::new();
+    let mut results = JoinSet::new();
+    for number in 0..settings.workers.get() {
+        let (worker, result) = start_worker(number, &snapshots, &settings, &draining)?;
+        workers.push(worker);
+        results.spawn(result);
+    }
+
+    let limit = u64::try_from(settings.limits.connections).unwrap_or(u64::MAX);
+    snapshots.connections.limit.store(limit, Relaxed);
+    let acceptor = Arc::new(Acceptor::new(workers, snapshots, settings));
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        let listener = listen::nonblocking(listener)?;
+        accepting.spawn(Arc::clone(&acceptor).run(listener));
+    }
+
+    tokio::select! {
+        () = shutdown => {}
+        Some(_) = results.join_next() => return Err(ServeError::Lost),
+    }
+    accepting.shutdown().await;
+    drop(acceptor);
+    // Nobody listens if all workers are gone, which the loop below reports.
+    let _ = drain.send(true);
+
+    let mut drained = Drained::default();
+    while let Some(result) = results.join_next().await {
+        let Ok(Some(result)) = result else {
+            return Err(ServeError::Lost);
+        };
+        drained += result;
+    }
+    Ok(drained)
+}
+
+/// Starts a worker; the future is done when it has ended, with `None` where it could not begin.
+fn start_worker(
+    number: usize,
+    snapshots: &Arc<SnapshotStore>,
+    settings: &Arc<ServeSettings>,
+    draining: &watch::Receiver<bool>,
+) -> Result<(WorkerHandle, impl Future<Output = Option<Drained>> + use<>), ServeError> {
+    let (commands, received) = mpsc::unbounded_channel();
+    let (ended, end) = oneshot::channel();
+    let (snapshots, settings, draining) = (
+        Arc::clone(snapshots),
+        Arc::clone(settings),
+        draining.clone(),
+    );
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(
+            move || match worker::run(snapshots, settings, received, draining) {
+                // The receiver is gone when serving was ended at once.
+                Ok(drained) => drop(ended.send(drained)),
+                Err(error) => error!(%error, "a worker could not start its event loop"),
+            },
+        )
+        .map_err(ServeError::Worker)?;
+    Ok((WorkerHandle::new(commands), async { end.await.ok() }))
+}
