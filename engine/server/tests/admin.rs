@@ -9,7 +9,7 @@ mod wire;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use server::admin::{self, Admin};
 use server::listen;
@@ -18,37 +18,41 @@ use server::snapshot_store::SnapshotStore;
 use server::status::{State, Status, StatusBoard, TenantStatus};
 use wire::{Server, get, request};
 
-struct Desk {
+struct AdminListener {
     address: SocketAddr,
     board: Arc<StatusBoard>,
 }
 
-impl Desk {
+impl AdminListener {
     fn open(snapshots: &Arc<SnapshotStore>) -> Self {
         let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let board = Arc::new(StatusBoard::default());
-        let admin = Admin {
+        let shown = Admin {
             snapshots: Arc::clone(snapshots),
             board: Arc::clone(&board),
             access_log: None,
-            hosts: Vec::new(),
+            hosts: vec!["monitoring.example".to_owned()],
         };
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .unwrap();
-            runtime.block_on(admin::run(listener, admin)).unwrap();
+            runtime.block_on(admin::run(listener, shown)).unwrap();
         });
         Self { address, board }
     }
 
     fn ask(&self, path: &str) -> (u16, String) {
-        let mut socket = std::net::TcpStream::connect(self.address).unwrap();
-        socket.write_all(get(path, "localhost").as_bytes()).unwrap();
-        let reply = wire::Reply::read(&mut socket);
+        let reply = self.send(&get(path, "localhost"));
         (reply.status, reply.text())
+    }
+
+    fn send(&self, request: &str) -> wire::Reply {
+        let mut socket = TcpStream::connect(self.address).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        wire::Reply::read(&mut socket)
     }
 
     fn counters(&self) -> String {
@@ -74,20 +78,20 @@ fn tenant(state: State) -> TenantStatus {
 
 #[test]
 fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
-    let desk = Desk::open(&Server::start().snapshots);
-    assert_eq!(desk.ask("/livez").0, 200);
-    assert_eq!(desk.ask("/readyz").0, 503);
-    desk.board.replace(Status {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    assert_eq!(admin.ask("/livez").0, 200);
+    assert_eq!(admin.ask("/readyz").0, 503);
+    admin.board.replace(Status {
         complete: true,
         tenants: vec![tenant(State::Degraded)],
         alarm: None,
         polling: false,
     });
     assert_eq!(
-        desk.ask("/readyz"),
+        admin.ask("/readyz"),
         (200, "ready\nbluedoor: degraded\n".to_owned())
     );
-    let (_, text) = desk.ask("/tenants");
+    let (_, text) = admin.ask("/tenants");
     let tenants: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         tenants,
@@ -96,23 +100,65 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
             "compiled_in_ms": 250, "errors": ["tenants/bluedoor/tenant.yaml:1:1: no"],
         }])
     );
-    desk.board.drain();
-    assert_eq!(desk.ask("/readyz").0, 503);
+    admin.board.drain();
+    assert_eq!(admin.ask("/readyz").0, 503);
     // Whatever the owner of the tenants says after that.
-    desk.board.replace(Status {
+    admin.board.replace(Status {
         complete: true,
         ..Status::default()
     });
-    desk.board.reloaded(Duration::ZERO, Some("no".to_owned()));
+    admin.board.reloaded(Duration::ZERO, Some("no".to_owned()));
     assert_eq!(
-        desk.ask("/readyz"),
+        admin.ask("/readyz"),
         (503, "not ready\nalarm: no\n".to_owned())
     );
 }
 
 #[test]
+fn the_listener_answers_only_to_its_own_names() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    for (host, status) in [
+        ("localhost", 200),
+        ("LOCALHOST:9000", 200),
+        ("127.0.0.1:9000", 200),
+        ("[::1]", 200),
+        ("monitoring.example", 200),
+        ("rebound.example", 421),
+        ("localhost.rebound.example", 421),
+        ("bluedoor.example", 421),
+        ("a b", 421),
+    ] {
+        for path in ["/livez", "/nothing"] {
+            let reply = admin.send(&get(path, host));
+            let expected = if path == "/nothing" && status == 200 {
+                404
+            } else {
+                status
+            };
+            assert_eq!(reply.status, expected, "{path} as {host}");
+        }
+    }
+}
+
+#[test]
+fn answers_are_not_kept_and_content_is_not_taken() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    for (fields, status) in [("", 200), ("content-length: 1\r\n", 413)] {
+        let reply = admin.send(&request("GET", "/livez", "localhost", fields));
+        assert_eq!(
+            (
+                reply.status,
+                reply.header("cache-control"),
+                reply.header("x-content-type-options"),
+            ),
+            (status, Some("no-store"), Some("nosniff"))
+        );
+    }
+}
+
+#[test]
 fn certificates_are_for_hosts_that_a_tenant_has() {
-    let desk = Desk::open(&Server::start().snapshots);
+    let admin = AdminListener::open(&Server::start().snapshots);
     for (domain, status) in [
         ("bluedoor.example", 200),
         ("Bluedoor.example.", 200),
@@ -120,23 +166,23 @@ fn certificates_are_for_hosts_that_a_tenant_has() {
         ("", 404),
     ] {
         let path = format!("/tls/ask?domain={domain}");
-        assert_eq!(desk.ask(&path).0, status, "{domain}");
+        assert_eq!(admin.ask(&path).0, status, "{domain}");
     }
-    assert_eq!(desk.ask("/tls/ask").0, 400);
+    assert_eq!(admin.ask("/tls/ask").0, 400);
 }
 
 #[test]
 fn no_client_makes_a_series() {
     let server = Server::start();
-    let desk = Desk::open(&server.snapshots);
+    let admin = AdminListener::open(&server.snapshots);
     let fields = "accept-encoding: br\r\n";
     server.ask(&request("GET", "/terms", "bluedoor.example", fields));
-    let before = desk.counters();
+    let before = admin.counters();
     for number in 0..20 {
         server.ask(&get(&format!("/{number}"), &format!("{number}.example")));
     }
     server.ask(&get("/assets/site.css", "studio.example"));
-    let text = desk.counters();
+    let text = admin.counters();
     for line in [
         r#"rowhouse_http_requests_total{tenant="bluedoor",status="2xx",coding="br"} 1"#,
         r#"rowhouse_http_requests_total{tenant="_unknown",status="4xx",coding="identity"} 20"#,
@@ -148,23 +194,23 @@ fn no_client_makes_a_series() {
     }
     assert!(!text.contains("7.example"));
     let more = text.lines().count() - before.lines().count();
-    // Two parties that had answered nothing: requests, bytes and a histogram each.
+    // Two owners that had answered nothing: requests, bytes and a histogram each.
     assert!(more <= 2 * (2 + 14), "{more} more lines in {text}");
 }
 
 #[test]
-fn reloads_and_their_failures_are_told() {
+fn reloads_and_their_failures_are_reported() {
     let server = Server::start();
-    let desk = Desk::open(&server.snapshots);
-    desk.board.replace(Status {
+    let admin = AdminListener::open(&server.snapshots);
+    admin.board.replace(Status {
         complete: true,
         tenants: vec![tenant(State::Live)],
         alarm: None,
         polling: false,
     });
-    desk.board.reloaded(Duration::from_millis(50), None);
+    admin.board.reloaded(Duration::from_millis(50), None);
     let has = |line: &str| {
-        let text = desk.counters();
+        let text = admin.counters();
         assert!(text.lines().any(|known| known == line), "{line} in {text}");
     };
     has("rowhouse_reload_duration_seconds_count 1");
@@ -173,49 +219,53 @@ fn reloads_and_their_failures_are_told() {
     has(r#"rowhouse_tenants{state="live"} 1"#);
     has("rowhouse_snapshot_age_seconds 0");
     has("rowhouse_reload_alarm 0");
-    desk.board
+    admin
+        .board
         .reloaded(Duration::ZERO, Some("the folder is gone".to_owned()));
     has("rowhouse_reload_alarm 1");
     has("rowhouse_reload_duration_seconds_count 1");
     assert_eq!(
-        desk.ask("/readyz"),
+        admin.ask("/readyz"),
         (200, "ready\nalarm: the folder is gone\n".to_owned())
     );
-    desk.board.reloaded(Duration::ZERO, None);
+    admin.board.reloaded(Duration::ZERO, None);
     has("rowhouse_reload_alarm 0");
 }
 
 #[test]
 fn open_connections_are_counted() {
     let server = Server::start();
-    let desk = Desk::open(&server.snapshots);
+    let admin = AdminListener::open(&server.snapshots);
     let open = |count: usize| {
         let line = format!("rowhouse_connections_open {count}");
-        desk.counters().lines().any(|known| known == line)
+        admin.counters().lines().any(|known| known == line)
     };
     assert!(open(0));
+    let start = Instant::now();
+    let wait_for = |count: usize| {
+        while !open(count) {
+            assert!(start.elapsed() < Duration::from_secs(30), "not {count}");
+            std::thread::yield_now();
+        }
+    };
     let sockets = [server.connect(), server.connect()];
-    while !open(2) {
-        std::thread::yield_now();
-    }
+    wait_for(2);
     // Known once the server, which has a thread of its own, has begun.
-    assert!(desk.counters().contains(&format!(
+    assert!(admin.counters().contains(&format!(
         "\nrowhouse_connections_limit {}\n",
         Limits::default().connections
     )));
     drop(sockets);
-    while !open(0) {
-        std::thread::yield_now();
-    }
+    wait_for(0);
 }
 
 #[test]
 fn half_heads_take_no_room_from_operators() {
     const MANY: usize = 200;
-    let desk = Desk::open(&Server::start().snapshots);
+    let admin = AdminListener::open(&Server::start().snapshots);
     let mut half: Vec<_> = (0..MANY)
         .map(|_| {
-            let mut socket = TcpStream::connect(desk.address).unwrap();
+            let mut socket = TcpStream::connect(admin.address).unwrap();
             socket
                 .set_read_timeout(Some(Duration::from_secs(30)))
                 .unwrap();
@@ -223,7 +273,7 @@ fn half_heads_take_no_room_from_operators() {
             socket
         })
         .collect();
-    assert_eq!(desk.ask("/livez").0, 200);
+    assert_eq!(admin.ask("/livez").0, 200);
     // The first have made room for the last, and the last have a time to be whole.
     for number in [0, MANY - 1] {
         let ended = half[number].read_to_end(&mut Vec::new());
@@ -235,18 +285,18 @@ fn half_heads_take_no_room_from_operators() {
 #[test]
 fn tenants_that_are_gone_have_no_series() {
     let server = Server::start();
-    let desk = Desk::open(&server.snapshots);
+    let admin = AdminListener::open(&server.snapshots);
     server.ask(&get("/terms", "bluedoor.example"));
-    assert!(desk.counters().contains(r#"tenant="bluedoor""#));
+    assert!(admin.counters().contains(r#"tenant="bluedoor""#));
     let mut next = sample::snapshot();
     next.hosts.clear();
     server.snapshots.replace(next);
-    let text = desk.counters();
+    let text = admin.counters();
     assert!(!text.contains(r#"tenant="bluedoor""#), "{text}");
     server.snapshots.replace(sample::snapshot());
     server.ask(&get("/terms", "bluedoor.example"));
     let line =
         r#"rowhouse_http_requests_total{tenant="bluedoor",status="2xx",coding="identity"} 1"#;
-    let text = desk.counters();
+    let text = admin.counters();
     assert!(text.lines().any(|known| known == line), "{line} in {text}");
 }

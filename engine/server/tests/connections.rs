@@ -302,7 +302,7 @@ fn a_preface_may_come_in_pieces() {
 }
 
 #[test]
-fn an_idle_http_2_connection_makes_room_and_is_told() {
+fn an_idle_http_2_connection_makes_room_with_a_goaway() {
     let server = room_for(1);
     let mut idle = server.connect();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";

@@ -247,7 +247,7 @@ fn head_is_get_without_the_body() {
 }
 
 #[test]
-fn other_methods_are_told_which_there_are() {
+fn other_methods_get_405_and_which_there_are() {
     let server = Server::start();
     for method in ["POST", "PUT", "DELETE", "TRACE", "BREW"] {
         let reply = server.ask(&request(method, "/bluedoor/x", "studio.example", ""));

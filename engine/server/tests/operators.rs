@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use server::access::{AccessLog, Format};
 use server::settings::ServeSettings;
+use server::spans::{AccessEntry, RequestSpans, Trace};
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use wire::{Server, get, request};
 
@@ -101,7 +102,7 @@ fn a_request_leaves_one_line_that_no_client_wrote() {
     drop(guard);
 
     let lines = log.lines();
-    let told = |index: usize| {
+    let summary = |index: usize| {
         let line = &lines[index];
         (
             line["tenant"].as_str().unwrap(),
@@ -109,7 +110,7 @@ fn a_request_leaves_one_line_that_no_client_wrote() {
             line["status"].as_u64().unwrap(),
         )
     };
-    let mut all: Vec<_> = (0..lines.len()).map(told).collect();
+    let mut all: Vec<_> = (0..lines.len()).map(summary).collect();
     all.sort_unstable();
     assert_eq!(
         all,
@@ -206,4 +207,47 @@ fn every_response_has_a_name_of_its_own() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 5);
+}
+
+/// Remembers what spans would be made of.
+#[derive(Debug, Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl RequestSpans for Recorder {
+    fn record(&self, entry: &AccessEntry<'_>) -> Trace {
+        self.0.lock().unwrap().push(format!(
+            "{} {} {} {} {:?}",
+            entry.method_name(),
+            entry.route_name(),
+            entry.status.as_u16(),
+            entry.tenant,
+            entry.trace.map(|trace| trace.to_string()),
+        ));
+        Trace {
+            id: 10,
+            parent: 1,
+            sampled: true,
+        }
+    }
+}
+
+#[test]
+fn a_span_is_made_of_each_request_and_its_trace_is_logged() {
+    for (settings, trace) in [
+        (ServeSettings::default(), "None"),
+        (
+            wire::behind_a_proxy(),
+            "Some(\"0af7651916cd43dd8448eb211c80319c\")",
+        ),
+    ] {
+        let recorder = Arc::new(Recorder::default());
+        let settings = ServeSettings {
+            spans: Some(Arc::clone(&recorder) as Arc<dyn RequestSpans>),
+            ..settings
+        };
+        let (line, _) = line_of(settings, false, NAMED);
+        assert_eq!(line["trace_id"], "0000000000000000000000000000000a");
+        let made = recorder.0.lock().unwrap();
+        assert_eq!(*made, [format!("GET /about 200 studio {trace}")]);
+    }
 }
