@@ -92,9 +92,6 @@ fn arrows_between_crates_point_one_way() {
     assert_eq!(folders, crates, "each folder of the engine is a crate");
 }
 
-/// Crates whose files still import each other in circles.
-const NOT_YET_FREE_OF_CIRCLES: [&str; 1] = ["server"];
-
 /// A module of a crate, or a path within one: its names from the crate's root on.
 type Names = Vec<String>;
 
@@ -318,12 +315,11 @@ fn sources(own: &str) -> BTreeMap<Names, String> {
 fn files_of_a_crate_do_not_import_each_other_in_circles() {
     for (own, _) in CRATES {
         let circles = circles(&sources(own));
-        let is_free = circles.is_empty();
-        if NOT_YET_FREE_OF_CIRCLES.contains(&own) {
-            assert!(!is_free, "`{own}` is free of circles: take it off the list");
-        } else {
-            assert!(is_free, "circles in `{own}`:\n{}", circles.join("\n"));
-        }
+        assert!(
+            circles.is_empty(),
+            "circles in `{own}`:\n{}",
+            circles.join("\n")
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::access::AccessLogBuffer;
-use super::request_id::RequestIds;
+use super::layers::request_id::RequestIds;
 use super::settings::ServeSettings;
 use super::snapshot_store::SnapshotStore;
 

@@ -64,7 +64,6 @@ mod path;
 mod permit;
 mod protocol;
 mod redirect;
-mod request_id;
 mod request_service;
 pub mod respond;
 #[cfg(test)]
