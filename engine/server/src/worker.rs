@@ -1,7 +1,7 @@
 //! A worker: a thread that answers requests.
 //!
 //! Each worker has an event loop of its own, and a connection stays with the worker that it came to: nothing that a request touches is shared with another thread, but for the snapshot, which is only read, and the counters.
-//! Against one loop for all threads that saves the locks and the wake-ups between them; `benches/against_nginx.rs` measures it.
+//! Against one loop for all threads that saves the locks and the wake-ups between them.
 //!
 //! **Invariant:** accepts no connections and decides no answer.
 
