@@ -27,7 +27,6 @@ impl Spans {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
 
