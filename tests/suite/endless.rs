@@ -238,7 +238,7 @@ fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
         let endless = format!("---\ntitle: Endless\n---\n{number}\n");
         site.write("tenants/app/pages/terms.md", endless);
         let begun = format!("Neighbour {number}");
-        let about = format!("---\ntitle: {begun}\n---\n");
+        let about = format!("---\ntitle: {begun}\n---\n## People\n");
         site.write("tenants/home/pages/about.md", about);
         waits("the neighbour", &|| {
             let about = server.get(&server.domain(), "/about");
