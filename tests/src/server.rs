@@ -73,9 +73,11 @@ impl TestServer {
     }
 
     /// The same, failing where the lines of the file `faults` say so (`content::report::guard::inject`); the file may change while the server runs.
+    /// Its log is a file `*.log` in the folder, which can be read before the server is ready.
     #[must_use]
     pub fn start_failing(folder: &Path, more: &[&str], faults: &Path) -> Self {
-        let log = NamedTempFile::new().expect("a file");
+        let log = tempfile::Builder::new().suffix(".log").tempfile_in(folder);
+        let log = log.expect("a file");
         let stderr = log.reopen().expect("a file").into();
         let environment = [("ROWHOUSE_FAULTS", faults)];
         Self::start_with(folder, more, &environment, log, stderr)

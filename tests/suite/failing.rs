@@ -214,9 +214,19 @@ fn a_reload_loop_that_fails_at_any_step_says_so_is_started_again_and_takes_the_n
 fn a_panic_of_the_owner_at_the_start_keeps_the_process_unready_until_it_is_over() {
     let street = Street::new();
     street.fail(&["addresses:all"]);
+    let has_failed = || {
+        let entries = fs::read_dir(street.0.path()).expect("a folder");
+        let mut paths = entries.map(|entry| entry.expect("an entry").path());
+        let log = paths.find(|path| path.extension().is_some_and(|end| end == "log"));
+        let log = log.and_then(|log| fs::read_to_string(log).ok());
+        log.is_some_and(|log| log.contains("it tries again"))
+    };
     let server = thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(Duration::from_secs(3));
+            let begin = Instant::now();
+            while !has_failed() && begin.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_millis(50));
+            }
             street.fail(&[]);
         });
         street.serve(&[])

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{TestServer, binary, fixture};
+use rowhouse_tests::{TestServer, binary, fixture, reserved_address};
 
 #[test]
 fn a_bad_flag_is_told_with_what_is_wanted() {
@@ -67,9 +67,7 @@ fn a_log_that_nobody_reads_holds_no_response_up() {
 fn what_is_logged_can_be_chosen() {
     let logged = |chosen: &str| {
         let mut server = Command::new(binary());
-        let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
-        let address = taken.local_addr().expect("an address").to_string();
-        drop(taken);
+        let address = reserved_address().to_string();
         server
             .args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"])
             .current_dir(fixture("sites"))
