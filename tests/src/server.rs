@@ -36,31 +36,25 @@ pub struct TestServer {
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        let build = escargot::CargoBuild::new();
-        // A benchmark measures what is released.
-        let build = if cfg!(debug_assertions) {
-            build
-        } else {
-            build.release()
+        let test = std::env::current_exe().expect("this test");
+        // target/debug/deps/suite-0123: the same profile in the same folder, so that nothing is built twice.
+        let folder = test.ancestors().nth(2).expect("a profile's folder");
+        let profile = match folder.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
         };
-        build
+        escargot::CargoBuild::new()
+            .args(["--profile", profile])
             .manifest_path(crate::workspace().join("engine/rowhouse/Cargo.toml"))
             .bin("rowhouse")
             // Whatever is a feature is tested, too.
             .features("otlp")
-            .target_dir(target_directory())
+            .target_dir(folder.parent().expect("a target folder"))
             .run()
             .expect("`cargo build --bin rowhouse`")
             .path()
             .to_owned()
     })
-}
-
-/// The folder that this test was built into, so that nothing is built twice.
-fn target_directory() -> PathBuf {
-    let test = std::env::current_exe().expect("this test");
-    // target/debug/deps/suite-0123
-    test.ancestors().nth(3).expect("a target folder").to_owned()
 }
 
 impl TestServer {

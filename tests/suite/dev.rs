@@ -65,7 +65,7 @@ fn without_tag(html: &str) -> String {
 
 #[test]
 fn without_the_flag_not_one_byte_is_for_authors() {
-    let (visitors, authors) = (TestSite::fixture("sites"), for_authors("street"));
+    let (visitors, authors) = (TestSite::fixture("sites"), for_authors("sites"));
     let shown = everything(&authors.snapshot);
     let mut for_authors_only = Vec::new();
     let mut pages = 0;
@@ -101,7 +101,7 @@ fn without_the_flag_not_one_byte_is_for_authors() {
 
 #[test]
 fn styles_alone_change_no_pages_digest_and_words_do() {
-    let mut site = for_authors("street");
+    let mut site = for_authors("sites");
     let digest = |site: &TestSite| {
         let page = site
             .page("studio.example", "/app", "/terms")

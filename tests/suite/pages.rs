@@ -46,7 +46,7 @@ fn a_folder_becomes_these_pages() {
         )
         .expect("text");
         let name = format!("{host}{}", prefix.replace('/', "_"));
-        expect_text(&text, &fixture(&format!("street/expected/{name}.html")));
+        expect_text(&text, &fixture(&format!("sites/expected/{name}.html")));
     }
     expect_text(&site.report_text(), &fixture("sites/expected/report.txt"));
 }

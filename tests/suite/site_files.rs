@@ -24,7 +24,7 @@ fn every_host_answers_these_files() {
         }
         expect_text(
             &text,
-            &fixture(&format!("street/expected/{host}.files.txt")),
+            &fixture(&format!("sites/expected/{host}.files.txt")),
         );
     }
 }
