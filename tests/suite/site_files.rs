@@ -22,10 +22,7 @@ fn every_host_answers_these_files() {
             }
             .expect("text");
         }
-        expect_text(
-            &text,
-            &fixture(&format!("sites/expected/{host}.files.txt")),
-        );
+        expect_text(&text, &fixture(&format!("sites/expected/{host}.files.txt")));
     }
 }
 
