@@ -132,7 +132,7 @@ impl Minifier {
                 return Ok(());
             };
             let text = parser.slice_from(start);
-            let flaw = |message: &str| CssError::new(Code::BadStyle, message, at, text);
+            let error = |message: &str| CssError::new(Code::BadStyle, message, at, text);
             match token {
                 Token::WhiteSpace(_) => self.gap = Gap::Space,
                 Token::Comment(_) => self.gap = self.gap.max(Gap::Comment),
@@ -145,17 +145,17 @@ impl Minifier {
                     self.push(&url(&target, at, resolve)?)
                 }
                 Token::BadString(_) => {
-                    return Err(flaw("the string does not end on its line")
+                    return Err(error("the string does not end on its line")
                         .hint("close it with the quotation mark that it begins with"));
                 }
                 Token::BadUrl(_) => {
-                    return Err(flaw("the address in `url()` cannot be read")
+                    return Err(error("the address in `url()` cannot be read")
                         .hint("put it in quotation marks"));
                 }
                 Token::CloseParenthesis | Token::CloseSquareBracket | Token::CloseCurlyBracket => {
                     return Err(match inside {
                         Some(block) => block.never_closed(),
-                        None => flaw(&format!("`{text}` closes nothing"))
+                        None => error(&format!("`{text}` closes nothing"))
                             .hint("take it away, or open what it should close"),
                     });
                 }
@@ -196,7 +196,7 @@ impl Minifier {
         let nested: Result<(), ParseError<'_, ()>> = parser.parse_nested_block(|inner| {
             copied = self.copy(inner, resolve, Some(block));
             inside_ends = Some(inner.position());
-            // What was not copied after a flaw is passed over.
+            // What was not copied after an error is passed over.
             while inner.next_including_whitespace_and_comments().is_ok() {}
             Ok(())
         });
@@ -265,9 +265,9 @@ mod tests {
         minified(css, |target| Some(target.replace(".woff2", ".1a2b.woff2"))).unwrap()
     }
 
-    fn flaw(css: &str) -> (Code, String, usize, usize) {
-        let flaw = minified(css, |_| None).unwrap_err();
-        (flaw.code, flaw.message, flaw.line, flaw.column)
+    fn error(css: &str) -> (Code, String, usize, usize) {
+        let error = minified(css, |_| None).unwrap_err();
+        (error.code, error.message, error.line, error.column)
     }
 
     #[test]
@@ -310,30 +310,30 @@ mod tests {
     }
 
     #[test]
-    fn a_flaw_names_its_place() {
+    fn an_error_names_its_place() {
         let style =
             |message: &str, line, column| (Code::BadStyle, message.to_owned(), line, column);
         assert_eq!(
-            flaw("a{}\n.b {\n  color: red;\n"),
+            error("a{}\n.b {\n  color: red;\n"),
             style("`{` is never closed", 2, 4)
         );
-        assert_eq!(flaw("a{b{c:d}"), style("`{` is never closed", 1, 2));
-        assert_eq!(flaw("a{}\n}"), style("`}` closes nothing", 2, 1));
-        assert_eq!(flaw("a{b:c)}"), style("`{` is never closed", 1, 2));
+        assert_eq!(error("a{b{c:d}"), style("`{` is never closed", 1, 2));
+        assert_eq!(error("a{}\n}"), style("`}` closes nothing", 2, 1));
+        assert_eq!(error("a{b:c)}"), style("`{` is never closed", 1, 2));
         assert_eq!(
-            flaw("a{\n  b: calc(1px;\n}"),
+            error("a{\n  b: calc(1px;\n}"),
             style("`calc(` is never closed", 2, 6)
         );
         assert_eq!(
-            flaw("a{b:\"c\n}"),
+            error("a{b:\"c\n}"),
             style("the string does not end on its line", 1, 5)
         );
         assert_eq!(
-            flaw("a{b:url(c d)}"),
+            error("a{b:url(c d)}"),
             style("the address in `url()` cannot be read", 1, 5)
         );
         assert_eq!(
-            flaw("a{b:url(c.png)}"),
+            error("a{b:url(c.png)}"),
             (
                 Code::MissingAsset,
                 "the theme has no file `c.png`".to_owned(),
@@ -341,7 +341,7 @@ mod tests {
                 5
             )
         );
-        assert_eq!(flaw(&"(".repeat(100_000)).0, Code::TooLarge);
+        assert_eq!(error(&"(".repeat(100_000)).0, Code::TooLarge);
     }
 
     proptest::proptest! {
