@@ -50,7 +50,7 @@ test.beforeAll(async () => {
   for (const folder of ['pages', 'assets']) mkdirSync(join(evil, folder), { recursive: true });
   cpSync(join(repository, 'themes'), join(street, 'themes'), { recursive: true });
   cpSync(join(repository, 'tenants/studio'), join(street, 'tenants/studio'), { recursive: true });
-  writeFileSync(join(evil, 'tenant.yaml'), 'name: Evil\nbrand: {house: mine}\n');
+  writeFileSync(join(evil, 'tenant.yaml'), 'name: Evil\nsettings: {house: mine.svg}\n');
   writeFileSync(
     join(evil, 'pages/index.md'),
     '---\ntitle: Evil\nsections:\n  - {kind: checklist, items: [One]}\n---\nWords.\n',
