@@ -61,6 +61,7 @@ codes! {
     BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over; one with a name that rowhouse itself answers by (`assets`, `company`, `www`) is an error.";
     BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
     BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`, and make none of the engine's own paths.";
+    BadSchema => "bad-schema", "A theme's schema is no JSON Schema (draft 2020-12), names a format that there is not, or its example does not fit it.";
     BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
     BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
     BadYaml => "bad-yaml", "The file is not YAML: the parser's own words say why.";
@@ -81,13 +82,14 @@ codes! {
     IslandFailed => "island-failed", "A component threw, or ran out of time or memory, while it was rendered on the server.";
     IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
     KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
-    LowContrast => "low-contrast", "Two colours of the brand that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
+    LowContrast => "low-contrast", "Two colours of a tenant that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
     MissingAlt => "missing-alt", "A picture needs words for those who do not see it (WCAG 2.2, success criterion 1.1.1).";
     MissingAsset => "missing-asset", "A picture, icon or drawing that neither the tenant's `assets` nor its theme has.";
     MissingDate => "missing-date", "An entry of a collection with a feed needs a `date`: feed readers order entries by it. Until it has one, the feed leaves it out.";
     MissingDescription => "missing-description", "A page that is to be found needs a description of its own; without one it shows the tenant's, and all such pages look alike.";
     MissingKey => "missing-key", "A key that has no default is not there.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
+    MissingWord => "missing-word", "A theme has no word in one of its languages that its templates, the program itself or its other languages name.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
     NotUtf8 => "not-utf8", "Text files are UTF-8, and so are the names of files and folders.";
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
@@ -102,6 +104,7 @@ codes! {
     TooLarge => "too-large", "A file, a folder, a list, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
     UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";
+    UnknownLanguage => "unknown-language", "The theme has no words in the tenant's language.";
     UnknownLayout => "unknown-layout", "The theme has no layout of that name.";
     UnknownTenant => "unknown-tenant", "A link names a tenant that is not there.";
     UnknownTheme => "unknown-theme", "No theme of that name, or its files cannot be used.";

@@ -37,6 +37,14 @@ const ERRORS: usize = 5_000;
 #[error("the schema itself is wrong: {0}")]
 pub struct SchemaError(String);
 
+impl SchemaError {
+    /// The reason, lower case, without a full stop.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
 /// A schema, ready to be held against values.
 #[derive(Debug)]
 pub struct Schema {
@@ -66,57 +74,80 @@ impl Schema {
         })
     }
 
+    /// The schema itself.
+    #[must_use]
+    pub const fn root(&self) -> &Json {
+        &self.root
+    }
+
     /// Everything that is wrong; where nothing is, every formatted text, in the order of the file.
     #[must_use]
     pub fn check(&self, node: &Node) -> (Vec<Violation>, Vec<Formatted>) {
+        let value = node.to_json();
+        let problems = self.problems(node, &value, "the file");
+        let formatted = match problems.as_slice() {
+            [] => self.formatted(node, &value).0,
+            _ => Vec::new(),
+        };
+        (problems, formatted)
+    }
+
+    /// Everything that is wrong with a value that was written as `node`; `what` names it.
+    pub(crate) fn problems(&self, node: &Node, value: &Json, what: &str) -> Vec<Violation> {
         let mut finder = Finder {
             schema: &self.root,
             formats: self.formats,
             node,
+            what,
             problems: Vec::new(),
             counts: BTreeMap::new(),
         };
         finder.duplicate_keys(node);
-        let value = node.to_json();
-        for error in self.validator.iter_errors(&value).take(ERRORS) {
+        for error in self.validator.iter_errors(value).take(ERRORS) {
             finder.error(&error, None);
         }
         finder.count_the_rest();
         let mut problems = finder.problems;
         // In the order of the file. A key that is unknown is often the one that is missing, with a typing error.
         problems.sort_by_key(|problem| (problem.place, problem.code != Code::UnknownKey));
-        let formatted = match problems.as_slice() {
-            [] => self.formatted(node, &value),
-            _ => Vec::new(),
-        };
-        (problems, formatted)
+        problems
     }
 
-    fn formatted(&self, node: &Node, value: &Json) -> Vec<Formatted> {
+    /// Every formatted text of a value that was written as `node`, in the order of the file, and the formats by JSON Pointer (RFC 6901).
+    pub(crate) fn formatted(&self, node: &Node, value: &Json) -> (Vec<Formatted>, Formats) {
         let evaluation = self.validator.evaluate(value);
-        let formats = evaluation.iter_annotations().filter_map(|annotation| {
-            let format = annotation.annotations.value().as_str()?;
-            let node = node_at(node, annotation.instance_location)?;
-            match &node.value {
-                Value::Text(text) if annotation.schema_location.ends_with("/format") => {
-                    Some(Formatted {
-                        format: format.to_owned(),
-                        text: text.clone(),
-                        place: node.place,
-                    })
-                }
-                _ => None,
+        let (mut formatted, mut formats) = (Vec::new(), Formats::new());
+        for annotation in evaluation.iter_annotations() {
+            let Some(format) = annotation.annotations.value().as_str() else {
+                continue;
+            };
+            if !annotation.schema_location.ends_with("/format") {
+                continue;
             }
-        });
-        let mut formatted: Vec<Formatted> = formats.collect();
+            let location = annotation.instance_location;
+            formats.insert(location.as_str().to_owned(), format.to_owned());
+            // What stands for a key that was left out has no place.
+            if let Some(node) = node_at(node, location)
+                && let Value::Text(text) = &node.value
+            {
+                formatted.push(Formatted {
+                    format: format.to_owned(),
+                    text: text.clone(),
+                    place: node.place,
+                });
+            }
+        }
         formatted.sort_by_key(|text| text.place);
         formatted.dedup();
-        formatted
+        (formatted, formats)
     }
 }
 
+/// The formats of a value's texts, by their places in it as JSON Pointers (RFC 6901).
+pub type Formats = BTreeMap<String, String>;
+
 /// Every `format` that a schema names.
-fn format_names(schema: &Json, names: &mut BTreeSet<String>) {
+pub(crate) fn format_names(schema: &Json, names: &mut BTreeSet<String>) {
     match schema {
         Json::Object(keys) => {
             if let Some(Json::String(name)) = keys.get("format") {

@@ -1,23 +1,39 @@
-//! A theme's folder as data: its files over those of its parent, its roles and what stands on what.
+//! A theme's folder as data: its files over those of its parent, its roles and what stands on what, its kinds of section, its settings and its words.
 //!
-//! A theme that names a `parent` holds only what differs: a file of the same path wins over the parent's.
+//! A theme that names a `parent` holds only what differs: a file of the same path wins over the parent's, and so does a word of the same key.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`shape`] | what authors may write, by a schema of the theme |
+//! | [`kind`] | a kind of section: its schema, its example |
+//! | [`strings`] | the words of a language |
+//! | [`words`] | whether all words are there |
 //!
 //! **Invariant:** knows no tenant and no page, and renders nothing.
 
+pub mod kind;
+pub mod shape;
+pub mod strings;
+pub mod words;
+
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use rust_embed::RustEmbed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
+use self::kind::SectionKind;
+use self::shape::Shape;
+use self::strings::Strings;
 use crate::report::{Code, Diagnostic, Report, hint_for};
-use crate::schema::Schema;
+use crate::schema::{Schema, Violation};
 use crate::source::Folder;
 use crate::tenant::checked_by;
 use crate::tenant::values::Colour;
-use crate::yaml;
+use crate::yaml::{self, Node};
 
 /// The theme's manifest file.
 pub const MANIFEST: &str = "theme.yaml";
@@ -40,6 +56,18 @@ pub struct ThemeManifest {
     /// The colour of the browser's own frame, as the name of a role.
     #[serde(default)]
     pub theme_color: Option<String>,
+    /// The icon of a tenant that has none, a file of the theme.
+    #[serde(default)]
+    pub icon: Option<String>,
+    /// The languages that the theme speaks, by default all of `strings/`.
+    #[serde(default)]
+    pub languages: Vec<String>,
+    /// What a tenant's `settings` may say: a JSON Schema.
+    #[serde(default)]
+    pub settings: Map<String, Json>,
+    /// Settings that are colours, and that every page knows of every site of the company.
+    #[serde(default)]
+    pub site_colours: Vec<String>,
     /// The roles that colours play, with their values by day and by night.
     #[serde(default)]
     pub roles: BTreeMap<String, Role>,
@@ -71,6 +99,20 @@ pub struct Theme {
     pub manifest: ThemeManifest,
     /// The files by path.
     pub files: BTreeMap<String, Bytes>,
+    /// The kinds of section by name.
+    pub kinds: BTreeMap<String, Arc<SectionKind>>,
+    /// What a tenant's settings may say.
+    pub settings: Arc<Shape>,
+    /// The words by language (BCP 47).
+    pub strings: BTreeMap<String, Strings>,
+}
+
+/// The folders of a theme, one over the other.
+#[derive(Default)]
+struct Layers {
+    manifest: Option<ThemeManifest>,
+    files: BTreeMap<String, Bytes>,
+    strings: BTreeMap<String, Strings>,
 }
 
 /// The themes that are built into the program.
@@ -104,9 +146,47 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 pub fn load(name: &str, folders: &BTreeMap<String, Folder>) -> (Option<Theme>, Report) {
     let mut report = Report::default();
     let mut line = Vec::new();
-    let theme = layered(name, folders, &mut line, &mut report);
-    let theme = theme.map(|theme| Theme { line, ..theme });
+    let layers = layered(name, folders, &mut line, &mut report);
+    let theme = layers.and_then(|layers| whole(name, folders, line, layers, &mut report));
     (theme.filter(|_| report.is_servable()), report)
+}
+
+/// The folders become a theme, and what they say of each other is checked.
+fn whole(
+    name: &str,
+    folders: &BTreeMap<String, Folder>,
+    line: Vec<String>,
+    layers: Layers,
+    report: &mut Report,
+) -> Option<Theme> {
+    let label = folders.get(name)?.label.clone();
+    let manifest = layers.manifest?;
+    let kinds = kind::read_all(&label, &layers.files, report);
+    let settings = Shape::new(&Json::Object(manifest.settings.clone()), None, None);
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            let message = format!("`settings`: {error}");
+            report.push(Diagnostic::error(
+                Code::BadSchema,
+                format!("{label}/{MANIFEST}"),
+                message,
+            ));
+            return None;
+        }
+    };
+    let theme = Theme {
+        name: name.to_owned(),
+        label,
+        line,
+        manifest,
+        files: layers.files,
+        kinds,
+        settings: Arc::new(settings),
+        strings: layers.strings,
+    };
+    words::check(&theme, report);
+    Some(theme)
 }
 
 fn layered(
@@ -114,7 +194,7 @@ fn layered(
     folders: &BTreeMap<String, Folder>,
     children: &mut Vec<String>,
     report: &mut Report,
-) -> Option<Theme> {
+) -> Option<Layers> {
     let Some(folder) = folders.get(name) else {
         report.push(
             Diagnostic::error(
@@ -139,44 +219,101 @@ fn layered(
     }
     children.push(name.to_owned());
     let manifest = read_manifest(folder, report)?;
-    let parent = match &manifest.parent {
-        Some(parent) => Some(layered(parent, folders, children, report)?),
-        None => None,
+    let mut layers = match &manifest.parent {
+        Some(parent) => layered(parent, folders, children, report)?,
+        None => Layers::default(),
     };
-    Some(Theme {
-        name: name.to_owned(),
-        label: folder.label.clone(),
-        ..over(manifest, folder, parent)
-    })
-}
-
-/// The theme's own files and roles over its parent's.
-fn over(own: ThemeManifest, folder: &Folder, parent: Option<Theme>) -> Theme {
-    let Some(parent) = parent else {
-        return Theme {
-            name: String::new(),
-            label: String::new(),
-            line: Vec::new(),
-            manifest: own,
-            files: folder.files.clone(),
-        };
-    };
-    let mut theme = parent;
-    theme.files.extend(
+    layers.files.extend(
         folder
             .files
             .iter()
             .map(|(path, bytes)| (path.clone(), bytes.clone())),
     );
-    let base = &mut theme.manifest;
-    base.name = own.name;
-    base.parent = own.parent;
-    base.theme_color = own.theme_color.or(base.theme_color.take());
-    base.styles.extend(own.styles);
-    base.preload.extend(own.preload);
-    base.roles.extend(own.roles);
-    base.contrast.extend(own.contrast);
-    theme
+    for (language, strings) in read_strings(folder, report) {
+        layers.strings.entry(language).or_default().extend(strings);
+    }
+    layers.manifest = Some(match layers.manifest.take() {
+        Some(parent) => over(manifest, parent),
+        None => manifest,
+    });
+    Some(layers)
+}
+
+/// A theme's own manifest over its parent's.
+fn over(own: ThemeManifest, parent: ThemeManifest) -> ThemeManifest {
+    let mut all = parent;
+    all.name = own.name;
+    all.parent = own.parent;
+    all.theme_color = own.theme_color.or(all.theme_color);
+    all.icon = own.icon.or(all.icon);
+    if !own.languages.is_empty() {
+        all.languages = own.languages;
+    }
+    for (key, value) in own.settings {
+        match (all.settings.get_mut(&key), value) {
+            (Some(Json::Object(parent)), Json::Object(own)) => parent.extend(own),
+            (_, value) => drop(all.settings.insert(key, value)),
+        }
+    }
+    all.site_colours.extend(own.site_colours);
+    all.styles.extend(own.styles);
+    all.preload.extend(own.preload);
+    all.roles.extend(own.roles);
+    all.contrast.extend(own.contrast);
+    all
+}
+
+/// The words of a folder by language.
+fn read_strings(folder: &Folder, report: &mut Report) -> Vec<(String, Strings)> {
+    let files = folder.files.iter().filter_map(|(path, bytes)| {
+        let language = path.strip_prefix("strings/")?.strip_suffix(".yaml")?;
+        Some((language.to_owned(), path, bytes))
+    });
+    let mut all = Vec::new();
+    for (language, path, bytes) in files {
+        let file = folder.name_of(path);
+        if let Some((text, node)) = read_yaml(&file, bytes, report) {
+            let (strings, problems) = strings::read(&node);
+            tell(&problems, &file, &text, report);
+            all.push((language, strings));
+        }
+    }
+    all
+}
+
+/// Reads a YAML file of a theme.
+fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option<(String, Node)> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        report.push(Diagnostic::error(
+            Code::NotUtf8,
+            file,
+            "the file is not UTF-8",
+        ));
+        return None;
+    };
+    match yaml::parse(text, 1) {
+        Ok(node) => Some((text.to_owned(), node)),
+        Err(error) => {
+            let diagnostic = Diagnostic::error(error.code, file, error.message);
+            report.push(match error.place {
+                Some(place) => diagnostic.at(place, text),
+                None => diagnostic,
+            });
+            None
+        }
+    }
+}
+
+/// Reports what is wrong with a file.
+fn tell(problems: &[Violation], file: &str, text: &str, report: &mut Report) {
+    for problem in problems {
+        let diagnostic =
+            Diagnostic::error(problem.code, file, problem.message.clone()).at(problem.place, text);
+        report.push(Diagnostic {
+            hint: problem.hint.clone(),
+            ..diagnostic
+        });
+    }
 }
 
 fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> {
@@ -189,33 +326,9 @@ fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> 
         ));
         return None;
     };
-    let text = match folder.text(MANIFEST, bytes) {
-        Ok(text) => text,
-        Err(diagnostic) => {
-            report.push(diagnostic);
-            return None;
-        }
-    };
-    let node = match yaml::parse(text, 1) {
-        Ok(node) => node,
-        Err(error) => {
-            let diagnostic = Diagnostic::error(error.code, file, error.message);
-            report.push(match error.place {
-                Some(place) => diagnostic.at(place, text),
-                None => diagnostic,
-            });
-            return None;
-        }
-    };
+    let (text, node) = read_yaml(&file, bytes, report)?;
     let (problems, _) = SCHEMA.check(&node);
-    for problem in &problems {
-        let diagnostic = Diagnostic::error(problem.code, file.clone(), problem.message.clone())
-            .at(problem.place, text);
-        report.push(Diagnostic {
-            hint: problem.hint.clone(),
-            ..diagnostic
-        });
-    }
+    tell(&problems, &file, &text, report);
     if !problems.is_empty() {
         return None;
     }

@@ -14,8 +14,8 @@ use super::link::Resolver;
 use super::lints;
 use super::page::{Renderer, Special};
 use super::parallel::side_by_side;
+use super::prepared::Prepared;
 use super::site_files::SiteFiles;
-use super::tenant_files::tenant_assets;
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::{MANIFEST, Site};
@@ -30,19 +30,23 @@ const MOST_HTML: usize = 96 << 20;
 #[must_use]
 pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
-    let assets = Arc::new(tenant_assets(site, &mut report));
+    let prepared = Prepared::new(site, &inputs.templates, &inputs.deployment, &mut report);
+    let Some(prepared) = prepared.map(Arc::new) else {
+        return (None, report.sorted());
+    };
+    let assets = &prepared.assets;
     let Some(canonical) = addresses.first() else {
         // Somebody else has everything that it asked for, and the report says who.
         return (None, report);
     };
     let at_home = Resolver::new(site, canonical, &inputs.deployment);
-    let site_files = SiteFiles::new(site, &inputs.scope(&at_home, &assets));
+    let site_files = SiteFiles::new(site, &inputs.scope(&at_home, &prepared));
     report.extend(site_files.problem.clone());
     let mut mounts = Vec::with_capacity(addresses.len());
     let html = AtomicUsize::new(0);
     for address in addresses {
-        let renderer = Renderer::new(site, addresses, address, &assets, inputs, &site_files);
-        let (mount, problems) = mount(&renderer, &assets, &site_files, &html);
+        let renderer = Renderer::new(site, addresses, address, &prepared, inputs, &site_files);
+        let (mount, problems) = mount(&renderer, assets, &site_files, &html);
         if html.load(Relaxed) > MOST_HTML {
             // Which pages were rendered hangs on the threads, and so does all that could be said of them.
             return (None, too_much_html(site, addresses.len()));
@@ -66,7 +70,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     };
     let findings = lints::check(
         site,
-        &assets,
+        &prepared,
         inputs,
         site_files.paths(),
         at_canonical,
@@ -75,6 +79,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let report = findings.report;
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
+        sheet: Arc::clone(&prepared.sheet),
         mounts,
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,

@@ -7,6 +7,7 @@ use super::lints::links::{Fragments, NeighbourLink};
 use super::lints::pages::Orphan;
 use super::picture::Picture;
 use super::site_files::Listing;
+use super::stylesheet::Sheet;
 use content::address::Address;
 use release::snapshot::Mount;
 
@@ -27,6 +28,8 @@ pub struct Compiled {
     pub pictures: Vec<Picture>,
     /// What was worked out for it.
     pub cache: Arc<Cache>,
+    /// The stylesheet of its pages, which every host serves.
+    pub sheet: Arc<Sheet>,
     /// How many pages it has.
     pub pages: usize,
 }

@@ -35,7 +35,7 @@ pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String
     let sheet = head.stylesheet.iter();
     let styles = sheet
         .flat_map(|(href, integrity)| [href, integrity])
-        .chain(&head.brand_style)
+        .chain(&head.own_style)
         .chain(head.image.iter().map(|image| &image.url))
         .chain(
             head.theme_colors

@@ -39,8 +39,8 @@ pub(super) struct Head {
     pub fonts: Vec<String>,
     /// The stylesheet: address and integrity.
     pub stylesheet: Option<(String, String)>,
-    /// The tenant's colours, as inline CSS whose hash is in the policy.
-    pub brand_style: Option<String>,
+    /// The tenant's own colours, as inline CSS whose hash is in the policy.
+    pub own_style: Option<String>,
     /// The graph of structured data (JSON-LD 1.1).
     pub structured_data: Option<Json>,
 }
@@ -111,7 +111,7 @@ impl Head {
         if let Some((href, integrity)) = &self.stylesheet {
             out.link("stylesheet", href, &format!(" integrity=\"{integrity}\""));
         }
-        if let Some(style) = &self.brand_style {
+        if let Some(style) = &self.own_style {
             out.raw(&format!("<style>{style}</style>"));
         }
         for font in &self.fonts {

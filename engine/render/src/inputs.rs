@@ -1,12 +1,11 @@
 //! What a tenant is compiled with.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::asset::Asset;
 use super::cache::Cache;
 use super::island::Islands;
 use super::link::{Deployment, Resolver};
+use super::prepared::Prepared;
 use super::progress::Progress;
 use super::template::{Scope, Templates};
 
@@ -27,14 +26,10 @@ pub struct Inputs {
 
 impl Inputs {
     /// What the templates of a page work with that uses no island yet.
-    pub(super) fn scope(
-        &self,
-        resolver: &Resolver,
-        tenant_assets: &Arc<BTreeMap<String, Asset>>,
-    ) -> Scope {
+    pub(super) fn scope(&self, resolver: &Resolver, prepared: &Arc<Prepared>) -> Scope {
         Scope {
             resolver: resolver.clone(),
-            tenant_assets: Arc::clone(tenant_assets),
+            prepared: Arc::clone(prepared),
             templates: Arc::clone(&self.templates),
             islands: Arc::clone(&self.islands),
             cache: Arc::clone(&self.cache),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! compile        a tenant -> Compiled: one Mount for each address
+//!   prepared       a tenant in the shapes of its theme  language, card, resolve
 //!   page           one page: head, view, layout        head, view, structured, speculation, script
 //!   template       a theme's templates and functions   island (React), markdown, link
 //!   site_files     feeds, sitemaps, manifests          xml
@@ -28,6 +29,7 @@
 
 pub mod asset;
 pub mod cache;
+mod card;
 mod compile;
 mod compiled;
 mod compress;
@@ -37,6 +39,7 @@ mod former;
 mod head;
 mod inputs;
 mod island;
+mod language;
 pub mod link;
 mod lints;
 mod markdown;
@@ -45,7 +48,9 @@ mod page;
 mod parallel;
 pub mod picture;
 pub mod policy;
+mod prepared;
 mod progress;
+mod resolve;
 mod script;
 mod shared;
 pub mod site_files;
@@ -59,6 +64,7 @@ mod theme_files;
 mod view;
 mod xml;
 
+pub use card::Card;
 pub use compile::compile;
 pub use compiled::{Compiled, PlacedMount};
 pub use former::{Whose, former, former_files};
@@ -68,3 +74,4 @@ pub use lints::links::NeighbourLink;
 pub use lints::pages::Orphan;
 pub use progress::Progress;
 pub use shared::{default_image, moved_to, shared, unknown_host};
+pub use stylesheet::Sheet;

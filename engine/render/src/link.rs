@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use url::{Position, Url};
 
+use super::card::Card;
 use super::policy::Caching;
 use content::address::{Address, Origin};
 use content::name::TenantId;
@@ -27,6 +28,8 @@ pub struct Deployment {
     pub company: Company,
     /// The social image of pages that have none of their own nor of their tenant: the root tenant's, as an absolute URL.
     pub image: Option<String>,
+    /// The sites of the company that are shown together.
+    pub sites: Vec<Card>,
     /// The year of the copyright line.
     pub year: i16,
     /// What the domain says of TLS: the root tenant decides.
@@ -184,6 +187,7 @@ mod tests {
                 root: None,
                 company: serde_json::from_value(company).expect("a company"),
                 image: None,
+                sites: Vec::new(),
                 year: 2026,
                 hsts: Hsts::default(),
                 caching: Caching::default(),

@@ -13,7 +13,9 @@ use pulldown_cmark::{
 use serde::Serialize;
 
 use super::asset::Asset;
+use super::language::Language;
 use super::link::Resolver;
+use super::template::Scope;
 use content::report::LineIndex;
 
 /// What a text became.
@@ -49,14 +51,28 @@ pub(super) struct Reference {
     pub silent: bool,
 }
 
-/// Where pictures come from and links lead.
+/// Where pictures come from, where links lead, and how their anchors are named.
 pub(super) struct LinkContext<'a> {
+    /// The language of the text.
+    pub language: &'a Language,
     /// Makes links right.
     pub resolver: &'a Resolver,
     /// The tenant's files by name.
     pub assets: &'a BTreeMap<String, Asset>,
     /// The theme's, where the tenant has none of that name.
     pub themed: &'a BTreeMap<String, Asset>,
+}
+
+impl<'a> LinkContext<'a> {
+    /// What the templates of a page work with.
+    pub(super) fn of(scope: &'a Scope) -> Self {
+        Self {
+            language: &scope.prepared.language,
+            resolver: &scope.resolver,
+            assets: &scope.prepared.assets,
+            themed: &scope.templates.assets.files,
+        }
+    }
 }
 
 fn options() -> Options {
@@ -162,10 +178,13 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                     &mut ids,
                     id.map_or_else(|| slug(&words), CowStr::into_string),
                 );
+                let label = context
+                    .language
+                    .word_with("engine.heading_link", "heading", &words);
                 let anchor = format!(
-                    "<a class=\"heading-anchor\" href=\"#{}\" aria-label=\"Link to this section: {}\"></a>",
+                    "<a class=\"heading-anchor\" href=\"#{}\" aria-label=\"{}\"></a>",
                     escape(&id),
-                    escape(&words)
+                    escape(&label)
                 );
                 events.push(Event::Start(Tag::Heading {
                     level,
@@ -184,9 +203,12 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 });
             }
             Event::Start(Tag::Table(alignments)) => {
+                let label = escape(&context.language.word("engine.table"));
                 events.push(Event::Html(
-                    "<div class=\"table\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">"
-                        .into(),
+                    format!(
+                        "<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">"
+                    )
+                    .into(),
                 ));
                 // Aligned by attributes of its cells: the page's policy allows no style attribute.
                 let plain = vec![Alignment::None; alignments.len()];

@@ -2,13 +2,13 @@
 
 mod about;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
 
 use super::asset::{Asset, policy_hash};
+use super::card::colours;
 use super::compress::{self, Level};
 use super::dev;
 use super::files;
@@ -17,6 +17,7 @@ use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, LinkContext, Rendered};
 use super::policy::{self, BodyKind};
+use super::prepared::Prepared;
 use super::script::script_tags;
 use super::site_files::SiteFiles;
 use super::stylesheet::property;
@@ -27,6 +28,7 @@ use content::report::Diagnostic;
 use content::tenant::manifest::NamedLink;
 use content::tenant::page::NotFound;
 use content::tenant::{Page, Site};
+use content::theme::shape::Data;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
 
@@ -37,10 +39,10 @@ pub(super) struct Renderer<'a> {
     /// Makes links right.
     pub resolver: Resolver,
     canonical: &'a Address,
-    assets: &'a Arc<BTreeMap<String, Asset>>,
+    prepared: &'a Arc<Prepared>,
     inputs: &'a Inputs,
     site_files: &'a SiteFiles,
-    brand_style: Option<String>,
+    own_style: Option<String>,
     indexed: Arc<Fields>,
     hidden: Arc<Fields>,
 }
@@ -56,17 +58,6 @@ pub(super) enum Special<'a> {
 }
 
 impl Special<'_> {
-    /// What shared links and lists of results say of it, where there are words for that.
-    fn description(&self) -> Option<&str> {
-        match self {
-            Self::NotFound => Some("The page you're looking for doesn't exist or has been moved."),
-            Self::Entry(words) => words.text.as_deref(),
-            Self::MethodNotAllowed => {
-                Some("This address does not take a request of that kind. Nothing was changed.")
-            }
-        }
-    }
-
     /// The status that it comes with (RFC 9110, section 15.5).
     pub(super) const fn status(&self) -> StatusCode {
         match self {
@@ -82,12 +73,12 @@ impl<'a> Renderer<'a> {
         site: &'a Site,
         addresses: &'a [Address],
         address: &'a Address,
-        assets: &'a Arc<BTreeMap<String, Asset>>,
+        prepared: &'a Arc<Prepared>,
         inputs: &'a Inputs,
         site_files: &'a SiteFiles,
     ) -> Self {
-        let brand_style = brand_style(site, inputs);
-        let style_hash = brand_style.as_deref().map(policy_hash);
+        let own_style = own_style(&prepared.content.settings);
+        let style_hash = own_style.as_deref().map(policy_hash);
         let deployment = &inputs.deployment;
         // Who is mounted below a prefix of the domain says nothing about the domain.
         let hsts = if address.host == deployment.origin.domain() {
@@ -112,12 +103,12 @@ impl<'a> Renderer<'a> {
             site,
             resolver: Resolver::new(site, address, &inputs.deployment),
             canonical: addresses.first().unwrap_or(address),
-            assets,
+            prepared,
             inputs,
             site_files,
             indexed: fields(false),
             hidden: fields(true),
-            brand_style,
+            own_style,
         }
     }
 
@@ -160,40 +151,52 @@ impl<'a> Renderer<'a> {
 
     /// A page of the tenant.
     pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
-        let rendered = markdown::render(&page.body, &self.link_context());
+        let scope = self.scope();
+        let rendered = markdown::render(&page.body, &LinkContext::of(&scope));
         let trail = self.trail(page);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
-        let scope = self.scope();
         let head = self.head(page, &trail, &canonical, &scope);
         let layout = view::layout_of(self.site, page);
-        let page_view = self.view(page, rendered, &trail, canonical, layout);
+        let page_view = self.view(page, rendered, &trail, canonical, layout, &scope);
         self.finish(page_view, &head, scope, page.front.draft)
     }
 
     /// A page that no file stands for.
     pub(super) fn special(&self, special: &Special<'_>) -> Result<String, Diagnostic> {
         let status = special.status();
-        let home = LinkView {
-            label: "Return to Home".to_owned(),
+        let word = |key: &str| self.prepared.language.word(key);
+        let home = |key: &str| LinkView {
+            label: word(key),
             href: Some(self.resolver.href("/")),
             current: false,
             new_tab: false,
         };
         let (layout, title, text, back) = match special {
-            Special::NotFound => ("not-found", "Page not found", special.description(), home),
+            Special::NotFound => (
+                "not-found",
+                word("engine.not_found.title"),
+                Some(word("engine.not_found.text")),
+                home("engine.not_found.back"),
+            ),
             Special::Entry(words) => (
                 "not-found",
-                words.title.as_str(),
-                words.text.as_deref(),
+                words.title.clone(),
+                words.text.clone(),
                 self.link(&words.back),
             ),
-            Special::MethodNotAllowed => ("error", "Unexpected Application Error!", None, home),
+            Special::MethodNotAllowed => (
+                "error",
+                word("engine.error.title"),
+                Some(word("engine.error.text")),
+                home("engine.error.back"),
+            ),
         };
+        let reason = word(&format!("engine.status.{}", status.as_u16()));
         let scope = self.scope();
         let common = self.common_head(&scope);
         let head = Head {
-            title: self.title(title),
-            description: Some(special.description().unwrap_or(title).to_owned()),
+            title: self.title(&title),
+            description: Some(text.clone().unwrap_or_else(|| title.clone())),
             image: common.image.clone().or_else(|| self.drawn_image("/")),
             noindex: true,
             structured_data: None,
@@ -201,14 +204,15 @@ impl<'a> Renderer<'a> {
         };
         let page = PageView {
             path: "",
-            title,
-            heading: title,
-            description: text,
+            title: &title,
+            heading: &title,
+            // The error page says what it is about by its status.
+            description: text.as_deref().filter(|_| layout == "not-found"),
             layout,
             back: Some(back),
             status: Some(StatusView {
                 code: status.as_u16(),
-                reason: status.canonical_reason().unwrap_or_default(),
+                reason: &reason,
                 detail: self.detail(special),
             }),
             ..PageView::default()
@@ -236,13 +240,16 @@ impl<'a> Renderer<'a> {
     ) -> Result<String, Diagnostic> {
         let view = View {
             head: head.html(),
-            site: view::site(self.site, &self.resolver, page.path),
+            site: view::site(self.site, &scope, page.path),
             company: view::company(&self.resolver, page.path),
             page,
         };
         let layout = view.page.layout;
         let template = format!("layouts/{layout}.html");
-        let (html, scope) = self.inputs.templates.render(&template, &view, scope)?;
+        let (html, scope) = self
+            .inputs
+            .templates
+            .render(&template, &view, scope.clone())?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
         Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
@@ -255,7 +262,9 @@ impl<'a> Renderer<'a> {
         trail: &[Step],
         canonical: String,
         layout: &'p str,
+        scope: &Scope,
     ) -> PageView<'p> {
+        let language = &self.prepared.language;
         let front = &page.front;
         let collection = view::collection_of(self.site, page);
         let siblings = collection
@@ -281,9 +290,9 @@ impl<'a> Renderer<'a> {
             canonical: Some(canonical),
             layout,
             date: front.date.map(|date| date.day().to_string()),
-            date_text: front.date.map(|date| date.long()),
+            date_text: front.date.map(|date| language.date(date)),
             updated: front.updated.map(|date| date.day().to_string()),
-            updated_text: front.updated.map(|date| date.long()),
+            updated_text: front.updated.map(|date| language.date(date)),
             effective: front.effective,
             excerpt: front.excerpt.as_deref(),
             tags: &front.tags,
@@ -291,10 +300,10 @@ impl<'a> Renderer<'a> {
             contents: rendered.headings,
             breadcrumbs: self.breadcrumbs(trail),
             back: front.back.as_ref().map(|back| self.link(back)),
-            sections: view::sections(self.site, page, &self.resolver),
+            sections: view::sections(self.site, page, scope),
             entries: entries
                 .into_iter()
-                .map(|page| view::entry(page, &self.resolver))
+                .map(|page| view::entry(page, scope))
                 .collect(),
             collection: collection.map(|page| self.link_to(page)),
             newer: neighbour(position.and_then(|index| index.checked_sub(1))),
@@ -327,7 +336,7 @@ impl<'a> Renderer<'a> {
     /// The way to a page from the domain's home page.
     fn trail(&self, page: &Page) -> Vec<Step> {
         let home = Step {
-            name: "Home".to_owned(),
+            name: self.prepared.language.word("engine.home"),
             url: format!("{}/", self.inputs.deployment.origin),
             href: self.resolver.company_href("/"),
         };
@@ -359,15 +368,7 @@ impl<'a> Renderer<'a> {
 
     /// What its templates work with.
     pub(super) fn scope(&self) -> Scope {
-        self.inputs.scope(&self.resolver, self.assets)
-    }
-
-    fn link_context(&self) -> LinkContext<'_> {
-        LinkContext {
-            resolver: &self.resolver,
-            assets: self.assets,
-            themed: &self.inputs.templates.assets.files,
-        }
+        self.inputs.scope(&self.resolver, self.prepared)
     }
 }
 
@@ -378,20 +379,14 @@ struct Step {
     href: String,
 }
 
-/// The tenant's own colours over the theme's.
-fn brand_style(site: &Site, inputs: &Inputs) -> Option<String> {
-    let brand = &site.manifest.brand;
-    let properties: String = inputs
-        .templates
-        .theme
-        .manifest
-        .roles
+/// The settings that are colours, in the place of the theme's roles.
+fn own_style(settings: &Data) -> Option<String> {
+    let settings = settings.value.as_object()?;
+    let properties: String = settings
         .iter()
-        .filter(|(name, _)| brand.day.contains_key(*name) || brand.night.contains_key(*name))
-        .map(|(name, role)| {
-            let day = brand.day.get(name).unwrap_or(&role.day);
-            let night = brand.night.get(name).unwrap_or(&role.night);
-            property(name, day, night)
+        .filter_map(|(name, setting)| {
+            let (day, night) = colours(setting)?;
+            Some(property(name, day, night))
         })
         .collect();
     (!properties.is_empty()).then(|| format!(":root{{{properties}}}"))

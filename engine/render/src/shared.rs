@@ -12,6 +12,7 @@ use super::files::shared_files;
 use super::island::Islands;
 use super::policy::{self, BodyKind};
 use super::speculation;
+use super::stylesheet::Sheet;
 use super::template::Templates;
 use super::tenant_files::tenant_asset;
 use content::address::Origin;
@@ -19,20 +20,19 @@ use content::name::TenantId;
 use content::tenant::Site;
 use release::snapshot::{Body, Moved, Resource, ResourceTable};
 
-/// The files that every host serves: the themes' and the islands'.
+/// The files that every host serves: the themes', the stylesheets of tenants and the islands'.
 #[must_use]
 pub fn shared(
     themes: &[Arc<Templates>],
+    sheets: &[Arc<Sheet>],
     islands: &Islands,
     secure: bool,
     cache: &Cache,
 ) -> ResourceTable {
     let assets: Vec<Asset> = themes
         .iter()
-        .flat_map(|templates| {
-            let assets = &templates.assets;
-            assets.files.values().chain(&assets.stylesheet)
-        })
+        .flat_map(|templates| templates.assets.files.values())
+        .chain(sheets.iter().map(|sheet| &sheet.asset))
         .cloned()
         .collect();
     let mut table = shared_files(&assets, secure, cache);
@@ -46,19 +46,16 @@ pub fn shared(
     table
 }
 
-/// What a host that nobody has answers: no tenant's page and no name of any.
+/// What a host that nobody has answers: no tenant's page and no name of any. `words` are the deployment's own; without any there is no body.
 #[must_use]
-pub fn unknown_host(secure: bool) -> Arc<Resource> {
+pub fn unknown_host(words: Option<String>, secure: bool) -> Arc<Resource> {
+    let text = words.map_or_else(String::new, |words| words + "\n");
     let media_type = "text/plain; charset=utf-8";
     Arc::new(Resource::Body(Body {
         status: StatusCode::MISDIRECTED_REQUEST,
         fields: policy::fields(&BodyKind::Plain, media_type, secure),
         cache_tag: None,
-        variants: compress::variants(
-            Bytes::from_static(b"No site answers under this name.\n"),
-            false,
-            Level::Page,
-        ),
+        variants: compress::variants(Bytes::from(text), false, Level::Page),
     }))
 }
 

@@ -166,15 +166,23 @@ fn organization(facts: &Facts<'_>, id: &str) -> Json {
         .locations
         .iter()
         .map(|town| {
-            let (locality, region) = town.split_once(", ").unwrap_or((town, ""));
-            json!({"@type": "Place", "address": {
+            let (locality, region) = match town.split_once(", ") {
+                Some((locality, region)) => (locality, Some(region)),
+                None => (town.as_str(), None),
+            };
+            json!({"@type": "Place", "address": without_nulls(json!({
                 "@type": "PostalAddress",
                 "addressLocality": locality,
                 "addressRegion": region,
-                "addressCountry": "US",
-            }})
+                "addressCountry": company.country,
+            }))})
         })
         .collect();
+    let languages = match company.contact_languages.as_slice() {
+        [] => Json::Null,
+        [one] => one.as_str().into(),
+        several => several.into(),
+    };
     without_nulls(json!({
         "@type": "Organization",
         "@id": id,
@@ -190,11 +198,11 @@ fn organization(facts: &Facts<'_>, id: &str) -> Json {
         "location": towns,
         "contactPoint": without_nulls(json!({
             "@type": "ContactPoint",
-            "contactType": "sales",
+            "contactType": company.contact_type,
             "email": company.email.as_str(),
             "telephone": company.phone,
-            "areaServed": "US",
-            "availableLanguage": "English",
+            "areaServed": company.country,
+            "availableLanguage": languages,
         })),
     }))
 }

@@ -1,22 +1,22 @@
-//! A theme's own files and its stylesheet.
+//! A theme's own files and its styles.
 
 use std::collections::BTreeMap;
 
 use super::asset::Asset;
-use super::stylesheet::stylesheet;
+use super::stylesheet::Styles;
 use content::report::Report;
 use content::theme::Theme;
 
-/// The theme's files by their path, the stylesheet among them as `theme.css`.
+/// The theme's files by their path, and its styles.
 #[derive(Debug, Default)]
 pub struct ThemeAssets {
     /// Fonts, icons, drawings: everything that is no template and no CSS source.
     pub files: BTreeMap<String, Asset>,
-    /// All styles in their order.
-    pub stylesheet: Option<Asset>,
+    /// What stylesheets are made of.
+    pub(super) styles: Styles,
 }
 
-/// Names the theme's files and writes its stylesheet.
+/// Names the theme's files and reads its styles.
 #[must_use]
 pub(super) fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
     let files: BTreeMap<String, Asset> = theme
@@ -25,16 +25,15 @@ pub(super) fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
         .filter(|(path, _)| is_public(path))
         .map(|(path, bytes)| (path.clone(), Asset::new(path, bytes.clone())))
         .collect();
-    let stylesheet = stylesheet(theme, &files, report);
     ThemeAssets {
+        styles: Styles::new(theme, &files, report),
         files,
-        stylesheet: Some(stylesheet),
     }
 }
 
 /// Whether a theme's file may be asked for by name: no templates, sources, manifests, licences.
 fn is_public(path: &str) -> bool {
-    ["fonts/", "icons/", "houses/", "images/"]
+    ["drawings/", "fonts/", "icons/", "images/"]
         .iter()
         .any(|folder| path.starts_with(folder))
         && !path.ends_with(".txt")

@@ -1,14 +1,16 @@
 //! What a template sees: plain values, resolved, with nothing left to look up.
 
 use serde::Serialize;
-use serde_json::Value as Json;
+use tera::{Map, Value};
 
+use super::card::Card;
 use super::link::Resolver;
 use super::markdown::Heading;
+use super::resolve::resolve;
+use super::template::Scope;
 use content::tenant::app::App;
 use content::tenant::manifest::NamedLink;
 use content::tenant::page::PageSchema;
-use content::tenant::section::Section;
 use content::tenant::{Page, Site};
 
 /// The whole context of a layout.
@@ -41,8 +43,9 @@ pub struct SiteView<'a> {
     pub language: &'a str,
     /// Its landing page.
     pub home: String,
-    /// Its drawing.
-    pub house: Option<&'a str>,
+    /// Its settings, resolved.
+    #[serde(skip)]
+    pub settings: Value,
     /// Its app.
     pub app: Option<&'a App>,
     /// The header's links.
@@ -93,21 +96,6 @@ pub struct ColumnView<'a> {
     pub links: Vec<LinkView>,
 }
 
-/// A house of the theme's street.
-#[derive(Debug, Clone, Serialize)]
-pub struct HouseView<'a> {
-    /// The tenant.
-    pub id: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// Where its door leads.
-    pub href: String,
-    /// Its drawing.
-    pub house: &'a str,
-    /// Whether this page belongs to it.
-    pub here: bool,
-}
-
 /// The company as templates see it.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompanyView<'a> {
@@ -139,8 +127,13 @@ pub struct CompanyView<'a> {
     pub columns: Vec<ColumnView<'a>>,
     /// The footer's legal links.
     pub legal: Vec<LinkView>,
-    /// The deployment.
-    pub row: Vec<HouseView<'a>>,
+    /// Where it is, as a time zone (IANA).
+    pub time_zone: &'a str,
+    /// The country that it works in (ISO 3166-1 alpha-2).
+    pub country: Option<&'a str>,
+    /// Its sites: `id`, `name`, `href`, `here`, `root` and `settings`.
+    #[serde(skip)]
+    pub sites: Vec<Value>,
 }
 
 /// The page as templates see it.
@@ -181,8 +174,9 @@ pub struct PageView<'a> {
     pub breadcrumbs: Vec<LinkView>,
     /// The link back.
     pub back: Option<LinkView>,
-    /// The parts above the body.
-    pub sections: Vec<Json>,
+    /// The parts above the body, resolved.
+    #[serde(skip)]
+    pub sections: Vec<Value>,
     /// The entries of a collection, newest first.
     pub entries: Vec<EntryView<'a>>,
     /// The collection that an entry belongs to.
@@ -225,8 +219,9 @@ pub struct EntryView<'a> {
 
 /// The tenant for a page at `path`.
 #[must_use]
-pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> SiteView<'a> {
+pub(super) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView<'a> {
     let manifest = &site.manifest;
+    let resolver = &scope.resolver;
     let legal = if resolver.is_root() {
         Vec::new()
     } else {
@@ -249,7 +244,7 @@ pub(super) fn site<'a>(site: &'a Site, resolver: &'a Resolver, path: &str) -> Si
         root: resolver.is_root(),
         language: &manifest.language,
         home: resolver.href("/"),
-        house: manifest.brand.house.as_ref().map(|house| house.as_str()),
+        settings: resolve(&scope.prepared.content.settings, site, scope),
         app: manifest.app.as_ref(),
         navigation: company_links(
             &resolver.deployment.company.navigation,
@@ -295,18 +290,31 @@ pub(super) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a>
             })
             .collect(),
         legal: links(&company.legal),
-        row: company
-            .row
+        time_zone: company.time_zone.as_str(),
+        country: company.country.as_deref(),
+        sites: resolver
+            .deployment
+            .sites
             .iter()
-            .map(|house| HouseView {
-                id: &house.tenant,
-                name: &house.name,
-                href: resolver.href(&format!("{}:/", house.tenant)),
-                house: house.house.as_str(),
-                here: house.tenant == resolver.tenant.as_str(),
-            })
+            .map(|card| card_view(card, resolver))
             .collect(),
     }
+}
+
+fn card_view(card: &Card, resolver: &Resolver) -> Value {
+    let id = card.tenant.as_str();
+    let root = resolver.deployment.root.as_ref();
+    let mut view = Map::default();
+    view.insert("id".into(), id.into());
+    view.insert("name".into(), card.name.as_str().into());
+    view.insert("href".into(), resolver.href(&format!("{id}:/")).into());
+    view.insert("here".into(), (id == resolver.tenant.as_str()).into());
+    view.insert(
+        "root".into(),
+        root.is_some_and(|root| root.as_str() == id).into(),
+    );
+    view.insert("settings".into(), card.settings());
+    view.into()
 }
 
 fn company_links(
@@ -385,41 +393,27 @@ pub(super) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
 
 /// An entry for a list.
 #[must_use]
-pub(super) fn entry<'a>(page: &'a Page, resolver: &Resolver) -> EntryView<'a> {
+pub(super) fn entry<'a>(page: &'a Page, scope: &Scope) -> EntryView<'a> {
     EntryView {
         title: page.front.heading.as_deref().unwrap_or(&page.front.title),
-        href: resolver.href(&page.path),
+        href: scope.resolver.href(&page.path),
         excerpt: page.front.excerpt.as_deref(),
         date: page.front.date.map(|date| date.day().to_string()),
-        date_text: page.front.date.map(|date| date.long()),
+        date_text: page
+            .front
+            .date
+            .map(|date| scope.prepared.language.date(date)),
         tags: &page.front.tags,
     }
 }
 
-/// The sections as plain values; the entries that one lists come with it.
+/// The sections of a page as their templates see them.
 #[must_use]
-pub(super) fn sections(site: &Site, page: &Page, resolver: &Resolver) -> Vec<Json> {
-    page.front
-        .sections
-        .iter()
-        .map(|section| {
-            let mut value = serde_json::to_value(section).unwrap_or_default();
-            if let Section::Entries {
-                collection, limit, ..
-            } = section
-            {
-                let collection = collection
-                    .as_ref()
-                    .map_or(page.path.as_str(), |path| path.as_str());
-                let items: Vec<EntryView<'_>> = entries(site, collection)
-                    .into_iter()
-                    .take(limit.unwrap_or(usize::MAX))
-                    .map(|page| entry(page, resolver))
-                    .collect();
-                value["items"] = serde_json::to_value(items).unwrap_or_default();
-            }
-            value
-        })
+pub(super) fn sections(site: &Site, page: &Page, scope: &Scope) -> Vec<Value> {
+    let sections = scope.prepared.content.sections.get(&page.path);
+    let sections = sections.into_iter().flatten();
+    sections
+        .map(|section| resolve(&section.data, site, scope))
         .collect()
 }
 

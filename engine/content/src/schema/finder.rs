@@ -34,6 +34,8 @@ pub(super) struct Finder<'a> {
     pub(super) schema: &'a Json,
     pub(super) formats: FormatCheck,
     pub(super) node: &'a Node,
+    /// What messages call the whole value.
+    pub(super) what: &'a str,
     pub(super) problems: Vec<Violation>,
     pub(super) counts: BTreeMap<Code, usize>,
 }
@@ -89,6 +91,21 @@ impl<'a> Finder<'a> {
         error: &ValidationError<'_>,
         variant: Option<(&Location, &str)>,
     ) {
+        let before = self.problems.len();
+        self.said(error, variant);
+        let about = description(self.meant_by(error));
+        for problem in &mut self.problems[before..] {
+            problem.hint = problem.hint.take().or_else(|| about.map(ToOwned::to_owned));
+        }
+    }
+
+    /// The schema whose keyword an error comes from.
+    fn meant_by(&self, error: &ValidationError<'_>) -> Option<&'a Json> {
+        let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
+        self.schema.pointer(parent)
+    }
+
+    fn said(&mut self, error: &ValidationError<'_>, variant: Option<(&Location, &str)>) {
         let location = error.instance_path();
         let whole = self.node;
         let Some(node) = node_at(whole, location) else {
@@ -96,7 +113,7 @@ impl<'a> Finder<'a> {
         };
         let what = match variant {
             Some((at, what)) if at == location => what.to_owned(),
-            _ => name_of(location),
+            _ => name_of(location, self.what),
         };
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -185,8 +202,7 @@ impl<'a> Finder<'a> {
 
     /// Another keyword of the schema that an error comes from.
     fn sibling(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
-        let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
-        self.schema.pointer(parent)?.get(keyword)
+        self.meant_by(error)?.get(keyword)
     }
 
     fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
@@ -415,11 +431,11 @@ pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Nod
         })
 }
 
-/// How messages name the value at a place: a key in backticks, or the file.
-fn name_of(location: &Location) -> String {
+/// How messages name the value at a place: a key in backticks, or the whole.
+fn name_of(location: &Location, whole: &str) -> String {
     location
         .segments()
-        .fold("the file".to_owned(), |what, segment| match segment {
+        .fold(whole.to_owned(), |what, segment| match segment {
             LocationSegment::Property(name) => format!("`{name}`"),
             LocationSegment::Index(_) => format!("an item of {what}"),
         })

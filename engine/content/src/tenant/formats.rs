@@ -75,10 +75,29 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no e-mail address"),
             "write name@domain",
         ),
+        "time-zone" if jiff::tz::TimeZone::get(text).is_err() => fail(
+            format!("`{text}` is no time zone"),
+            "write its IANA name: Europe/Berlin",
+        ),
         "link" => target(text).map(drop),
         _ => app::check_format(format, text)
             .unwrap_or(Ok(()))
             .or_else(|(message, hint)| fail(message, hint)),
+    }
+}
+
+/// The same for the formats of a theme's schemas, whose paths are those of pages that are there.
+///
+/// # Errors
+/// What is wrong with the text, and what to write instead.
+pub fn check_value(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
+    match format {
+        "route" | "collection" if text != "/" && !is_route_path(text) => Err((
+            format!("`{text}` is no path"),
+            Some("write the path of a page of this tenant: /blog".to_owned()),
+        )),
+        "route" | "collection" => Ok(()),
+        _ => check_format(format, text),
     }
 }
 

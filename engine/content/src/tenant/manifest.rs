@@ -1,12 +1,11 @@
 //! `tenant.yaml`: what a tenant is, apart from its pages.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
 use super::app::App;
-use super::values::{Asset, Colour, Email, HostName, House, Link, Prefix, RoutePath, WebUrl};
+use super::values::{Asset, Email, HostName, Link, Prefix, RoutePath, TimeZone, WebUrl};
 
 /// The most `aliases` of a tenant: it is rendered anew for each.
 pub const MOST_ALIASES: usize = 64;
@@ -35,9 +34,12 @@ pub struct Manifest {
     /// The language of the pages (BCP 47).
     #[serde(default = "english")]
     pub language: String,
-    /// What sets it apart from its siblings: a drawing and a few colours.
+    /// What sets it apart from its siblings, as far as the theme has settings for it.
     #[serde(default)]
-    pub brand: Brand,
+    pub settings: Map<String, Json>,
+    /// Words that stand in the place of the theme's, by their keys.
+    #[serde(default)]
+    pub strings: Map<String, Json>,
     /// More path prefixes on the studio's domain, at most 64.
     #[serde(default)]
     #[schemars(length(max = MOST_ALIASES))]
@@ -78,21 +80,6 @@ fn base() -> String {
 
 fn english() -> String {
     "en".to_owned()
-}
-
-/// The drawing and the colours of a tenant.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Brand {
-    /// The drawing that stands for it: its house.
-    #[serde(default)]
-    pub house: Option<House>,
-    /// Roles of the theme and their colours by day, for example `accent: "#1f4fa3"`.
-    #[serde(default)]
-    pub day: BTreeMap<String, Colour>,
-    /// The same by night.
-    #[serde(default)]
-    pub night: BTreeMap<String, Colour>,
 }
 
 /// Which place of a tenant is the one that search engines keep.
@@ -190,9 +177,21 @@ pub struct Company {
     /// The legal links of the footer.
     #[serde(default)]
     pub legal: Vec<NamedLink>,
-    /// The houses of the street, in order.
+    /// Where the company is, as a time zone (IANA), by default UTC: the copyright line says its year.
     #[serde(default)]
-    pub row: Vec<RowHouse>,
+    pub time_zone: TimeZone,
+    /// The country that it works in (ISO 3166-1 alpha-2), for structured data.
+    #[serde(default)]
+    pub country: Option<String>,
+    /// What its address is for, for structured data (<https://schema.org/contactType>): `sales`.
+    #[serde(default)]
+    pub contact_type: Option<String>,
+    /// The languages in which it answers, for structured data.
+    #[serde(default)]
+    pub contact_languages: Vec<String>,
+    /// The sites that are shown together, in order.
+    #[serde(default)]
+    pub sites: Vec<CompanySite>,
 }
 
 /// A link with its words.
@@ -218,14 +217,12 @@ pub struct Column {
     pub links: Vec<NamedLink>,
 }
 
-/// One house of the street.
+/// A site of the company, as pages of all its sites show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RowHouse {
-    /// The tenant that lives there.
+pub struct CompanySite {
+    /// The tenant.
     pub tenant: String,
     /// Its name.
     pub name: String,
-    /// Its drawing.
-    pub house: House,
 }

@@ -7,11 +7,11 @@
 //! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Nothing after it checks these things again.
 
 pub mod app;
+pub mod conform;
 pub mod formats;
 pub mod link;
 pub mod manifest;
 pub mod page;
-pub mod section;
 pub mod values;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +28,7 @@ use crate::name::{TenantId, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
 use crate::schema::{Formatted, Schema};
 use crate::source::Folder;
-use crate::yaml;
+use crate::yaml::{self, Node, Value};
 
 pub use manifest::Manifest;
 pub use page::{FrontMatter, Page};
@@ -51,6 +51,10 @@ pub struct Site {
     pub label: String,
     /// Its manifest.
     pub manifest: Manifest,
+    /// Its settings as they are written.
+    pub settings: Option<Node>,
+    /// Its own words as they are written.
+    pub strings: Option<Node>,
     /// Every link and asset of the manifest, with its place.
     pub formatted: Vec<Formatted>,
     /// Its pages by path.
@@ -126,6 +130,18 @@ impl Site {
         }
     }
 
+    /// Where the manifest says something at its first level, if it does.
+    #[must_use]
+    pub fn place_of(&self, text: &str) -> Option<crate::report::Place> {
+        let manifest = yaml::parse(self.texts.get(MANIFEST)?, 1).ok()?;
+        let Value::Map(pairs) = manifest.value else {
+            return None;
+        };
+        let is_meant = |value: &Node| matches!(&value.value, Value::Text(found) if found == text);
+        let (_, found) = pairs.into_iter().find(|(_, value)| is_meant(value))?;
+        Some(found.place)
+    }
+
     /// How reports name one of its files.
     #[must_use]
     pub fn name_of(&self, file: &str) -> String {
@@ -143,16 +159,18 @@ pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
     };
     let manifest = reader.manifest();
     let pages = reader.pages();
-    if let Some((manifest, formatted)) = &manifest {
+    if let Some((manifest, formatted, _)) = &manifest {
         reader.redirects(manifest, formatted, &pages);
     }
     reader.drafts(&pages);
     let report = reader.report.sorted();
     let site = match manifest {
-        Some((manifest, formatted)) if report.is_servable() => Some(Site {
+        Some((manifest, formatted, node)) if report.is_servable() => Some(Site {
             id: id.clone(),
             label: folder.label.clone(),
             manifest,
+            settings: value_of(&node, "settings"),
+            strings: value_of(&node, "strings"),
             formatted,
             pages: pages
                 .into_iter()
@@ -196,7 +214,7 @@ struct SiteReader<'a> {
 }
 
 impl SiteReader<'_> {
-    fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>)> {
+    fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>, Node)> {
         let Some(bytes) = self.folder.files.get(MANIFEST) else {
             self.report.push(
                 Diagnostic::error(
@@ -287,12 +305,18 @@ impl SiteReader<'_> {
             );
             return None;
         };
-        let (front, formatted) = self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA)?;
+        let (front, formatted, node) =
+            self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA)?;
+        let sections = value_of(&node, "sections").map(|node| node.value);
         Some(Page {
             path,
             file: file.to_owned(),
             front,
             formatted,
+            sections: match sections {
+                Some(Value::List(sections)) => sections,
+                _ => Vec::new(),
+            },
             body: parts.body.to_owned(),
             body_line: parts.body_line,
         })
@@ -406,7 +430,7 @@ impl SiteReader<'_> {
         yaml: &str,
         first_line: usize,
         schema: &Schema,
-    ) -> Option<(T, Vec<Formatted>)> {
+    ) -> Option<(T, Vec<Formatted>, Node)> {
         let name = self.folder.name_of(file);
         let node = match yaml::parse(yaml, first_line) {
             Ok(node) => node,
@@ -433,7 +457,7 @@ impl SiteReader<'_> {
             return None;
         }
         match serde_json::from_value(node.to_json()) {
-            Ok(value) => Some((value, formatted)),
+            Ok(value) => Some((value, formatted, node)),
             Err(error) => {
                 self.report
                     .push(Diagnostic::error(Code::WrongType, name, error.to_string()));
@@ -443,8 +467,17 @@ impl SiteReader<'_> {
     }
 }
 
+/// What stands under a key.
+fn value_of(node: &Node, name: &str) -> Option<Node> {
+    let Value::Map(pairs) = &node.value else {
+        return None;
+    };
+    let (_, value) = pairs.iter().find(|(key, _)| key.name == name)?;
+    Some(value.clone())
+}
+
 /// The first character of a file.
-const START: crate::report::Place = crate::report::Place {
+pub(crate) const START: crate::report::Place = crate::report::Place {
     line: 1,
     column: 1,
     length: 3,

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
 use super::manifest::NamedLink;
-use super::section::Section;
 use super::values::{Asset, Date, Moment, RoutePath};
 use crate::schema::Formatted;
+use crate::yaml::Node;
 
 /// The front matter of a page. Only `title` is needed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -70,9 +71,9 @@ pub struct FrontMatter {
     /// That the pages beside this one are its entries.
     #[serde(default)]
     pub collection: Option<Collection>,
-    /// The parts of the page, above the body.
+    /// The parts of the page, above the body: each has a `kind`, and the theme says what belongs to it.
     #[serde(default)]
-    pub sections: Vec<Section>,
+    pub sections: Vec<Map<String, Json>>,
 }
 
 /// The type of thing that a page is about (<https://schema.org>).
@@ -135,8 +136,10 @@ pub struct Page {
     pub file: String,
     /// What stands above the body.
     pub front: FrontMatter,
-    /// Every link, asset and Markdown text of the front matter, with its place.
+    /// Every link, asset and path of the front matter outside its sections, with its place.
     pub formatted: Vec<Formatted>,
+    /// The sections as they are written.
+    pub sections: Vec<Node>,
     /// The body in Markdown.
     pub body: String,
     /// The line of the file that the body begins at.

@@ -47,20 +47,8 @@ formatted_text!(
     Link, "link", "a path from this tenant's root, another tenant's page (`studio:/contact`), a fact of the company (`company:email`), or a URL"
 );
 formatted_text!(
-    /// Text in Markdown.
-    Markdown, "markdown", "text in Markdown"
-);
-formatted_text!(
     /// A file in the tenant's `assets` or in the theme's folder.
     Asset, "asset", "a file in the tenant's `assets`, or of the theme"
-);
-formatted_text!(
-    /// A drawing: `houses/<name>.svg` of the theme, or the tenant's own `assets/<name>.svg`.
-    House, "house", "the name of a drawing: the theme's `houses/<name>.svg` or the tenant's `assets/<name>.svg`"
-);
-formatted_text!(
-    /// An icon of the theme: `icons/<name>.svg`.
-    Icon, "icon", "the name of an icon of the theme"
 );
 formatted_text!(
     /// A colour as `#rrggbb`.
@@ -93,10 +81,10 @@ formatted_text!(
 pub struct Date(jiff::civil::Date);
 
 impl Date {
-    /// As people in the studio's country read it: `May 1, 2023`.
+    /// A day of the calendar.
     #[must_use]
-    pub fn long(self) -> String {
-        self.0.strftime("%B %-d, %Y").to_string()
+    pub const fn of(day: jiff::civil::Date) -> Self {
+        Self(day)
     }
 
     /// The day itself.
@@ -147,21 +135,30 @@ impl JsonSchema for Moment {
     }
 }
 
+formatted_text!(
+    /// A time zone by its IANA name: `America/Chicago`.
+    TimeZone, "time-zone", "a time zone by its IANA name: `Europe/Berlin`"
+);
+
+impl Default for TimeZone {
+    fn default() -> Self {
+        Self("UTC".to_owned())
+    }
+}
+
+impl TimeZone {
+    /// The year there.
+    #[must_use]
+    pub fn year(&self, now: jiff::Timestamp) -> i16 {
+        let zone = jiff::tz::TimeZone::get(&self.0).unwrap_or(jiff::tz::TimeZone::UTC);
+        now.to_zoned(zone).year()
+    }
+}
+
 pub(super) fn is_email(text: &str) -> bool {
     text.split_once('@').is_some_and(|(name, domain)| {
         !name.is_empty()
             && !name.contains(char::is_whitespace)
             && is_host_name(&domain.to_ascii_lowercase())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_reads_as_in_the_studios_country() {
-        let date: Date = serde_json::from_str("\"2023-05-01\"").expect("valid");
-        assert_eq!(date.long(), "May 1, 2023");
-    }
 }

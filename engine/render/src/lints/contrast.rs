@@ -1,9 +1,7 @@
 //! Whether text can be told from its ground (WCAG 2.2, success criterion 1.4.3).
 
-use std::collections::BTreeMap;
-
+use crate::prepared::Prepared;
 use content::report::{Code, Diagnostic};
-use content::tenant::values::Colour;
 use content::tenant::{MANIFEST, Site};
 use content::theme::Theme;
 
@@ -12,39 +10,28 @@ const ENOUGH: f64 = 4.5;
 
 /// A warning for each pair of the theme that the tenant's colours bring below 4.5:1, by day and by night.
 #[must_use]
-pub(super) fn check(site: &Site, theme: &Theme) -> Vec<Diagnostic> {
-    let brand = &site.manifest.brand;
-    let day: BTreeMap<&str, &Colour> = theme
-        .manifest
-        .roles
-        .iter()
-        .map(|(name, role)| (name.as_str(), &role.day))
-        .collect();
-    let night: BTreeMap<&str, &Colour> = theme
-        .manifest
-        .roles
-        .iter()
-        .map(|(name, role)| (name.as_str(), &role.night))
-        .collect();
-    [("day", day, &brand.day), ("night", night, &brand.night)]
+pub(super) fn check(site: &Site, prepared: &Prepared, theme: &Theme) -> Vec<Diagnostic> {
+    ["day", "night"]
         .into_iter()
-        .flat_map(|(time, mut colours, own)| {
-            colours.extend(own.iter().map(|(name, colour)| (name.as_str(), colour)));
+        .flat_map(|time| {
             theme
                 .manifest
                 .contrast
                 .iter()
                 .filter_map(move |[text, ground]| {
-                    let (front, back) = (colours.get(text.as_str())?, colours.get(ground.as_str())?);
-                    let ratio = ratio(front.as_str(), back.as_str())?;
+                    let (text_by, ground_by) =
+                        (prepared.role(text, theme)?, prepared.role(ground, theme)?);
+                    let (front, back) = match time {
+                        "day" => (text_by.0, ground_by.0),
+                        _ => (text_by.1, ground_by.1),
+                    };
+                    let ratio = ratio(front, back)?;
                     (ratio < ENOUGH).then(|| {
                         Diagnostic::warning(
                             Code::LowContrast,
                             site.name_of(MANIFEST),
                             format!(
-                                "by {time}, `{text}` {} on `{ground}` {} has a contrast of {ratio:.2}:1",
-                                front.as_str(),
-                                back.as_str()
+                                "by {time}, `{text}` {front} on `{ground}` {back} has a contrast of {ratio:.2}:1"
                             ),
                         )
                         .hint(format!("text needs {ENOUGH}:1 (WCAG 2.2 AA)"))

@@ -11,6 +11,8 @@ use crate::markdown;
 use crate::template::Templates;
 use crate::view;
 use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
+use content::schema::Formatted;
+use content::tenant::conform::Conformed;
 use content::tenant::{Hidden, MANIFEST, Page, Site};
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
@@ -34,6 +36,8 @@ const QUOTED: usize = 200;
 pub(super) struct Checker<'a> {
     /// The site.
     pub site: &'a Site,
+    /// What it says in the shapes of its theme.
+    pub content: &'a Conformed,
     /// Its files.
     pub assets: &'a BTreeMap<String, Asset>,
     /// Its theme.
@@ -86,12 +90,15 @@ impl<'a> Checker<'a> {
     /// Checks the manifest and every page.
     pub(super) fn check(&mut self) {
         let site = self.site;
-        self.formatted(&site.formatted, MANIFEST, None);
-        self.roles();
+        self.formatted(&site.formatted, MANIFEST, None, false);
+        let content = self.content;
+        let shaped = |file: &str| content.formatted.get(file).map_or(&[][..], Vec::as_slice);
+        self.formatted(shaped(MANIFEST), MANIFEST, None, true);
         for page in site.pages.values() {
             self.layouts(page);
             self.day(page);
-            self.formatted(&page.formatted, &page.file, Some(&page.path));
+            self.formatted(&page.formatted, &page.file, Some(&page.path), false);
+            self.formatted(shaped(&page.file), &page.file, Some(&page.path), true);
             let lines = LineIndex::of(&page.body);
             for (html, line) in markdown::html(&page.body) {
                 let at = At::Words {
@@ -125,7 +132,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn formatted(&mut self, texts: &[content::schema::Formatted], file: &str, page: Option<&str>) {
+    /// `shaped`: whether the texts are of the theme's schemas, whose routes are those of pages.
+    fn formatted(&mut self, texts: &[Formatted], file: &str, page: Option<&str>, shaped: bool) {
         for text in texts {
             let spot = Spot {
                 file,
@@ -134,18 +142,14 @@ impl<'a> Checker<'a> {
             };
             match text.format.as_str() {
                 "link" => self.link(&text.text, spot),
-                "asset" => self.asset(&text.text, spot),
-                "house" => self.drawing(
-                    &format!("houses/{}.svg", text.text),
-                    &format!("{}.svg", text.text),
-                    spot,
-                ),
-                "icon" => self.drawing(
-                    &format!("icons/{}.svg", text.text),
-                    &format!("icons/{}.svg", text.text),
-                    spot,
-                ),
-                "markdown" => {
+                "asset" | "image" => self.asset(&text.text, spot),
+                "file" => self.file(&text.text, spot),
+                "drawing" => self.drawing(&text.text, spot),
+                "icon" => self.drawing(&format!("icons/{}.svg", text.text), spot),
+                "route" | "collection" if shaped => {
+                    self.own_link(&text.text, &text.text, None, spot);
+                }
+                "markdown" | "inline-markdown" => {
                     for (html, _) in markdown::html(&text.text) {
                         self.html(&html, spot);
                     }
@@ -268,14 +272,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn drawing(&mut self, themed: &str, own: &str, spot: Spot<'_>) {
-        if !self.assets.contains_key(own) && !self.templates.assets.files.contains_key(themed) {
-            self.missing(
-                own,
-                themed,
-                "neither the tenant's `assets` nor the theme has",
-                spot,
-            );
+    fn file(&mut self, path: &str, spot: Spot<'_>) {
+        if !self.assets.contains_key(path) {
+            self.missing(path, path, "the tenant's `assets` have no", spot);
+        }
+    }
+
+    fn drawing(&mut self, path: &str, spot: Spot<'_>) {
+        if !self.assets.contains_key(path) && !self.templates.assets.files.contains_key(path) {
+            let words = "neither the tenant's `assets` nor the theme has";
+            self.missing(path, path, words, spot);
         }
     }
 
@@ -331,23 +337,6 @@ impl<'a> Checker<'a> {
             let located = self.site.locate(diagnostic, &page.file, place);
             self.report
                 .push(located.hint("add the day it was written: `date: 2025-07-21`"));
-        }
-    }
-
-    fn roles(&mut self) {
-        let roles = &self.templates.theme.manifest.roles;
-        let brand = &self.site.manifest.brand;
-        for role in brand.day.keys().chain(brand.night.keys()) {
-            if !roles.contains_key(role) {
-                self.report.push(
-                    Diagnostic::error(
-                        Code::UnknownKey,
-                        self.site.name_of(MANIFEST),
-                        format!("the theme has no role `{role}`"),
-                    )
-                    .hint(hint_for(role, roles.keys().map(String::as_str))),
-                );
-            }
         }
     }
 

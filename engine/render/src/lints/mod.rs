@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`links`] | whatever an author named exists: pages, fragments, files, drawings, layouts, roles |
+//! | [`links`] | whatever an author named exists: pages, fragments, files, drawings, layouts |
 //! | [`contrast`] | text can be told from its ground |
 //! | [`store`] | what reviewers of the app stores look for |
 //! | [`pages`] | titles, descriptions, headings, alternative texts, pages that nobody finds |
@@ -23,9 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::links::{Checker, Fragments, NeighbourLink};
 use self::pages::Orphan;
 use self::seen::Seen;
-use crate::asset::Asset;
 use crate::compiled::PlacedMount;
 use crate::inputs::Inputs;
+use crate::prepared::Prepared;
 use content::report::Report;
 use content::tenant::Site;
 use release::snapshot::{Body, Resource};
@@ -45,7 +45,7 @@ pub(crate) struct Findings {
 /// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
 pub(crate) fn check<'a>(
     site: &Site,
-    assets: &BTreeMap<String, Asset>,
+    prepared: &Prepared,
     inputs: &Inputs,
     files: impl Iterator<Item = &'a str>,
     canonical: &PlacedMount,
@@ -69,7 +69,8 @@ pub(crate) fn check<'a>(
     fragments.extend(files.map(|path| (path.to_owned(), BTreeSet::new())));
     let mut checker = Checker {
         site,
-        assets,
+        content: &prepared.content,
+        assets: &prepared.assets,
         templates: &inputs.templates,
         fragments: &fragments,
         known_missing: (site.manifest.known_missing.iter().rev())
@@ -80,12 +81,12 @@ pub(crate) fn check<'a>(
     };
     checker.check();
     let (mut report, neighbour_links) = (checker.report, checker.neighbours);
-    report.extend(contrast::check(site, &inputs.templates.theme));
-    report.extend(store::check(site));
+    report.extend(contrast::check(site, prepared, &inputs.templates.theme));
+    report.extend(store::check(site, prepared, &seen));
     let mut orphans = Vec::new();
     // Who must repair first need not polish.
     if report.is_servable() {
-        let (found, alone) = pages::check(site, mount, &seen, inputs);
+        let (found, alone) = pages::check(site, mount, &seen, prepared, inputs);
         report.extend(found);
         orphans = alone;
     }

@@ -6,6 +6,7 @@ use super::keyed::keyed;
 use super::seen::Seen;
 use crate::asset::ASSETS;
 use crate::inputs::Inputs;
+use crate::prepared::Prepared;
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
 use release::snapshot::{Body, Resource};
@@ -21,6 +22,7 @@ pub(super) fn check(
     page: &Page,
     seen: &Seen,
     resource: Option<&Resource>,
+    prepared: &Prepared,
     inputs: &Inputs,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -28,7 +30,7 @@ pub(super) fn check(
         found.push(keyed(site, page, "title", Code::PageWeight, message).hint(hint));
     };
     let html = resource.map_or(0, weight);
-    let stylesheet = inputs.templates.stylesheet_weight;
+    let stylesheet = prepared.sheet.weight;
     if html + stylesheet > FIRST_VIEW {
         let message = format!(
             "HTML and CSS come to {} bytes compressed ({html} and {stylesheet}), more than {FIRST_VIEW}",

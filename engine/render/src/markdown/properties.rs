@@ -64,6 +64,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             year: 2026,
             hsts: Hsts::default(),
             caching: Caching::default(),
+            sites: Vec::new(),
         }),
         tenant: TenantId::new("corner").unwrap(),
         address: Address {
@@ -72,6 +73,12 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             canonical: true,
         },
     }
+});
+
+static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
+    let yaml = "engine: {heading_link: 'Link to {heading}', table: Table}";
+    let (strings, _) = content::theme::strings::read(&content::yaml::parse(yaml, 1).unwrap());
+    Language::new("en", strings).unwrap()
 });
 
 static ASSETS: LazyLock<BTreeMap<String, Asset>> = LazyLock::new(|| {
@@ -85,6 +92,7 @@ fn rendered(text: &str) -> Rendered {
     render(
         text,
         &LinkContext {
+            language: &LANGUAGE,
             resolver: &RESOLVER,
             assets: &ASSETS,
             themed: &nothing,
@@ -334,6 +342,7 @@ fn a_picture_is_the_tenants_or_the_themes() {
     let nothing = BTreeMap::new();
     let source = |assets, themed| {
         let context = LinkContext {
+            language: &LANGUAGE,
             resolver: &RESOLVER,
             assets,
             themed,
@@ -372,7 +381,7 @@ proptest! {
     #[test]
     fn what_stands_in_a_line_is_well_formed(text in text()) {
         let nothing = BTreeMap::new();
-        let context = LinkContext { resolver: &RESOLVER, assets: &ASSETS, themed: &nothing };
+        let context = LinkContext { language: &LANGUAGE, resolver: &RESOLVER, assets: &ASSETS, themed: &nothing };
         let whole = format!("<main>{}</main>", render_inline(&text, &context));
         let mut reader = Reader::from_str(&whole);
         loop {

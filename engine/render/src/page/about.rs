@@ -1,7 +1,5 @@
 //! What the head of a page says, from the page, the tenant and the company.
 
-use std::collections::BTreeMap;
-
 use super::{Renderer, Step};
 use crate::asset::ASSETS;
 use crate::head::{Head, SocialImage};
@@ -15,7 +13,6 @@ use crate::view;
 use content::name::reserved::WEB_MANIFEST;
 use content::tenant::Page;
 use content::tenant::page::PageSchema;
-use content::tenant::section::Section;
 
 impl Renderer<'_> {
     pub(super) fn head(&self, page: &Page, trail: &[Step], canonical: &str, scope: &Scope) -> Head {
@@ -29,7 +26,12 @@ impl Renderer<'_> {
         let is_article = view::schema_of(self.site, page) == Some(PageSchema::Article);
         Head {
             title: match page.front.draft {
-                true => format!("Draft: {}", self.title(&page.front.title)),
+                true => {
+                    let title = self.title(&page.front.title);
+                    self.prepared
+                        .language
+                        .word_with("engine.draft", "title", &title)
+                }
                 false => self.title(&page.front.title),
             },
             description: self.description(page).map(ToOwned::to_owned),
@@ -60,22 +62,7 @@ impl Renderer<'_> {
             .map(|step| (step.name.clone(), step.url.clone()))
             .collect();
         let landing = page.path == "/" || view::schema_of(self.site, page) == Some(PageSchema::App);
-        let questions: Vec<(String, String)> = page
-            .front
-            .sections
-            .iter()
-            .filter_map(|section| match section {
-                Section::Questions { items, .. } => Some(items),
-                _ => None,
-            })
-            .flatten()
-            .map(|item| {
-                (
-                    item.question.clone(),
-                    self.answer(item.answer.as_str(), canonical),
-                )
-            })
-            .collect();
+        let questions = self.questions(page, canonical);
         let is_home = self.resolver.is_root() && page.path == "/";
         let icons = self.site_files.icons.as_ref().filter(|_| is_home);
         let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
@@ -105,12 +92,31 @@ impl Renderer<'_> {
         })
     }
 
+    /// The questions with their answers in the sections of those kinds that tell search engines of them.
+    fn questions(&self, page: &Page, canonical: &str) -> Vec<(String, String)> {
+        let kinds = &self.inputs.templates.theme.kinds;
+        let sections = self.prepared.content.sections.get(&page.path);
+        let items = sections
+            .into_iter()
+            .flatten()
+            .filter(|section| kinds.get(&section.kind).is_some_and(|kind| kind.is_faq))
+            .filter_map(|section| section.data.value["items"].as_array())
+            .flatten();
+        items
+            .filter_map(|item| {
+                let (question, answer) = (item["question"].as_str()?, item["answer"].as_str()?);
+                Some((question.to_owned(), self.answer(answer, canonical)))
+            })
+            .collect()
+    }
+
     /// An answer as it can be read away from its page: every link in it is absolute and canonical.
     fn answer(&self, text: &str, canonical: &str) -> String {
         let deployment = &self.inputs.deployment;
         let context = LinkContext {
+            language: &self.prepared.language,
             resolver: &Resolver::new(self.site, self.canonical, deployment),
-            assets: self.assets,
+            assets: &self.prepared.assets,
             themed: &self.inputs.templates.assets.files,
         };
         let host = deployment.origin.at(&self.canonical.host);
@@ -125,14 +131,8 @@ impl Renderer<'_> {
         let company = &self.inputs.deployment.company;
         let manifest = &self.site.manifest;
         let role = |name: &String| {
-            let role = theme.theme.manifest.roles.get(name)?;
-            let own = |colours: &BTreeMap<String, _>, default: &content::tenant::values::Colour| {
-                colours.get(name).unwrap_or(default).as_str().to_owned()
-            };
-            Some((
-                own(&manifest.brand.day, &role.day),
-                own(&manifest.brand.night, &role.night),
-            ))
+            let (day, night) = self.prepared.role(name, &theme.theme)?;
+            Some((day.to_owned(), night.to_owned()))
         };
         let icons = self.site_files.icons.as_ref();
         Head {
@@ -160,20 +160,21 @@ impl Renderer<'_> {
                 .iter()
                 .filter_map(|path| asset_href(scope, path))
                 .collect(),
-            stylesheet: theme.assets.stylesheet.as_ref().map(|sheet| {
-                (
+            stylesheet: {
+                let sheet = &self.prepared.sheet.asset;
+                Some((
                     format!("{ASSETS}{}", sheet.hashed_name),
                     sheet.integrity.clone(),
-                )
-            }),
-            brand_style: self.brand_style.clone(),
+                ))
+            },
+            own_style: self.own_style.clone(),
             ..Head::default()
         }
     }
 
     /// A picture that the author names.
     fn named_image(&self, path: &str) -> Option<SocialImage> {
-        let asset = self.assets.get(path)?;
+        let asset = self.prepared.assets.get(path)?;
         let size = imagesize::blob_size(&asset.bytes).ok();
         Some(SocialImage {
             url: self.canonical_asset(&asset.hashed_name),

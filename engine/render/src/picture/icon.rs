@@ -1,6 +1,6 @@
 //! A tenant's icon, in the forms that browsers and phones ask for.
 //!
-//! The icon is the tenant's `assets/icon.svg`, else its own drawing of its house; else the theme's drawing of that house for small sizes, else the one that stands in the row. A tenant without a house gets the theme's house `plain`.
+//! The icon is the tenant's `assets/icon.svg`, else the one that its theme names.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use super::weight::TooHeavy;
 use super::{Drawing, Form};
 use content::report::{Code, Diagnostic, Place};
 use content::tenant::Site;
-use content::tenant::values::Colour;
 
-/// The house of a tenant that names none.
-const PLAIN: &str = "plain";
+/// The file of a tenant's own icon, below its `assets`.
+const OWN: &str = "icon.svg";
 
 /// The icon of a tenant.
 #[derive(Debug)]
@@ -33,19 +32,12 @@ impl Icons {
     pub(crate) fn of(
         site: &Site,
         scope: &Scope,
-        ground: Option<&Colour>,
+        ground: Option<&str>,
     ) -> Result<Option<Self>, Diagnostic> {
-        let house = site.manifest.brand.house.as_ref();
-        let house = house.map_or(PLAIN, |house| house.as_str());
-        let paths = [
-            "icon.svg".to_owned(),
-            format!("{house}.svg"),
-            format!("houses/icons/{house}.svg"),
-            format!("houses/{house}.svg"),
-        ];
-        let found = paths.into_iter().find_map(|path| {
-            let svg = text_of(asset_of(scope, &path)?)?;
-            Some((path, svg))
+        let themed = scope.templates.theme.manifest.icon.as_deref();
+        let found = [Some(OWN), themed].into_iter().flatten().find_map(|path| {
+            let svg = text_of(asset_of(scope, path)?)?;
+            Some((path.to_owned(), svg))
         });
         let Some((path, svg)) = found else {
             return Ok(None);
@@ -85,7 +77,7 @@ impl Icons {
 
 /// How reports name the icon's file: the tenant's or the theme's.
 fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
-    if scope.tenant_assets.contains_key(path) {
+    if scope.prepared.assets.contains_key(path) {
         site.name_of(&format!("assets/{path}"))
     } else {
         format!("{}/{path}", scope.templates.theme.label)

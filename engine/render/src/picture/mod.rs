@@ -33,7 +33,6 @@ use resvg::usvg::{ImageHrefResolver, Options, Tree};
 use sha2::{Digest, Sha256};
 
 use super::asset::hex;
-use content::tenant::values::Colour;
 use fonts::Fonts;
 use weight::TooHeavy;
 
@@ -66,7 +65,7 @@ pub struct Drawing {
     svg: Mutex<Option<Arc<str>>>,
     form: Form,
     /// What lies below it: pictures have no holes.
-    ground: Option<Colour>,
+    ground: Option<Arc<str>>,
     fonts: Arc<Fonts>,
     digest: [u8; 32],
     /// The file that it comes from, for messages.
@@ -78,19 +77,19 @@ impl Drawing {
     pub(super) fn new(
         svg: impl Into<Arc<str>>,
         form: Form,
-        ground: Option<&Colour>,
+        ground: Option<&str>,
         fonts: &Arc<Fonts>,
     ) -> Self {
         let svg = svg.into();
         let mut hash = Sha256::new();
-        hash.update(format!("{form:?} {:?} ", ground.map(Colour::as_str)));
+        hash.update(format!("{form:?} {:?} ", ground));
         hash.update(fonts.digest());
         hash.update(svg.as_bytes());
         Self {
             digest: hash.finalize().into(),
             svg: Mutex::new(Some(svg)),
             form,
-            ground: ground.cloned(),
+            ground: ground.map(Arc::from),
             fonts: Arc::clone(fonts),
             file: String::new(),
         }
@@ -136,7 +135,7 @@ impl Drawing {
         let place = centred(&tree, width, height);
         cost::check(&tree, place, width, height).map_err(|much| much.to_string())?;
         let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
-        pixmap.fill(self.ground.as_ref().map_or(Color::WHITE, colour));
+        pixmap.fill(self.ground.as_deref().map_or(Color::WHITE, colour));
         resvg::render(&tree, place, &mut pixmap.as_mut());
         let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
@@ -193,8 +192,8 @@ fn centred(tree: &Tree, width: u32, height: u32) -> Transform {
     )
 }
 
-fn colour(text: &Colour) -> Color {
-    let digits = text.as_str().trim_start_matches('#');
+fn colour(text: &str) -> Color {
+    let digits = text.trim_start_matches('#');
     let [_, red, green, blue] = u32::from_str_radix(digits, 16)
         .unwrap_or(0xff_ff_ff)
         .to_be_bytes();
@@ -275,8 +274,7 @@ mod tests {
     const HALF: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 2\"><path fill=\"#ff0000\" d=\"M0 0h1v2H0z\"/><image href=\"/etc/passwd\" width=\"2\" height=\"2\"/></svg>";
 
     fn drawing(form: Form) -> Drawing {
-        let ground: Colour = serde_json::from_str("\"#0000ff\"").expect("a colour");
-        Drawing::new(HALF.to_owned(), form, Some(&ground), &Arc::default())
+        Drawing::new(HALF.to_owned(), form, Some("#0000ff"), &Arc::default())
     }
 
     fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {

@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use resvg::usvg::roxmltree::Document;
 
-use super::super::link::Resolver;
 use super::super::parallel::side_by_side;
-use super::super::template::{SOCIAL, Scope, Templates};
+use super::super::template::{SOCIAL, Scope};
 use super::super::view::{self, PageView, View};
 use super::{Drawing, Form};
 use content::report::{Code, Diagnostic};
-use content::tenant::values::Colour;
 use content::tenant::{Page, Site};
 
 /// What the sites that show shared links recommend.
@@ -26,7 +24,7 @@ pub(crate) struct Social {
 }
 
 /// Prepares the drawings of a tenant. None where the theme has no template for them.
-pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&Colour>) -> Social {
+pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Social {
     let mut social = Social {
         drawings: BTreeMap::new(),
         failures: Vec::new(),
@@ -37,9 +35,7 @@ pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&Colour>) -> So
     }
     let pages = site.pages.values();
     let pages = pages.filter(|page| page.front.image.is_none());
-    let made = side_by_side(pages, |page| {
-        (page, text(site, page, &scope.resolver, scope.clone()))
-    });
+    let made = side_by_side(pages, |page| (page, text(site, page, scope)));
     for (page, text) in made {
         match text {
             Ok(text) => {
@@ -63,23 +59,26 @@ pub(crate) fn words(site: &Site, page: &Page) -> String {
     }
 }
 
-fn text(site: &Site, page: &Page, resolver: &Resolver, scope: Scope) -> Result<String, Diagnostic> {
-    let templates = Arc::clone(&scope.templates);
+fn text(site: &Site, page: &Page, scope: &Scope) -> Result<String, Diagnostic> {
+    let (templates, prepared, resolver) = (&scope.templates, &scope.prepared, &scope.resolver);
     let view = View {
         head: String::new(),
-        site: view::site(site, resolver, &page.path),
+        site: view::site(site, scope, &page.path),
         company: view::company(resolver, &page.path),
         page: PageView {
             path: &page.path,
             title: &page.front.title,
             heading: page.front.heading.as_deref().unwrap_or(&page.front.title),
             tags: &page.front.tags,
-            date_text: page.front.date.map(|date| date.long()),
+            date_text: page.front.date.map(|date| prepared.language.date(date)),
             ..PageView::default()
         },
     };
-    let (text, _) = templates.render(SOCIAL, &view, scope)?;
-    let text = with_colours(&text, |role| by_day(site, &templates, role));
+    let (text, _) = templates.render(SOCIAL, &view, scope.clone())?;
+    let text = with_colours(&text, |role| {
+        let (day, _) = prepared.role(role, &templates.theme)?;
+        Some(day)
+    });
     match Document::parse(&text) {
         Ok(_) => Ok(text),
         Err(error) => Err(Diagnostic::error(
@@ -90,26 +89,15 @@ fn text(site: &Site, page: &Page, resolver: &Resolver, scope: Scope) -> Result<S
     }
 }
 
-/// A role's colour by day: the tenant's, else the theme's.
-#[must_use]
-pub(crate) fn by_day<'a>(
-    site: &'a Site,
-    templates: &'a Templates,
-    role: &str,
-) -> Option<&'a Colour> {
-    let own = site.manifest.brand.day.get(role);
-    own.or_else(|| Some(&templates.theme.manifest.roles.get(role)?.day))
-}
-
 /// Puts colours in the place of `var(--role)`, and `currentColor` where there is no such role.
-fn with_colours<'a>(svg: &str, colour: impl Fn(&str) -> Option<&'a Colour>) -> String {
+fn with_colours<'a>(svg: &str, colour: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut out = String::with_capacity(svg.len());
     let mut rest = svg;
     while let Some((before, after)) = rest.split_once("var(--") {
         out.push_str(before);
         let (inside, behind) = after.split_once(')').unwrap_or((after, ""));
         let role = inside.trim().replace('-', "_");
-        out.push_str(colour(&role).map_or("currentColor", Colour::as_str));
+        out.push_str(colour(&role).unwrap_or("currentColor"));
         rest = behind;
     }
     out.push_str(rest);
@@ -122,10 +110,9 @@ mod tests {
 
     #[test]
     fn custom_properties_become_colours() {
-        let ink: Colour = serde_json::from_str("\"#14181e\"").expect("a colour");
         let found = with_colours(
             "<style>a{fill:var(--on-ink)}</style><path fill=\"var(--ink)\"/><b c=\"var( --ink\"",
-            |role| (role == "on_ink").then_some(&ink),
+            |role| (role == "on_ink").then_some("#14181e"),
         );
         assert_eq!(
             found,

@@ -33,7 +33,6 @@ use content::address::Address;
 use content::name::reserved::{FAVICON, TOUCH_ICON, WEB_MANIFEST};
 use content::report::Diagnostic;
 use content::tenant::Site;
-use content::tenant::values::Colour;
 use release::snapshot::{Resource, ResourceTable};
 
 pub(super) use feed::Feed;
@@ -52,7 +51,7 @@ pub(super) struct SiteFiles {
     pub(super) failures: Vec<(Diagnostic, String)>,
     /// Why the icon cannot be drawn.
     pub(super) problem: Option<Diagnostic>,
-    ground: Option<Colour>,
+    ground: Option<String>,
     everywhere: Vec<(String, Arc<Resource>)>,
     at_hosts: Vec<(&'static str, Arc<Resource>)>,
 }
@@ -64,12 +63,15 @@ impl SiteFiles {
         let secure = resolver.deployment.origin.is_secure();
         let templates = &scope.templates;
         let frame = templates.theme.manifest.theme_color.as_ref();
-        let ground = frame.and_then(|role| social::by_day(site, templates, role).cloned());
-        let (icons, problem) = match Icons::of(site, scope, ground.as_ref()) {
+        let ground = frame.and_then(|role| {
+            let (day, _) = scope.prepared.role(role, &templates.theme)?;
+            Some(day.to_owned())
+        });
+        let (icons, problem) = match Icons::of(site, scope, ground.as_deref()) {
             Ok(icons) => (icons, None),
             Err(problem) => (None, Some(problem)),
         };
-        let social = social::prepare(site, scope, ground.as_ref());
+        let social = social::prepare(site, scope, ground.as_deref());
         let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
         let associations = association::files(site)
             .into_iter()
@@ -102,7 +104,7 @@ impl SiteFiles {
                 resources.insert((*path).into(), Arc::clone(resource));
             }
         }
-        let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_ref());
+        let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_deref());
         let manifest = plain_file(webmanifest::MEDIA_TYPE, text, secure);
         resources.insert(WEB_MANIFEST.into(), manifest);
     }

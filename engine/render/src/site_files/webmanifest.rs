@@ -6,7 +6,6 @@ use super::super::asset::ASSETS;
 use super::super::picture::icon::Icons;
 use super::super::template::{Scope, asset_href};
 use content::tenant::Site;
-use content::tenant::values::Colour;
 
 /// Its media type (W3C, Web Application Manifest, section 5.1).
 pub(super) const MEDIA_TYPE: &str = "application/manifest+json";
@@ -16,7 +15,7 @@ pub(super) fn text(
     site: &Site,
     scope: &Scope,
     icons: Option<&Icons>,
-    colour: Option<&Colour>,
+    colour: Option<&str>,
 ) -> String {
     let home = scope.resolver.href("/");
     let drawn = icons.into_iter().flat_map(|icons| {
@@ -47,7 +46,7 @@ pub(super) fn text(
     }
     if let Some(colour) = colour {
         for key in ["theme_color", "background_color"] {
-            text[key] = colour.as_str().into();
+            text[key] = colour.into();
         }
     }
     text.to_string()

@@ -2,6 +2,7 @@
 
 use tera::ErrorKind;
 
+use super::load::opening;
 use content::report::{Code, Diagnostic, Place};
 use content::theme::Theme;
 
@@ -62,6 +63,14 @@ fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
 
 fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) -> Diagnostic {
     let diagnostic = Diagnostic::error(code, format!("{}/{file}", theme.label), one_line(message));
+    let place = match opening(file) {
+        // The author's first line begins behind what makes it a component.
+        Some(opening) if place.line == 1 => Place {
+            column: place.column.saturating_sub(opening.chars().count()).max(1),
+            ..place
+        },
+        _ => place,
+    };
     let text = theme
         .files
         .get(file)

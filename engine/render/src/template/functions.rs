@@ -1,12 +1,15 @@
 //! What templates can call.
 
+use std::collections::BTreeMap;
+
 use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 use super::render::{Scope, asset_href, with_scope};
 use crate::island::{self, Call, Hydration};
+use crate::language::Argument;
 use crate::markdown::{self, LinkContext};
-use crate::media_type::is_drawing;
 use crate::picture::fit::{Measure, Room, fit};
+use crate::resolve::{drawing_of, inline_svg};
 use content::report::hint_for;
 
 /// Makes them known.
@@ -16,10 +19,12 @@ pub(super) fn register(tera: &mut Tera) {
     tera.register_function("svg", svg);
     tera.register_function("island", island_function);
     tera.register_function("fit", fit_function);
+    tera.register_function("t", t);
+    tera.register_function("words", words);
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
             Ok(Value::safe_string(
-                &markdown::render(text, &link_context(scope)).html,
+                &markdown::render(text, &LinkContext::of(scope)).html,
             ))
         })
     });
@@ -27,18 +32,49 @@ pub(super) fn register(tera: &mut Tera) {
         with_scope(|scope| {
             Ok(Value::safe_string(&markdown::render_inline(
                 text,
-                &link_context(scope),
+                &LinkContext::of(scope),
             )))
         })
     });
 }
 
-fn link_context(scope: &Scope) -> LinkContext<'_> {
-    LinkContext {
-        resolver: &scope.resolver,
-        assets: &scope.tenant_assets,
-        themed: &scope.templates.assets.files,
+/// `t(key="entry.opened", day=page.date)`: a word of the theme in the page's language.
+fn t(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
+    let key = arguments.must_get::<&str>("key")?;
+    let mut given = BTreeMap::new();
+    for (name, value) in arguments.iter() {
+        let name = name.to_string();
+        if name != "key" {
+            let argument = argument(value).ok_or_else(|| {
+                let kind = value.name();
+                tera::Error::message(format!(
+                    "`{key}`: `{name}` cannot be a value of type {kind}"
+                ))
+            })?;
+            given.insert(name, argument);
+        }
     }
+    with_scope(|scope| {
+        let text = scope.prepared.language.text(key, &given);
+        text.map(Value::from).map_err(tera::Error::message)
+    })
+}
+
+fn argument(value: &Value) -> Option<Argument> {
+    if let Some(text) = value.as_str() {
+        return Some(Argument::Text(text.to_owned()));
+    }
+    if let Some(items) = value.as_array() {
+        let items = items.iter().map(|item| Some(item.as_str()?.to_owned()));
+        return items.collect::<Option<_>>().map(Argument::List);
+    }
+    value.as_i64().map(Argument::Number)
+}
+
+/// `words(of="islands.header")`: all words below a key as they are written, for an island.
+fn words(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
+    let of = arguments.must_get::<&str>("of")?;
+    with_scope(|scope| Value::try_from_serializable(&scope.prepared.language.below(of)))
 }
 
 /// `url(to="/terms")`: a link made right for the page's place.
@@ -58,7 +94,8 @@ fn asset(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
 
 fn missing(scope: &Scope, path: &str) -> tera::Error {
     let known = scope
-        .tenant_assets
+        .prepared
+        .assets
         .keys()
         .chain(scope.templates.assets.files.keys())
         .map(String::as_str);
@@ -71,37 +108,18 @@ fn missing(scope: &Scope, path: &str) -> tera::Error {
     ))
 }
 
-/// `svg(path="houses/bluedoor.svg", class="mark")`: the drawing itself, hidden from assistive technology unless `label` names it.
+/// `svg(path="icons/check.svg", class="mark")`: the drawing itself, hidden from assistive technology unless `label` names it.
 ///
-/// A drawing `houses/<name>.svg` may be the tenant's own `assets/<name>.svg`, and any other the tenant's file of the same path. What of a tenant's drawing could run or load was left out before ([`svg`](crate::svg)).
+/// The tenant's file of that path stands in the place of the theme's. What of a tenant's drawing could run or load was left out before ([`svg`](crate::svg)).
 fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let path = arguments.must_get::<&str>("path")?;
     let class = arguments.get::<&str>("class")?;
     let label = arguments.get::<&str>("label")?;
     with_scope(|scope| {
-        let name = path.strip_prefix("houses/").unwrap_or(path);
-        let bytes = scope
-            .tenant_assets
-            .get(name)
-            // Only what was made harmless as a drawing.
-            .filter(|_| is_drawing(name))
-            .or_else(|| scope.templates.assets.files.get(path))
-            .map(|asset| &asset.bytes)
-            .ok_or_else(|| missing(scope, path))?;
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| tera::Error::message(format!("`{path}` is not UTF-8")))?;
-        let start = text
-            .find("<svg")
+        let drawing = drawing_of(path, scope).ok_or_else(|| missing(scope, path))?;
+        let html = inline_svg(drawing, class, label)
             .ok_or_else(|| tera::Error::message(format!("`{path}` holds no <svg>")))?;
-        let mut attributes = match label {
-            Some(label) => format!(" role=\"img\" aria-label=\"{}\"", markdown::escape(label)),
-            None => " aria-hidden=\"true\" focusable=\"false\"".to_owned(),
-        };
-        if let Some(class) = class {
-            attributes.push_str(&format!(" class=\"{}\"", markdown::escape(class)));
-        }
-        let inner = text[start + 4..].trim_end();
-        Ok(Value::safe_string(&format!("<svg{attributes}{inner}")))
+        Ok(Value::safe_string(&html))
     })
 }
 

@@ -1,7 +1,7 @@
 //! A template and a view become a page.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
@@ -10,10 +10,14 @@ use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 use super::error::{located, one_line};
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;
+use crate::card::Card;
 use crate::island::{Hydration, Islands};
+use crate::language::Language;
 use crate::link::Resolver;
 use crate::picture::fonts::Fonts;
+use crate::prepared::Prepared;
 use crate::progress::Progress;
+use crate::stylesheet::Sheet;
 use crate::theme_files::ThemeAssets;
 use crate::view::View;
 use content::report::{Code, Diagnostic};
@@ -24,10 +28,10 @@ use content::theme::Theme;
 pub struct Templates {
     /// The theme's folder.
     pub theme: Theme,
-    /// Its public files and its stylesheet.
+    /// Its public files and its styles.
     pub assets: ThemeAssets,
-    /// How much its stylesheet weighs on the way to a visitor, in bytes.
-    pub(crate) stylesheet_weight: usize,
+    /// The languages that it speaks, by their tags (BCP 47).
+    pub(crate) languages: BTreeMap<String, Arc<Language>>,
     /// Its fonts, for drawings.
     pub(crate) fonts: Arc<Fonts>,
     pub(super) tera: Tera,
@@ -38,8 +42,8 @@ pub struct Templates {
 pub struct Scope {
     /// Makes links right.
     pub resolver: Resolver,
-    /// The tenant's files by name.
-    pub tenant_assets: Arc<BTreeMap<String, Asset>>,
+    /// The tenant in the shapes of its theme.
+    pub prepared: Arc<Prepared>,
     /// The theme.
     pub templates: Arc<Templates>,
     /// The islands.
@@ -68,6 +72,32 @@ impl Templates {
             path.strip_prefix("layouts/")
                 .and_then(|name| name.strip_suffix(".html"))
         })
+    }
+
+    /// A language by its tag, or by its first parts: `de` for `de-AT`.
+    #[must_use]
+    pub fn language(&self, tag: &str) -> Option<&Arc<Language>> {
+        let mut tag = tag;
+        loop {
+            if let Some(language) = self.languages.get(tag) {
+                return Some(language);
+            }
+            tag = tag.rsplit_once('-')?.0;
+        }
+    }
+
+    /// What is said to who comes by a name that nobody has, in a language, or in any where the theme does not speak it.
+    #[must_use]
+    pub fn unknown_host(&self, tag: &str) -> Option<String> {
+        let language = self
+            .language(tag)
+            .or_else(|| self.languages.values().next())?;
+        Some(language.word("engine.unknown_host"))
+    }
+
+    /// The stylesheet for pages with sections of these kinds, and with these sites of the company.
+    pub(crate) fn sheet(&self, used: &BTreeSet<&str>, sites: &[Card]) -> Arc<Sheet> {
+        self.assets.styles.sheet(used, sites)
     }
 
     fn run(
@@ -159,14 +189,33 @@ impl io::Write for BoundedPage {
 
 /// The view as Tera takes it. The head and the body are HTML already and not escaped again.
 fn context(view: &View<'_>) -> TeraResult<Context> {
+    let with = |value: Value, more: Vec<(&'static str, Value)>| {
+        let mut map = value.into_map().unwrap_or_default();
+        map.extend(more.into_iter().map(|(name, value)| (name.into(), value)));
+        Value::from(map)
+    };
+    let site = Value::try_from_serializable(&view.site)?;
+    let company = Value::try_from_serializable(&view.company)?;
+    let page = Value::try_from_serializable(&view.page)?;
+    let body = Value::safe_string(&view.page.body);
+    let sections = Value::from(view.page.sections.clone());
     let mut context = Context::new();
     context.insert_value("head", Value::safe_string(&view.head));
-    context.insert("site", &view.site);
-    context.insert("company", &view.company);
-    let page = Value::try_from_serializable(&view.page)?;
-    let mut page = page.into_map().unwrap_or_default();
-    page.insert("body".into(), Value::safe_string(&view.page.body));
-    context.insert_value("page", Value::from(page));
+    context.insert_value(
+        "site",
+        with(site, vec![("settings", view.site.settings.clone())]),
+    );
+    context.insert_value(
+        "company",
+        with(
+            company,
+            vec![("sites", Value::from(view.company.sites.clone()))],
+        ),
+    );
+    context.insert_value(
+        "page",
+        with(page, vec![("body", body), ("sections", sections)]),
+    );
     Ok(context)
 }
 
@@ -180,14 +229,14 @@ pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> T
 
 /// A file of the tenant, else of the theme.
 pub(crate) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
-    let own = scope.tenant_assets.get(path);
+    let own = scope.prepared.assets.get(path);
     own.or_else(|| scope.templates.assets.files.get(path))
 }
 
 /// Where a file of the tenant or the theme answers.
 #[must_use]
 pub fn asset_href(scope: &Scope, path: &str) -> Option<String> {
-    if let Some(asset) = scope.tenant_assets.get(path) {
+    if let Some(asset) = scope.prepared.assets.get(path) {
         return Some(
             scope
                 .resolver

@@ -41,6 +41,6 @@ mod workers;
 
 pub use self::persisted::Persisted;
 pub use self::places::Places;
-pub use self::registry::{Registry, ReloadError, year_in_chicago};
+pub use self::registry::{Registry, ReloadError};
 pub use self::reload_loop::ReloadLoop;
 pub(crate) use self::reload_loop::log_report;

@@ -13,14 +13,14 @@ use tracing::warn;
 use content::address::{Address, Origin};
 use content::name::TenantId;
 use content::report::Report;
-use content::report::guard::inject;
+use content::report::guard::{guard, inject};
 use content::source::SourceError;
 use content::tenant::Site;
 use content::tenant::manifest::Company;
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::Deployment;
 use render::picture::Undrawn;
-use render::{Compiled, Islands};
+use render::{Card, Compiled, Islands, Sheet};
 use server::status::Status;
 
 use super::addresses::Addresses;
@@ -169,7 +169,7 @@ impl Registry {
             let assignment = self
                 .addresses
                 .assign(&self.places.origin, &mut self.tenants);
-            let deployment = self.deployment(assignment.root.clone(), year_in_chicago(now));
+            let deployment = self.deployment(assignment.root.clone(), now);
             self.compile(&assignment, &deployment, now);
             let (_, is_read) = self.take_done(wait, now);
             if !is_read {
@@ -202,6 +202,13 @@ impl Registry {
             .values()
             .filter_map(|tenant| tenant.next_change(now))
             .min()
+    }
+
+    /// The year of the copyright line: the company's, where it is.
+    pub(super) fn year(&self, now: Timestamp) -> i16 {
+        let deployment = self.deployment.as_ref();
+        let zone = deployment.map(|deployment| deployment.company.time_zone.clone());
+        zone.unwrap_or_default().year(now)
     }
 
     /// Whether this is for authors (`--dev`).
@@ -265,18 +272,23 @@ impl Registry {
     }
 
     /// What all tenants share; the same `Arc` as before when nothing of it changed.
-    fn deployment(&mut self, root: Option<TenantId>, year: i16) -> Arc<Deployment> {
+    fn deployment(&mut self, root: Option<TenantId>, now: Timestamp) -> Arc<Deployment> {
         let site = root
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.site.as_deref());
         let origin = &self.places.origin;
         let company = site.and_then(|site| site.manifest.company.clone());
+        let company = company.unwrap_or_else(|| anonymous(origin));
+        let sites = company.sites.iter();
         let deployment = Deployment {
             origin: origin.clone(),
-            company: company.unwrap_or_else(|| anonymous(origin)),
+            sites: sites
+                .map(|site| self.card(&site.tenant, &site.name))
+                .collect(),
+            year: company.time_zone.year(now),
+            company,
             image: site.and_then(|site| render::default_image(site, origin)),
             root,
-            year,
             hsts: site.map(|site| site.manifest.hsts).unwrap_or_default(),
             caching: self.places.caching,
         };
@@ -290,9 +302,27 @@ impl Registry {
         deployment
     }
 
-    /// The shared files of every theme that is rendered with.
+    /// What all sites may show of a tenant.
+    fn card(&self, tenant: &str, name: &str) -> Card {
+        let site = TenantId::new(tenant)
+            .ok()
+            .and_then(|id| self.tenants.get(&id)?.site.as_deref());
+        let site = site.and_then(|site| Some((site, self.themes.get(&site.manifest.theme)?)));
+        let make = || {
+            Card::new(
+                tenant,
+                name,
+                site.as_ref().map(|(site, theme)| (*site, &**theme)),
+            )
+        };
+        // A drawing that the program fails at is its tenant's business, which is told of it when it is rendered.
+        guard("card", tenant, tenant, make).unwrap_or_else(|_| Card::new(tenant, name, None))
+    }
+
+    /// The files that every host serves: those of every theme that is rendered with, and the stylesheets of the tenants.
     fn share(&mut self) {
         let mut themes = self.themes.all();
+        let mut sheets: BTreeMap<String, Arc<Sheet>> = BTreeMap::new();
         // A theme that stands in for its folder has files, too.
         let served = self.tenants.values();
         for served in served.filter_map(|tenant| tenant.lifecycle.served()) {
@@ -300,10 +330,25 @@ impl Registry {
             if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
                 themes.push(Arc::clone(used));
             }
+            let sheet = &served.result.sheet;
+            sheets.insert(sheet.asset.hashed_name.clone(), Arc::clone(sheet));
         }
         let secure = self.places.origin.is_secure();
-        let failed = self.shared.renew(themes, &self.islands, secure, self.now);
+        let sheets = sheets.into_values().collect();
+        let failed = self
+            .shared
+            .renew(themes, sheets, &self.islands, secure, self.now);
         self.notes.extend(failed);
+    }
+
+    /// What is said to who comes by a name that nobody has: in the words of the root tenant, else of any theme.
+    fn unknown_host(&self, root: Option<&TenantId>) -> Option<String> {
+        let root = root.and_then(|root| self.tenants.get(root)?.site.as_deref());
+        let own = root.and_then(|site| {
+            let theme = self.themes.get(&site.manifest.theme)?;
+            theme.unknown_host(&site.manifest.language)
+        });
+        own.or_else(|| self.themes.all().first()?.unknown_host(""))
     }
 
     /// The pictures that the last snapshot has open slots for. Until they are drawn their addresses answer 404, which nobody who reads a page comes to see.
@@ -367,18 +412,12 @@ impl Registry {
         Snapshot {
             hosts,
             shared: Arc::clone(self.shared.served()),
-            unknown_host: Some(render::unknown_host(origin.is_secure())),
+            unknown_host: Some(render::unknown_host(
+                self.unknown_host(deployment.root.as_ref()),
+                origin.is_secure(),
+            )),
         }
     }
-}
-
-/// The year of the copyright line: the studio's, in Chicago.
-#[must_use]
-pub fn year_in_chicago(now: Timestamp) -> i16 {
-    now.in_tz("America/Chicago").map_or_else(
-        |_| now.to_zoned(jiff::tz::TimeZone::UTC).year(),
-        |there| there.year(),
-    )
 }
 
 /// The company where no tenant tells of one: the domain itself.

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
 use super::background::PictureWorker;
-use super::registry::{Registry, year_in_chicago};
+use super::registry::Registry;
 use crate::watch::{Changes, Method, Notice, Watch};
 use content::report::guard::inject;
 use content::report::{Report, Severity};
@@ -179,7 +179,9 @@ impl ReloadLoop {
             Some(changes) => {
                 agenda.want(self.wanted(&changes));
             }
-            None if is_time(agenda.looked, next_change) => agenda.want(Wanted::nothing()),
+            None if self.registry.is_time(agenda.looked, next_change) => {
+                agenda.want(Wanted::nothing())
+            }
             None => {}
         }
         agenda.looked = Timestamp::now();
@@ -312,13 +314,12 @@ impl Registry {
             themes,
         })
     }
-}
 
-/// Pages come and go at their moment, and the year of the copyright line with the year.
-fn is_time(looked: Timestamp, next_change: Option<Timestamp>) -> bool {
-    let now = Timestamp::now();
-    let new_year = year_in_chicago(now) != year_in_chicago(looked);
-    new_year || next_change.is_some_and(|due| due <= now)
+    /// Pages come and go at their moment, and the year of the copyright line with the year.
+    fn is_time(&self, looked: Timestamp, next_change: Option<Timestamp>) -> bool {
+        let now = Timestamp::now();
+        self.year(now) != self.year(looked) || next_change.is_some_and(|due| due <= now)
+    }
 }
 
 /// How long nothing needs to be looked at, as far as the clock goes.

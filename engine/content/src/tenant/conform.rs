@@ -1,0 +1,231 @@
+//! Holds a tenant against its theme: its sections and settings against the theme's schemas, its own words against the theme's.
+//!
+//! A tenant's folder is read without its theme, which may change while the folder stays. So this is done whenever the tenant is rendered.
+
+use std::collections::BTreeMap;
+
+use super::{MANIFEST, Page, START, Site};
+use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
+use crate::schema::{Formatted, Violation};
+use crate::theme::Theme;
+use crate::theme::shape::Data;
+use crate::theme::strings::{self, Strings};
+use crate::yaml::{Node, Value};
+
+/// What a tenant says in the shapes of its theme.
+#[derive(Debug, Default)]
+pub struct Conformed {
+    /// Its settings, with the theme's defaults.
+    pub settings: Data,
+    /// The sections of its pages, by the page's path.
+    pub sections: BTreeMap<String, Vec<SectionData>>,
+    /// Every text of its sections and settings that has a format, by file, with its place.
+    pub formatted: BTreeMap<String, Vec<Formatted>>,
+    /// Its own words.
+    pub strings: Strings,
+}
+
+/// A section as its template gets it, but for what is resolved.
+#[derive(Debug)]
+pub struct SectionData {
+    /// Its kind.
+    pub kind: String,
+    /// What its author wrote.
+    pub data: Data,
+}
+
+/// Holds a site against its theme. It fits when the report holds no error.
+#[must_use]
+pub fn conform(site: &Site, theme: &Theme) -> (Conformed, Report) {
+    let mut reader = Reader {
+        site,
+        theme,
+        report: Report::default(),
+        formatted: BTreeMap::new(),
+    };
+    let settings = reader.settings();
+    let strings = reader.strings();
+    let pages = site.pages.values();
+    let sections = pages
+        .map(|page| (page.path.clone(), reader.sections(page)))
+        .collect();
+    let conformed = Conformed {
+        settings,
+        sections,
+        formatted: reader.formatted,
+        strings,
+    };
+    (conformed, reader.report.sorted())
+}
+
+/// A site's settings in the shape of its theme; none where they do not fit.
+#[must_use]
+pub fn settings(site: &Site, theme: &Theme) -> Option<Data> {
+    let fits = theme.settings.check(&written(site), "`settings`");
+    fits.ok().map(|(data, _)| data)
+}
+
+/// The settings as they are written: an empty mapping where there are none.
+fn written(site: &Site) -> Node {
+    site.settings.clone().unwrap_or(Node {
+        value: Value::Map(Vec::new()),
+        place: START,
+    })
+}
+
+struct Reader<'a> {
+    site: &'a Site,
+    theme: &'a Theme,
+    report: Report,
+    formatted: BTreeMap<String, Vec<Formatted>>,
+}
+
+impl Reader<'_> {
+    fn settings(&mut self) -> Data {
+        match self.theme.settings.check(&written(self.site), "`settings`") {
+            Ok((data, formatted)) => {
+                self.formatted.insert(MANIFEST.to_owned(), formatted);
+                data
+            }
+            Err(problems) => {
+                self.tell(MANIFEST, problems);
+                Data::default()
+            }
+        }
+    }
+
+    fn strings(&mut self) -> Strings {
+        let Some(node) = &self.site.strings else {
+            return Strings::new();
+        };
+        let (strings, problems) = strings::read(node);
+        self.tell(MANIFEST, problems);
+        let known: BTreeMap<&str, _> = self
+            .theme
+            .languages()
+            .into_iter()
+            .flat_map(|(_, strings)| strings)
+            .map(|(key, text)| (key.as_str(), text))
+            .collect();
+        for (key, text) in &strings {
+            let (code, message, hint) = match known.get(key.as_str()) {
+                None => (
+                    Code::UnknownKey,
+                    format!("the theme has no word `{key}`"),
+                    hint_for(key, known.keys().copied()),
+                ),
+                Some(theme) if theme.placeholders() != text.placeholders() => (
+                    Code::BadValue,
+                    format!("`{key}` has other placeholders than the theme's"),
+                    format!("the theme says: {}", theme.written()),
+                ),
+                Some(_) => continue,
+            };
+            let place = place_of(node, key).unwrap_or(node.place);
+            let hint = Some(hint);
+            self.tell(
+                MANIFEST,
+                vec![Violation {
+                    code,
+                    place,
+                    message,
+                    hint,
+                }],
+            );
+        }
+        strings
+    }
+
+    fn sections(&mut self, page: &Page) -> Vec<SectionData> {
+        let sections = page.sections.iter();
+        sections
+            .filter_map(|node| self.section(page, node))
+            .collect()
+    }
+
+    fn section(&mut self, page: &Page, node: &Node) -> Option<SectionData> {
+        let kind = match self.kind(node) {
+            Ok(kind) => kind,
+            Err(problem) => {
+                self.tell(&page.file, vec![problem]);
+                return None;
+            }
+        };
+        let shape = &self.theme.kinds.get(&kind)?.shape;
+        match shape.check(node, &format!("a section of kind `{kind}`")) {
+            Ok((data, formatted)) => {
+                let all = self.formatted.entry(page.file.clone()).or_default();
+                all.extend(formatted);
+                Some(SectionData { kind, data })
+            }
+            Err(problems) => {
+                self.tell(&page.file, problems);
+                None
+            }
+        }
+    }
+
+    /// The kind of a section, if the theme has it.
+    fn kind(&self, node: &Node) -> Result<String, Violation> {
+        let names = || self.theme.kinds.keys().map(String::as_str);
+        let violation = |code, place, message: &str, hint: String| Violation {
+            code,
+            place,
+            message: message.to_owned(),
+            hint: Some(hint),
+        };
+        let valid = || format!("valid here: {}", list(names()));
+        let Value::Map(pairs) = &node.value else {
+            let message = "an item of `sections` should be a mapping";
+            return Err(violation(Code::WrongType, node.place, message, valid()));
+        };
+        let Some((_, kind)) = pairs.iter().find(|(key, _)| key.name == "kind") else {
+            let message = "an item of `sections` needs the key `kind`";
+            return Err(violation(Code::MissingKey, node.place, message, valid()));
+        };
+        match &kind.value {
+            Value::Text(text) if self.theme.kinds.contains_key(text) => Ok(text.clone()),
+            Value::Text(text) => {
+                let message = format!("`kind` cannot be `{text}`");
+                let hint = match nearest(text, names()) {
+                    Some(near) => format!("did you mean `{near}`? Valid here: {}", list(names())),
+                    None => valid(),
+                };
+                Err(violation(Code::BadValue, kind.place, &message, hint))
+            }
+            _ => {
+                let message = "`kind` should be a text";
+                Err(violation(Code::WrongType, kind.place, message, valid()))
+            }
+        }
+    }
+
+    fn tell(&mut self, file: &str, problems: Vec<Violation>) {
+        let site = self.site;
+        let name = site.name_of(file);
+        for problem in problems {
+            let code = problem.code;
+            self.report.add(Severity::Error, code, &name, || {
+                let diagnostic = Diagnostic::error(code, &name, problem.message);
+                Diagnostic {
+                    hint: problem.hint,
+                    ..site.locate(diagnostic, file, problem.place)
+                }
+            });
+        }
+    }
+}
+
+/// Where the value of a key with dots stands.
+fn place_of(node: &Node, key: &str) -> Option<Place> {
+    let Value::Map(pairs) = &node.value else {
+        return None;
+    };
+    pairs.iter().find_map(|(name, value)| {
+        if name.name == key {
+            return Some(name.place);
+        }
+        let rest = key.strip_prefix(name.name.as_str())?.strip_prefix('.')?;
+        place_of(value, rest)
+    })
+}

@@ -1,0 +1,127 @@
+//! A kind of section: a folder `sections/<kind>` of the theme with its template, its schema, its style and its example.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+
+use super::shape::{Data, Shape};
+use super::{read_yaml, tell};
+use crate::report::{Code, Diagnostic, Report};
+
+/// Where the kinds of a theme lie.
+const FOLDER: &str = "sections/";
+
+/// What all kinds of a theme share.
+const COMMON: &str = "sections/common.yaml";
+
+/// A kind of section.
+#[derive(Debug)]
+pub struct SectionKind {
+    /// Its name: the folder's.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// What an author may write.
+    pub shape: Shape,
+    /// Whether its `items` are told to search engines as questions with answers (<https://schema.org/FAQPage>).
+    pub is_faq: bool,
+    /// The example, where there is one.
+    pub example: Option<Data>,
+}
+
+impl SectionKind {
+    /// A file of the kind: `section.html`.
+    #[must_use]
+    pub fn file(name: &str, file: &str) -> String {
+        format!("{FOLDER}{name}/{file}")
+    }
+}
+
+/// The kinds of a theme with these files.
+pub(super) fn read_all(
+    label: &str,
+    files: &BTreeMap<String, Bytes>,
+    report: &mut Report,
+) -> BTreeMap<String, Arc<SectionKind>> {
+    let common = files
+        .get(COMMON)
+        .and_then(|bytes| read_yaml(&format!("{label}/{COMMON}"), bytes, report))
+        .map(|(_, node)| node.to_json());
+    let names = files.keys().filter_map(|path| {
+        let name = path.strip_prefix(FOLDER)?.strip_suffix("/section.html")?;
+        (!name.contains('/')).then_some(name)
+    });
+    names
+        .filter_map(|name| {
+            Some((
+                name.to_owned(),
+                read(label, name, common.as_ref(), files, report)?,
+            ))
+        })
+        .collect()
+}
+
+fn read(
+    label: &str,
+    name: &str,
+    common: Option<&Json>,
+    files: &BTreeMap<String, Bytes>,
+    report: &mut Report,
+) -> Option<Arc<SectionKind>> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if !name.bytes().all(is_letter) || name.starts_with(|first: char| first.is_ascii_digit()) {
+        let file = format!("{label}/{FOLDER}{name}");
+        let message = format!("`{name}` is no name for a kind of section");
+        let diagnostic = Diagnostic::error(Code::BadSchema, file, message);
+        report.push(diagnostic.hint("use small letters, digits and `_`, a letter first"));
+        return None;
+    }
+    let path = SectionKind::file(name, "schema.yaml");
+    let file = format!("{label}/{path}");
+    let own = match files.get(&path) {
+        Some(bytes) => read_yaml(&file, bytes, report)?.1.to_json(),
+        None => {
+            let message = format!("the kind of section `{name}` has no `schema.yaml`");
+            let diagnostic = Diagnostic::error(Code::BadSchema, file, message);
+            report.push(diagnostic.hint(
+                "say what authors may write: `description`, and `properties` with a type each",
+            ));
+            return None;
+        }
+    };
+    let shape = match Shape::new(&own, common, Some(name)) {
+        Ok(shape) => shape,
+        Err(error) => {
+            report.push(Diagnostic::error(Code::BadSchema, file, error.to_string()));
+            return None;
+        }
+    };
+    Some(Arc::new(SectionKind {
+        name: name.to_owned(),
+        description: own["description"].as_str().unwrap_or_default().to_owned(),
+        is_faq: own["structured_data"] == "FAQPage",
+        example: example(label, name, &shape, files, report),
+        shape,
+    }))
+}
+
+fn example(
+    label: &str,
+    name: &str,
+    shape: &Shape,
+    files: &BTreeMap<String, Bytes>,
+    report: &mut Report,
+) -> Option<Data> {
+    let path = SectionKind::file(name, "example.yaml");
+    let file = format!("{label}/{path}");
+    let (text, node) = read_yaml(&file, files.get(&path)?, report)?;
+    match shape.check(&node, "the example") {
+        Ok((data, _)) => Some(data),
+        Err(problems) => {
+            tell(&problems, &file, &text, report);
+            None
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What a theme says that authors may write: the keys of a kind of section, or a tenant's settings.
+//!
+//! A theme's schema is JSON Schema (draft 2020-12). Its `format` says what a text is, and what of it a template gets to see.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::report::hint_for;
+use crate::schema::{Formats, Formatted, Schema, SchemaError, Violation, format_names};
+use crate::tenant::formats::check_value;
+use crate::yaml::Node;
+
+/// The formats that a template gets something else for than what the author wrote.
+pub const RESOLVED: &[&str] = &[
+    "collection",
+    "date",
+    "drawing",
+    "file",
+    "icon",
+    "image",
+    "inline-markdown",
+    "link",
+    "markdown",
+    "route",
+];
+
+/// The formats that are checked and handed on as they are.
+const PLAIN: &[&str] = &["colour", "date-time", "email", "hostname", "web-url"];
+
+/// What an author wrote, held against its shape and completed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Data {
+    /// Every key of the schema: as written, else its default, else null.
+    pub value: Json,
+    /// The texts that have a format.
+    pub formats: Formats,
+}
+
+/// A schema of a theme, ready to be held against what authors write.
+#[derive(Debug)]
+pub struct Shape {
+    schema: Schema,
+}
+
+impl Shape {
+    /// Prepares a schema. `shared`: what the theme says of all its kinds; `kind`: the value of the key `kind`.
+    ///
+    /// # Errors
+    /// When it is no JSON Schema, or names a format that there is not.
+    pub fn new(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Result<Self, SchemaError> {
+        let root = whole(own, shared, kind);
+        let mut names = BTreeSet::new();
+        format_names(&root, &mut names);
+        let mut known = RESOLVED.iter().chain(PLAIN).copied();
+        if let Some(name) = names
+            .iter()
+            .find(|name| !known.clone().any(|known| known == name.as_str()))
+        {
+            return Err(SchemaError::new(format!(
+                "there is no format `{name}`: {}",
+                hint_for(name, known.by_ref().collect::<Vec<_>>())
+            )));
+        }
+        Ok(Self {
+            schema: Schema::new(root, check_value)?,
+        })
+    }
+
+    /// The whole schema, with what is shared and what the engine adds.
+    #[must_use]
+    pub const fn json(&self) -> &Json {
+        self.schema.root()
+    }
+
+    /// Holds a value against the schema and completes it. `what` is how messages name it. The formatted texts come with their places.
+    ///
+    /// # Errors
+    /// Everything that does not fit.
+    pub fn check(&self, node: &Node, what: &str) -> Result<(Data, Vec<Formatted>), Vec<Violation>> {
+        let root = self.schema.root();
+        let mut value = node.to_json();
+        complete(root, root, &mut value, Missing::Default);
+        let problems = self.schema.problems(node, &value, what);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let (formatted, formats) = self.schema.formatted(node, &value);
+        complete(root, root, &mut value, Missing::Null);
+        Ok((Data { value, formats }, formatted))
+    }
+}
+
+/// The schema with what is shared and what is implied.
+fn whole(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
+    let mut root = Map::new();
+    root.insert("type".to_owned(), "object".into());
+    root.insert("additionalProperties".to_owned(), false.into());
+    let mut definitions = Map::new();
+    definitions.insert(
+        "colours".to_owned(),
+        json!({
+            "type": "object",
+            "description": "A colour by day and one by night.",
+            "properties": {
+                "day": {"type": "string", "format": "colour", "description": "The colour by day."},
+                "night": {"type": "string", "format": "colour", "description": "The colour by night."},
+            },
+            "required": ["day", "night"],
+            "additionalProperties": false,
+        }),
+    );
+    let mut properties = Map::new();
+    if let Some(kind) = kind {
+        properties.insert(
+            "kind".to_owned(),
+            json!({"const": kind, "description": "The kind of section."}),
+        );
+    }
+    let mut required = Vec::new();
+    for part in shared.into_iter().chain([own]) {
+        let Json::Object(part) = part else {
+            continue;
+        };
+        for (key, value) in part {
+            match (key.as_str(), value) {
+                ("$defs", Json::Object(more)) => definitions.extend(more.clone()),
+                ("properties", Json::Object(more)) => properties.extend(more.clone()),
+                ("required", Json::Array(more)) => required.extend(more.iter().cloned()),
+                _ => drop(root.insert(key.clone(), value.clone())),
+            }
+        }
+    }
+    root.insert("properties".to_owned(), properties.into());
+    root.insert("required".to_owned(), required.into());
+    root.insert("$defs".to_owned(), definitions.into());
+    root.into()
+}
+
+/// What is put in the place of a key that an author left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// The schema's default, where there is one.
+    Default,
+    /// Null.
+    Null,
+}
+
+/// Puts something in the place of every key that is left out, and all keys in the order of the schema.
+fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing) {
+    let schema = referred(root, schema);
+    match value {
+        Json::Object(pairs) => {
+            let Some(Json::Object(properties)) = schema.get("properties") else {
+                return;
+            };
+            let mut ordered = Map::new();
+            for (name, property) in properties {
+                let written = pairs.shift_remove(name);
+                let default = || {
+                    referred(root, property)
+                        .get("default")
+                        .or(property.get("default"))
+                        .cloned()
+                };
+                let written = match (written, missing) {
+                    (None, Missing::Default) => default(),
+                    (None, Missing::Null) => Some(Json::Null),
+                    (written, _) => written,
+                };
+                if let Some(mut written) = written {
+                    complete(root, property, &mut written, missing);
+                    ordered.insert(name.clone(), written);
+                }
+            }
+            ordered.extend(std::mem::take(pairs));
+            *pairs = ordered;
+        }
+        Json::Array(items) => {
+            if let Some(each) = schema.get("items") {
+                for item in items {
+                    complete(root, each, item, missing);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The schema that is meant where one refers to another of the same root. A circle of references ends at a schema without keys.
+fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
+    let mut schema = schema;
+    for _ in 0..16 {
+        let reference = schema.get("$ref").and_then(Json::as_str);
+        let Some(target) = reference
+            .and_then(|reference| reference.strip_prefix('#'))
+            .and_then(|pointer| root.pointer(pointer))
+        else {
+            return schema;
+        };
+        schema = target;
+    }
+    &Json::Null
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(own: Json) -> Shape {
+        let shared = json!({"properties": {"title": {"type": "string"}}, "$defs": {"action": {
+            "type": "object",
+            "properties": {"label": {"type": "string"}, "style": {"enum": ["loud", "quiet"], "default": "quiet"}},
+            "required": ["label"],
+            "additionalProperties": false,
+        }}});
+        Shape::new(&own, Some(&shared), Some("call")).expect("a schema")
+    }
+
+    #[test]
+    fn what_is_left_out_is_the_default_or_null() {
+        let shape = shape(json!({"properties": {
+            "actions": {"type": "array", "items": {"$ref": "#/$defs/action"}, "default": []},
+            "link": {"type": "string", "format": "link", "default": "/"},
+        }}));
+        let written = json!({"actions": [{"label": "Go"}], "kind": "call"});
+        let (data, _) = shape
+            .check(&Node::from_json(&written), "it")
+            .expect("it fits");
+        assert_eq!(
+            data.value.to_string(),
+            r#"{"kind":"call","title":null,"actions":[{"label":"Go","style":"quiet"}],"link":"/"}"#
+        );
+        assert_eq!(
+            data.formats,
+            [("/link".to_owned(), "link".to_owned())].into()
+        );
+    }
+
+    #[test]
+    fn a_key_that_nobody_knows_is_an_error_with_the_nearest_one() {
+        let shape = shape(json!({}));
+        let problems = shape
+            .check(
+                &Node::from_json(&json!({"kind": "call", "titel": "x"})),
+                "the section",
+            )
+            .expect_err("a typing error");
+        assert_eq!(problems[0].message, "unknown key `titel` in the section");
+        assert!(
+            problems[0]
+                .hint
+                .as_ref()
+                .is_some_and(|hint| hint.contains("`title`"))
+        );
+    }
+
+    #[test]
+    fn a_format_that_there_is_not_is_refused() {
+        let own = json!({"properties": {"to": {"type": "string", "format": "lnik"}}});
+        let error = Shape::new(&own, None, None).expect_err("no such format");
+        assert!(error.to_string().contains("did you mean `link`"), "{error}");
+    }
+}

@@ -1,0 +1,298 @@
+//! The words of a theme in one language: texts by key, with typed placeholders and plural forms.
+//!
+//! ```yaml
+//! skip: Skip to content
+//! opened: Opened on {day, date}
+//! entries: {one: "{count, number} entry", other: "{count, number} entries"}
+//! ```
+//!
+//! **Invariant:** knows no language; how numbers, days and lists are written is the renderer's business.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::report::{Code, Place, list};
+use crate::schema::Violation;
+use crate::yaml::{Node, Value};
+
+/// The plural categories (Unicode CLDR, plural rules).
+pub const CATEGORIES: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
+
+/// The placeholder by which a plural form is chosen.
+pub const COUNT: &str = "count";
+
+/// What a placeholder takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A text, as it is.
+    Text,
+    /// A number, written as the language writes numbers.
+    Number,
+    /// A day, `2025-07-21`.
+    Date,
+    /// A list of texts, joined by the language's `and`.
+    List,
+}
+
+impl Kind {
+    const ALL: [(&'static str, Self); 4] = [
+        ("text", Self::Text),
+        ("number", Self::Number),
+        ("date", Self::Date),
+        ("list", Self::List),
+    ];
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Words.
+    Words(String),
+    /// What the caller gives.
+    Placeholder(String, Kind),
+}
+
+/// A text with its placeholders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// As it is written.
+    pub written: String,
+    /// Its pieces in order.
+    pub pieces: Vec<Piece>,
+}
+
+/// What stands under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Text {
+    /// One text.
+    One(Pattern),
+    /// One for each plural category of the language, `other` among them.
+    Plural(BTreeMap<&'static str, Pattern>),
+}
+
+impl Text {
+    /// Its placeholders with what they take.
+    #[must_use]
+    pub fn placeholders(&self) -> BTreeMap<&str, Kind> {
+        let patterns: Vec<&Pattern> = match self {
+            Self::One(pattern) => vec![pattern],
+            Self::Plural(forms) => forms.values().collect(),
+        };
+        patterns
+            .into_iter()
+            .flat_map(|pattern| &pattern.pieces)
+            .filter_map(|piece| match piece {
+                Piece::Placeholder(name, kind) => Some((name.as_str(), *kind)),
+                Piece::Words(_) => None,
+            })
+            .collect()
+    }
+
+    /// As it is written, for islands, which fill in the placeholders themselves.
+    #[must_use]
+    pub fn written(&self) -> Json {
+        match self {
+            Self::One(pattern) => pattern.written.as_str().into(),
+            Self::Plural(forms) => {
+                let forms = forms.iter();
+                Json::Object(
+                    forms
+                        .map(|(category, form)| {
+                            ((*category).to_owned(), form.written.as_str().into())
+                        })
+                        .collect(),
+                )
+            }
+        }
+    }
+}
+
+/// All words of a language, by their keys with dots: `entry.more`.
+pub type Strings = BTreeMap<String, Text>;
+
+/// Reads words. What is wrong is said with its place, and left out.
+#[must_use]
+pub fn read(node: &Node) -> (Strings, Vec<Violation>) {
+    let (mut strings, mut problems) = (Strings::new(), Vec::new());
+    match &node.value {
+        Value::Map(_) | Value::Null => collect(node, "", &mut strings, &mut problems),
+        _ => problems.push(wrong(
+            node.place,
+            "words are a mapping from keys to texts".to_owned(),
+            "begin with `skip: Skip to content`",
+        )),
+    }
+    (strings, problems)
+}
+
+fn collect(node: &Node, prefix: &str, strings: &mut Strings, problems: &mut Vec<Violation>) {
+    let Value::Map(pairs) = &node.value else {
+        return;
+    };
+    for (key, value) in pairs {
+        let name = match prefix {
+            "" => key.name.clone(),
+            prefix => format!("{prefix}.{}", key.name),
+        };
+        let text = match &value.value {
+            Value::Text(text) => pattern(text).map(Text::One),
+            Value::Map(forms) if forms.iter().any(|(key, _)| key.name == "other") => plural(forms),
+            Value::Map(_) => {
+                collect(value, &name, strings, problems);
+                continue;
+            }
+            _ => Err("it is no text: put it in quotes".to_owned()),
+        };
+        match text {
+            Ok(_) if strings.contains_key(&name) => problems.push(Violation {
+                code: Code::DuplicateKey,
+                ..wrong(key.place, format!("the key `{name}` is here twice"), "remove one of them")
+            }),
+            Ok(text) => drop(strings.insert(name, text)),
+            Err(problem) => problems.push(wrong(
+                value.place,
+                format!("`{name}`: {problem}"),
+                "write `{name}`, `{count, number}`, `{day, date}` or `{names, list}`, and `{{` for a brace",
+            )),
+        }
+    }
+}
+
+fn wrong(place: Place, message: String, hint: &str) -> Violation {
+    Violation {
+        code: Code::BadValue,
+        place,
+        message,
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn plural(forms: &[(crate::yaml::Key, Node)]) -> Result<Text, String> {
+    let mut read = BTreeMap::new();
+    for (key, form) in forms {
+        let Some(category) = CATEGORIES.into_iter().find(|known| *known == key.name) else {
+            return Err(format!(
+                "`{}` is no plural form: there are {}",
+                key.name,
+                list(CATEGORIES)
+            ));
+        };
+        let Value::Text(text) = &form.value else {
+            return Err(format!("the plural form `{category}` is no text"));
+        };
+        read.insert(category, pattern(text)?);
+    }
+    Ok(Text::Plural(read))
+}
+
+/// Reads a text with placeholders. Two braces stand for one.
+fn pattern(text: &str) -> Result<Pattern, String> {
+    let mut pieces = Vec::new();
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        words.push_str(&rest[..at]);
+        let brace = &rest[at..=at];
+        let after = &rest[at + 1..];
+        if let Some(after) = after.strip_prefix(brace) {
+            words.push_str(brace);
+            rest = after;
+            continue;
+        }
+        let Some((inside, after)) = after.split_once('}').filter(|_| brace == "{") else {
+            return Err(format!("a brace `{brace}` has no partner"));
+        };
+        let (name, kind) = inside.split_once(',').unwrap_or((inside, "text"));
+        let (name, kind) = (name.trim(), kind.trim());
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if name.is_empty() || !name.bytes().all(is_name) {
+            return Err(format!("`{{{inside}}}` names no placeholder"));
+        }
+        let Some((_, kind)) = Kind::ALL.into_iter().find(|(known, _)| *known == kind) else {
+            let known = Kind::ALL.map(|(known, _)| known);
+            return Err(format!(
+                "a placeholder cannot be a `{kind}`: there are {}",
+                list(known)
+            ));
+        };
+        if !words.is_empty() {
+            pieces.push(Piece::Words(std::mem::take(&mut words)));
+        }
+        pieces.push(Piece::Placeholder(name.to_owned(), kind));
+        rest = after;
+    }
+    words.push_str(rest);
+    if !words.is_empty() {
+        pieces.push(Piece::Words(words));
+    }
+    Ok(Pattern {
+        written: text.to_owned(),
+        pieces,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn strings(yaml: &str) -> (Strings, Vec<String>) {
+        let (strings, problems) = read(&crate::yaml::parse(yaml, 1).expect("YAML"));
+        (
+            strings,
+            problems
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn keys_are_joined_and_placeholders_typed() {
+        let (strings, problems) = strings(
+            "a: {b: \"{n, number} of {who}, {{x}}\"}\nc: {one: one, other: \"{count, number}\"}\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            strings["a.b"].placeholders(),
+            [("n", Kind::Number), ("who", Kind::Text)].into()
+        );
+        let Text::One(pattern) = &strings["a.b"] else {
+            panic!("one text");
+        };
+        assert_eq!(
+            pattern.pieces.last(),
+            Some(&Piece::Words(", {x}".to_owned()))
+        );
+        assert!(matches!(&strings["c"], Text::Plural(forms) if forms.len() == 2));
+    }
+
+    #[test]
+    fn what_is_no_text_is_said() {
+        for (yaml, message) in [
+            ("a: 1", "`a`: it is no text: put it in quotes"),
+            ("a: \"{n\"", "`a`: a brace `{` has no partner"),
+            ("a: \"n}\"", "`a`: a brace `}` has no partner"),
+            (
+                "a: \"{n, colour}\"",
+                "`a`: a placeholder cannot be a `colour`: there are `text`, `number`, `date` and `list`",
+            ),
+            (
+                "a: {some: x, other: y}",
+                "`a`: `some` is no plural form: there are `zero`, `one`, `two`, `few`, `many` and `other`",
+            ),
+            ("- a", "words are a mapping from keys to texts"),
+        ] {
+            assert_eq!(strings(yaml).1, [message], "{yaml}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_ends_the_program(text in "[{}a-z, ]{0,20}") {
+            let _ = pattern(&text);
+        }
+    }
+}

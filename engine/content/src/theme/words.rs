@@ -1,0 +1,179 @@
+//! Whether all words of a theme are there: in each of its languages, for its templates and for the program itself.
+
+use std::collections::BTreeMap;
+
+use super::Theme;
+use super::strings::{Kind, Strings};
+use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
+
+/// The words that the program itself asks for, with their placeholders.
+pub const ASKED: &[(&str, &[(&str, Kind)])] = &[
+    ("engine.draft", &[("title", Kind::Text)]),
+    ("engine.error.back", &[]),
+    ("engine.error.text", &[]),
+    ("engine.error.title", &[]),
+    ("engine.heading_link", &[("heading", Kind::Text)]),
+    ("engine.home", &[]),
+    ("engine.not_found.back", &[]),
+    ("engine.not_found.text", &[]),
+    ("engine.not_found.title", &[]),
+    ("engine.status.404", &[]),
+    ("engine.status.405", &[]),
+    ("engine.table", &[]),
+    ("engine.unknown_host", &[]),
+];
+
+/// How templates name a word, and a group of words.
+const CALLS: [(&str, bool); 2] = [("t(key=\"", false), ("words(of=\"", true)];
+
+/// Says every word that is missing.
+pub(super) fn check(theme: &Theme, report: &mut Report) {
+    let languages = theme.languages();
+    if languages.is_empty() {
+        let file = format!("{}/strings", theme.label);
+        let diagnostic = Diagnostic::error(Code::MissingWord, file, "the theme has no words");
+        report.push(diagnostic.hint("add `strings/en.yaml`, or name a `parent` that has them"));
+        return;
+    }
+    let mut wanted: BTreeMap<&str, BTreeMap<&str, Kind>> = ASKED
+        .iter()
+        .map(|(key, placeholders)| (*key, placeholders.iter().copied().collect()))
+        .collect();
+    for (_, strings) in &languages {
+        for (key, text) in *strings {
+            wanted.entry(key).or_insert_with(|| text.placeholders());
+        }
+    }
+    for (language, strings) in &languages {
+        let file = format!("{}/strings/{language}.yaml", theme.label);
+        for (key, placeholders) in &wanted {
+            let (message, hint) = match strings.get(*key) {
+                None => (
+                    format!("there is no `{key}`"),
+                    match placeholders.len() {
+                        0 => format!("add `{key}` to this file"),
+                        _ => format!("add `{key}` to this file, with {}", braces(placeholders)),
+                    },
+                ),
+                Some(text) if text.placeholders() != *placeholders => (
+                    format!("`{key}` has other placeholders than elsewhere"),
+                    match placeholders.len() {
+                        0 => "it takes none".to_owned(),
+                        _ => format!("it takes {}", braces(placeholders)),
+                    },
+                ),
+                Some(_) => continue,
+            };
+            let diagnostic = Diagnostic::error(Code::MissingWord, file.as_str(), message);
+            report.push(diagnostic.hint(hint));
+        }
+    }
+    for (path, bytes) in &theme.files {
+        if let Ok(text) = std::str::from_utf8(bytes)
+            && (path.ends_with(".html") || path.ends_with(".svg"))
+        {
+            in_template(theme, path, text, &wanted, &languages, report);
+        }
+    }
+}
+
+fn braces(placeholders: &BTreeMap<&str, Kind>) -> String {
+    let names: Vec<String> = placeholders
+        .keys()
+        .map(|name| format!("{{{name}}}"))
+        .collect();
+    list(names.iter().map(String::as_str))
+}
+
+/// The words that a template names, as far as it names them by a literal.
+fn in_template(
+    theme: &Theme,
+    path: &str,
+    text: &str,
+    wanted: &BTreeMap<&str, BTreeMap<&str, Kind>>,
+    languages: &[(&str, &Strings)],
+    report: &mut Report,
+) {
+    for (call, is_group) in CALLS {
+        for (at, _) in text.match_indices(call) {
+            let before = text[..at].chars().next_back();
+            if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
+                continue;
+            }
+            let Some((key, _)) = text[at + call.len()..].split_once('"') else {
+                continue;
+            };
+            let group = format!("{key}.");
+            let known = match is_group {
+                true => wanted.keys().any(|word| word.starts_with(&group)),
+                false => wanted.contains_key(key),
+            };
+            if known {
+                continue;
+            }
+            let what = if is_group {
+                "no words below"
+            } else {
+                "no word"
+            };
+            let files = languages
+                .iter()
+                .map(|(language, _)| format!("{}/strings/{language}.yaml", theme.label));
+            let files: Vec<String> = files.collect();
+            let near = hint_for(key, wanted.keys().copied());
+            let hint = match near.starts_with("did you mean") {
+                true => format!(
+                    "{near} Else add it to {}",
+                    list(files.iter().map(String::as_str))
+                ),
+                false => format!("add it to {}", list(files.iter().map(String::as_str))),
+            };
+            let file = format!("{}/{path}", theme.label);
+            let message = format!("the theme has {what} `{key}`");
+            let diagnostic = Diagnostic::error(Code::MissingWord, file, message);
+            report.push(
+                diagnostic
+                    .at(place(text, at + call.len(), key), text)
+                    .hint(hint),
+            );
+        }
+    }
+}
+
+/// Where a word stands that begins at a byte.
+fn place(text: &str, at: usize, word: &str) -> Place {
+    let before = &text[..at];
+    let line_begin = before.rfind('\n').map_or(0, |end| end + 1);
+    Place {
+        line: before.matches('\n').count() + 1,
+        column: before[line_begin..].chars().count() + 1,
+        length: word.chars().count().max(1),
+    }
+}
+
+impl Theme {
+    /// The languages that it speaks, with their words.
+    #[must_use]
+    pub fn languages(&self) -> Vec<(&str, &Strings)> {
+        let chosen = &self.manifest.languages;
+        let none = {
+            static NONE: Strings = Strings::new();
+            &NONE
+        };
+        if chosen.is_empty() {
+            let all = self.strings.iter();
+            return all
+                .map(|(language, strings)| (language.as_str(), strings))
+                .collect();
+        }
+        chosen
+            .iter()
+            .map(|language| {
+                (
+                    language.as_str(),
+                    self.strings.get(language).unwrap_or(none),
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! What pages of every site of the company may show of each of them: its name, its address and its settings.
+//!
+//! A neighbour's settings are the only thing of it that is known here, and of these only what needs nothing else of it: texts, colours and drawings. Drawings were made harmless before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+use tera::Value;
+
+use super::asset::Asset;
+use super::media_type::is_drawing;
+use super::resolve::{inline_svg, walk};
+use super::template::Templates;
+use super::tenant_files::tenant_asset;
+use content::tenant::Site;
+use content::tenant::conform::settings;
+use content::theme::shape::Data;
+
+/// A site of the company.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Card {
+    /// The tenant's id.
+    pub tenant: String,
+    /// Its name.
+    pub name: String,
+    /// Its settings, where it is there and they fit its theme.
+    settings: Option<Arc<Data>>,
+    /// The drawings that they name, as HTML.
+    drawings: BTreeMap<String, Arc<str>>,
+}
+
+impl Card {
+    /// The card of a tenant, with its site and its theme if it is there.
+    #[must_use]
+    pub fn new(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Self {
+        let mut card = Self {
+            tenant: tenant.to_owned(),
+            name: name.to_owned(),
+            settings: None,
+            drawings: BTreeMap::new(),
+        };
+        let Some((site, templates)) = site else {
+            return card;
+        };
+        let Some(data) = settings(site, &templates.theme) else {
+            return card;
+        };
+        for (pointer, format) in &data.formats {
+            let Some(Json::String(text)) = data.value.pointer(pointer) else {
+                continue;
+            };
+            let path = match format.as_str() {
+                "icon" => format!("icons/{text}.svg"),
+                "drawing" => text.clone(),
+                _ => continue,
+            };
+            if let Some(html) = drawing(&path, site, templates) {
+                card.drawings.insert(pointer.clone(), html.into());
+            }
+        }
+        card.settings = Some(Arc::new(data));
+        card
+    }
+
+    /// The settings as templates see them.
+    pub(crate) fn settings(&self) -> Value {
+        let Some(data) = &self.settings else {
+            return Value::from(tera::Map::default());
+        };
+        // What leads somewhere leads there from its own pages only.
+        let shown = |format: &str| matches!(format, "colour" | "email" | "hostname" | "web-url");
+        let mut formats = data.formats.clone();
+        for (pointer, format) in &mut formats {
+            if self.drawings.contains_key(pointer) {
+                format.clone_from(pointer);
+            }
+        }
+        let resolved = |format: &str, text: &str| match self.drawings.get(format) {
+            Some(html) => Value::safe_string(html),
+            None if shown(format) => Value::from(text),
+            None => Value::none(),
+        };
+        walk(&data.value, &formats, &mut String::new(), &resolved)
+    }
+
+    /// A setting that is a colour by day and by night.
+    pub(crate) fn colours(&self, name: &str) -> Option<(&str, &str)> {
+        colours(self.settings.as_ref()?.value.get(name)?)
+    }
+}
+
+/// The colours by day and by night of a setting that has both.
+pub(crate) fn colours(setting: &Json) -> Option<(&str, &str)> {
+    Some((
+        setting.get("day")?.as_str()?,
+        setting.get("night")?.as_str()?,
+    ))
+}
+
+fn drawing(path: &str, site: &Site, templates: &Templates) -> Option<String> {
+    let own = |bytes: &Bytes| tenant_asset(path, bytes, path).0;
+    let asset: Asset = match site.assets.get(path).filter(|_| is_drawing(path)) {
+        Some(bytes) => own(bytes),
+        None => templates.assets.files.get(path)?.clone(),
+    };
+    inline_svg(&asset, None, None)
+}
