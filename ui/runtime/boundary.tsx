@@ -31,14 +31,16 @@ export class Boundary extends Component<Props, State> {
   }
 }
 
-/** The same words as the engine's error page; the cause only in development, as there. */
+/**
+ * Its words are the page's: `data-error-title` and `data-error-text` of the body, where `{island}` is the island's name;
+ * without them it says that name alone. The cause only in development, as on the engine's error page.
+ */
 function ErrorScreen({ island, cause }: { island: string; cause: unknown }) {
+  const { errorTitle, errorText } = document.body.dataset;
   return (
     <section className="island-error" role="alert">
-      <h2 className="island-error-title">Unexpected Application Error!</h2>
-      <p>
-        This part of the page ({island}) stopped working. The rest still works; reload the page to try again.
-      </p>
+      <h2 className="island-error-title">{errorTitle || island}</h2>
+      {errorText && <p>{errorText.replaceAll('{island}', island)}</p>}
       {DEV && <pre>{cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}</pre>}
     </section>
   );

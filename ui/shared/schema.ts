@@ -32,14 +32,32 @@ export function text(description: string) {
   return Type.String({ minLength: 1, description });
 }
 
-/** The words of an island that content may replace: every one optional, the ones given here by default. */
-export function words<D extends Record<string, string>>(defaults: D) {
-  const properties = Object.entries(defaults).map(([key, value]) => [
-    key,
-    optional(text(`By default: ${value}`)),
-  ]);
-  return {
-    ...Type.Unsafe<{ [K in keyof D]?: string | null }>(shape(Object.fromEntries(properties))),
-    type: 'object' as const,
-  };
+/** The words of an island, each by its key. An island has none of its own: the theme gives them all. */
+export function words<P extends Type.TProperties>(properties: P) {
+  return Type.Object(properties, {
+    additionalProperties: false,
+    description: 'The words of the island, in the language of the page',
+  });
 }
+
+const form = Type.String({ minLength: 1 });
+const otherForm = Type.Optional(form);
+const forms = shape({
+  zero: otherForm,
+  one: otherForm,
+  two: otherForm,
+  few: otherForm,
+  many: otherForm,
+  other: form,
+});
+
+/** A word with a number in it: one text, or one for each plural category that its language tells apart. */
+export function counted(description: string) {
+  return Type.Union([form, forms], { description });
+}
+
+/** Such a word. */
+export type Counted = Type.Static<ReturnType<typeof counted>>;
+
+/** A plural category of CLDR. */
+export type Category = keyof Type.Static<typeof forms>;

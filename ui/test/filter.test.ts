@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { chosenTag, go, onPlace } from '../islands/EntryFilter/place.ts';
 import { hasTag, statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.ts';
-import { defaults } from '../islands/EntryFilter/words.ts';
+import { languageOf } from '../shared/language.ts';
+import { entryFilter } from './samples.ts';
 
 test('topics come by how often they occur, then by name', () => {
   const entries = [['ux', 'tv'], ['tv', 'api', 'tv'], [], ['ux', 'tv']];
@@ -29,11 +30,19 @@ test('an item belongs to the topics it names in full', () => {
 });
 
 test('the status tells all, a part, and an unknown topic', () => {
-  const say = (tag: string | null, count?: number) =>
-    statusText(defaults, 25, tag, tag !== null && count ? { tag, count } : undefined);
-  assert.equal(say(null), 'All 25 shown');
-  assert.equal(say('ux', 6), '6 of 25 shown: ux');
-  assert.equal(say('no such'), 'Nothing has that topic. All 25 are shown');
+  const say = (total: number, tag: string | null, count?: number) =>
+    statusText(
+      entryFilter.labels,
+      languageOf('en'),
+      total,
+      tag,
+      tag !== null && count ? { tag, count } : undefined,
+    );
+  assert.equal(say(25, null), 'All 25 are shown');
+  assert.equal(say(1, null), 'The one is shown');
+  assert.equal(say(25, 'ux', 6), '6 of 25 are shown: ux');
+  assert.equal(say(2500, '{total}', 1), '1 of 2,500 is shown: {total}');
+  assert.equal(say(25, 'no such'), 'Nothing has that topic. All 25 are shown');
 });
 
 /** As much of a browser as the place needs. */

@@ -1,9 +1,8 @@
-/** The words of forms: which are shown, and what is said of a wrong field. */
+/** What forms say of a wrong field. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe } from '../shared/form/errors.ts';
 import type { Control } from '../shared/form/field.tsx';
-import { chooseWords } from '../shared/words.ts';
 
 const words = { missing: 'Fill this in.', email: 'An address, please.' };
 const control = (validity: Partial<ValidityState>) =>
@@ -13,10 +12,4 @@ test('the words of the page stand beside a field, the browser’s where it has n
   assert.equal(describe(control({ valueMissing: true }), words), words.missing);
   assert.equal(describe(control({ typeMismatch: true }), words), words.email);
   assert.equal(describe(control({ tooLong: true }), words), 'as the browser says');
-});
-
-test('content replaces single words', () => {
-  assert.deepEqual(chooseWords(words, { missing: 'Needed.' }), { ...words, missing: 'Needed.' });
-  assert.deepEqual(chooseWords(words, { missing: null, email: '' }), words);
-  assert.deepEqual(chooseWords(words, null), words);
 });

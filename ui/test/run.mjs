@@ -19,6 +19,10 @@ try {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    // React's server build asks for modules of Node's in the old way.
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
     jsx: 'automatic',
     logLevel: 'warning',
   });

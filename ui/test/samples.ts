@@ -36,11 +36,12 @@ const header: Header = {
     { label: 'Projects', href: '/projects', current: true },
     { label: 'Contact', href: '/contact', current: false },
   ],
-  menuLabel: 'Menu',
-  closeLabel: null,
+  labels: { menu: 'Menu', close: 'Close' },
 };
 
-const toaster: Toaster = { label: 'Notifications', closeLabel: null };
+const toaster: Toaster = {
+  labels: { region: 'Notifications ({hotkey})', toast: 'Notification', close: 'Dismiss' },
+};
 
 const contactForm: ContactForm = {
   name: 'contact',
@@ -51,32 +52,54 @@ const contactForm: ContactForm = {
     text: 'Nothing was sent.',
     action: { label: 'Inquire', href: '/contact' },
   },
-  labels: { requiredMark: 'needed' },
+  labels: { required: 'needed' },
 };
 
-const inquiryForm: InquiryForm = {
+export const inquiryForm: InquiryForm = {
   name: 'inquiry',
   fields,
   submit: 'Send Inquiry',
   email: 'hello@studio.example',
   subject: 'Project inquiry',
   action: null,
-  labels: { copy: 'Copy', missing: null },
+  labels: {
+    required: 'required',
+    missing: 'Fill this in.',
+    email: 'An address, please.',
+    opened_title: 'It should be open',
+    opened_text: 'If not, write to',
+    long_title: 'It is too long',
+    long_text: 'Send it to',
+    message: 'Your message',
+    copy: 'Copy',
+    copied: 'It is copied.',
+    not_copied: 'It is selected.',
+    again: 'Open it again',
+    empty: 'Open an empty email',
+  },
 };
 
 const consent: Consent = {
-  title: 'No cookies',
-  text: 'This site sets no cookies.',
-  accept: 'Fine',
-  decline: 'No, thanks',
-  label: 'Privacy',
+  labels: {
+    region: 'Privacy',
+    title: 'No cookies',
+    text: 'This site sets no cookies.',
+    accept: 'Fine',
+    decline: 'No, thanks',
+  },
 };
 
-const entryFilter: EntryFilter = {
+export const entryFilter: EntryFilter = {
   href: '/blog',
   list: 'entries',
   entries: [['mobile', 'ux'], ['a & b'], []],
-  labels: { all: 'Everything', part: null },
+  labels: {
+    topics: 'Topics',
+    all: 'Everything',
+    whole: { one: 'The one is shown', other: 'All {count, number} are shown' },
+    part: { one: '{count} of {total} is shown: {tag}', other: '{count} of {total} are shown: {tag}' },
+    unknown: 'Nothing has that topic. All {total} are shown',
+  },
 };
 
 export const samples: Record<string, object> = {

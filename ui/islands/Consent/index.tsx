@@ -10,7 +10,7 @@ import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore }
 import { type Choice, choice, choose, KEY, onChoice } from './choice.ts';
 import type { Props } from './props.ts';
 
-export default function Consent({ title, text, accept, decline, label }: Props) {
+export default function Consent({ labels }: Props) {
   const chosen = useSyncExternalStore(onChoice, choice, () => 'unknown' as const);
   /** The element that asked for the notice; a new object each time it asks. */
   const [request, setRequest] = useState<{ opener: HTMLElement }>();
@@ -47,21 +47,21 @@ export default function Consent({ title, text, accept, decline, label }: Props) 
     <section
       ref={section}
       className="consent"
-      aria-label={label}
+      aria-label={labels.region}
       data-once={KEY}
       hidden={!open}
       suppressHydrationWarning // of `hidden`, which the loader may have changed
       tabIndex={-1}
       onKeyDown={onKeyDown}
     >
-      <h2 className="consent-title">{title}</h2>
-      <p className="consent-text">{text}</p>
+      <h2 className="consent-title">{labels.title}</h2>
+      <p className="consent-text">{labels.text}</p>
       <p className="consent-actions">
         <button className="button" data-style="primary" type="button" onClick={() => settle('accepted')}>
-          {accept}
+          {labels.accept}
         </button>
         <button className="button" data-style="secondary" type="button" onClick={() => settle('declined')}>
-          {decline}
+          {labels.decline}
         </button>
       </p>
     </section>

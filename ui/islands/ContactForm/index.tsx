@@ -7,12 +7,9 @@
  */
 import { Field } from '../../shared/form/field.tsx';
 import { toast } from '../../shared/toast.ts';
-import { chooseWords } from '../../shared/words.ts';
 import type { Props } from './props.ts';
-import { defaults } from './words.ts';
 
 export default function ContactForm({ name, fields, submit, notice, labels }: Props) {
-  const words = chooseWords(defaults, labels);
   const { title, text, action } = notice;
 
   const say = () => {
@@ -28,7 +25,7 @@ export default function ContactForm({ name, fields, submit, notice, labels }: Pr
   return (
     <form className="contact-form" name={name ?? undefined} method="dialog" data-island="Toaster">
       {fields.map((field) => (
-        <Field key={field.name} field={field} requiredMark={words.requiredMark} />
+        <Field key={field.name} field={field} mark={labels.required} />
       ))}
       <noscript>
         <p className="form-note">

@@ -2,7 +2,6 @@
 import type { Type } from 'typebox';
 import { fields } from '../../shared/form/schema.ts';
 import { optional, shape, text, words } from '../../shared/schema.ts';
-import { defaults } from './words.ts';
 
 export const schema = shape({
   name: optional(text('Name of the form')),
@@ -19,7 +18,9 @@ export const schema = shape({
       }),
     ),
   }),
-  labels: optional(words(defaults)),
+  labels: words({
+    required: text('Marks a field that must be filled in'),
+  }),
 });
 
 export type Props = Type.Static<typeof schema>;

@@ -8,14 +8,13 @@
  * shows it from the first paint on.
  */
 import { type MouseEvent, useLayoutEffect, useSyncExternalStore } from 'react';
-import { chooseWords } from '../../shared/words.ts';
+import { useLanguage } from '../../shared/language.ts';
 import { chosenTag, go, onPlace } from './place.ts';
 import type { Props } from './props.ts';
 import { hasTag, statusText, topicHref, topicsOf } from './topics.ts';
-import { defaults } from './words.ts';
 
 export default function EntryFilter({ href, list, entries, labels }: Props) {
-  const words = chooseWords(defaults, labels);
+  const language = useLanguage();
   const tag = useSyncExternalStore(onPlace, chosenTag, () => undefined);
   const topics = topicsOf(entries);
   const topic = topics.find((each) => each.tag === tag);
@@ -31,7 +30,7 @@ export default function EntryFilter({ href, list, entries, labels }: Props) {
   }, [list, shown]);
 
   const links = [
-    { label: words.all, href, count: entries.length, current: !topic },
+    { label: labels.all, href, count: entries.length, current: !topic },
     ...topics.map(({ tag, count }) => ({
       label: tag,
       href: topicHref(href, tag),
@@ -41,19 +40,19 @@ export default function EntryFilter({ href, list, entries, labels }: Props) {
   ];
   return (
     <div className="entry-filter" hidden={tag === undefined}>
-      <nav aria-label={words.topics}>
+      <nav aria-label={labels.topics}>
         <ul className="entry-filter-topics">
           {links.map(({ label, href, count, current }) => (
             <li key={href}>
               <a href={href} aria-current={current ? 'true' : undefined} onClick={follow}>
-                {label} <span className="entry-filter-count">{count}</span>
+                {label} <span className="entry-filter-count">{language.number(count)}</span>
               </a>
             </li>
           ))}
         </ul>
       </nav>
       <p className="entry-filter-status" role="status">
-        {statusText(words, entries.length, tag, topic)}
+        {statusText(labels, language, entries.length, tag, topic)}
       </p>
     </div>
   );

@@ -1,5 +1,7 @@
 /** What the entries are about, and what to say of those that are shown. Pure. */
-import type { Words } from './words.ts';
+import type { Language } from '../../shared/language.ts';
+import { fill } from '../../shared/words.ts';
+import type { Props } from './props.ts';
 
 export interface Topic {
   tag: string;
@@ -29,16 +31,12 @@ export function hasTag(dataTags: string | undefined, tag: string): boolean {
 
 /** What the live region says. `tag` is the one asked for, if any, `topic` what there is of it. */
 export function statusText(
-  words: Words,
+  labels: Props['labels'],
+  language: Language,
   total: number,
   tag: string | null | undefined,
   topic: Topic | undefined,
 ): string {
-  const text = topic ? words.part : tag ? words.unknown : words.whole;
-  const values: Record<string, string> = {
-    count: `${topic?.count}`,
-    total: `${total}`,
-    tag: `${topic?.tag}`,
-  };
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  if (topic) return fill(labels.part, { ...topic, total }, language);
+  return fill(tag ? labels.unknown : labels.whole, { count: total, total }, language);
 }

@@ -8,7 +8,7 @@
 import { useEffect, useId, useRef, useState } from 'react';
 import type { Props } from './props.ts';
 
-export default function Header({ home, name, mark, links, menuLabel, closeLabel }: Props) {
+export default function Header({ home, name, mark, links, labels }: Props) {
   const [open, setOpen] = useState(false);
   const header = useRef<HTMLElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -53,9 +53,9 @@ export default function Header({ home, name, mark, links, menuLabel, closeLabel 
         aria-controls={menu}
         onClick={() => setOpen(!open)}
       >
-        {open ? (closeLabel ?? menuLabel) : menuLabel}
+        {open ? labels.close : labels.menu}
       </button>
-      <nav className="header-nav" id={menu} aria-label={menuLabel}>
+      <nav className="header-nav" id={menu} aria-label={labels.menu}>
         <ul className="header-links">
           {links.map(({ label, href, current }) => (
             <li key={`${label} ${href}`}>

@@ -1,6 +1,6 @@
 /** The contract of the `Header` island. */
 import { Type } from 'typebox';
-import { optional, shape, text } from '../../shared/schema.ts';
+import { optional, shape, text, words } from '../../shared/schema.ts';
 
 export const schema = shape({
   home: text('Where the logo leads'),
@@ -13,8 +13,10 @@ export const schema = shape({
       current: Type.Boolean({ description: 'Whether this is the page being shown' }),
     }),
   ),
-  menuLabel: text('Names the navigation and the button that opens it'),
-  closeLabel: optional(text('What the button says while the menu is open; `menuLabel` by default')),
+  labels: words({
+    menu: text('Names the navigation and the button that opens it'),
+    close: text('What the button says while the menu is open'),
+  }),
 });
 
 export type Props = Type.Static<typeof schema>;

@@ -7,16 +7,13 @@
 import { type SyntheticEvent, useState } from 'react';
 import { useErrors } from '../../shared/form/errors.ts';
 import { Field } from '../../shared/form/field.tsx';
-import { chooseWords } from '../../shared/words.ts';
 import { MAILTO_LIMIT, mailtoUrl, messageText } from './message.ts';
 import { type Message, Panel } from './panel.tsx';
 import type { Props } from './props.ts';
-import { defaults } from './words.ts';
 
 export default function InquiryForm({ name, fields, submit, email, subject, action, labels }: Props) {
-  const words = chooseWords(defaults, labels);
   const address = { email, subject };
-  const { errors, ...checks } = useErrors(words);
+  const { errors, ...checks } = useErrors(labels);
   const [message, setMessage] = useState<Message>();
 
   // The browser submits only what passes its own checks.
@@ -44,7 +41,7 @@ export default function InquiryForm({ name, fields, submit, email, subject, acti
           <Field
             key={field.name}
             field={field}
-            requiredMark={words.requiredMark}
+            mark={labels.required}
             error={errors[field.name]}
             {...checks}
           />
@@ -55,7 +52,7 @@ export default function InquiryForm({ name, fields, submit, email, subject, acti
           </button>
         </p>
       </form>
-      {message && <Panel message={message} email={email} words={words} />}
+      {message && <Panel message={message} email={email} labels={labels} />}
     </div>
   );
 }

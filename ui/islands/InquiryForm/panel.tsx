@@ -1,7 +1,7 @@
 /** What stands below the inquiry form once it was submitted: the message, for those whose mail program did not open. */
 import { useEffect, useId, useRef, useState } from 'react';
 import { copyFrom } from './copy.ts';
-import type { Words } from './words.ts';
+import type { Props } from './props.ts';
 
 export interface Message {
   text: string;
@@ -11,7 +11,11 @@ export interface Message {
   url: string;
 }
 
-export function Panel({ message, email, words }: { message: Message; email: string; words: Words }) {
+interface PanelProps extends Pick<Props, 'email' | 'labels'> {
+  message: Message;
+}
+
+export function Panel({ message, email, labels }: PanelProps) {
   const [copied, setCopied] = useState<boolean>();
   const title = useRef<HTMLHeadingElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
@@ -30,16 +34,16 @@ export function Panel({ message, email, words }: { message: Message; email: stri
       aria-labelledby={`${id}title`}
     >
       <h3 className="message-panel-title" id={`${id}title`} ref={title} tabIndex={-1}>
-        {message.fits ? words.openedTitle : words.longTitle}
+        {message.fits ? labels.opened_title : labels.long_title}
       </h3>
       <p>
-        {message.fits ? words.openedText : words.longText}{' '}
+        {message.fits ? labels.opened_text : labels.long_text}{' '}
         <a className="message-panel-address" href={`mailto:${email}`}>
           {email}
         </a>
       </p>
       <label className="field-label" htmlFor={`${id}text`}>
-        {words.message}
+        {labels.message}
       </label>
       <textarea
         className="field-control"
@@ -56,14 +60,14 @@ export function Panel({ message, email, words }: { message: Message; email: stri
           type="button"
           onClick={async () => area.current && setCopied(await copyFrom(area.current))}
         >
-          {words.copy}
+          {labels.copy}
         </button>
         <a className="button" data-style="secondary" href={message.url}>
-          {message.fits ? words.again : words.empty}
+          {message.fits ? labels.again : labels.empty}
         </a>
       </p>
       <p className="message-panel-status" role="status">
-        {copied === undefined ? '' : copied ? words.copied : words.notCopied}
+        {copied === undefined ? '' : copied ? labels.copied : labels.not_copied}
       </p>
     </section>
   );

@@ -15,25 +15,24 @@ const DURATION = 5000;
 const SWIPE_THRESHOLD = 50;
 const HOTKEY = ['F8'];
 
-export default function Toasts({ label, closeLabel }: Props) {
+export default function Toasts({ labels }: Props) {
   const toasts = useSyncExternalStore(subscribe, current, current);
-  const region = label ?? 'Notifications';
   return (
     <Radix.Provider
-      label={region}
+      label={labels.toast}
       duration={DURATION}
       swipeDirection="right"
       swipeThreshold={SWIPE_THRESHOLD}
     >
       {toasts.map((toast) => (
-        <Item key={toast.id} toast={toast} closeLabel={closeLabel ?? 'Dismiss'} />
+        <Item key={toast.id} toast={toast} close={labels.close} />
       ))}
-      <Radix.Viewport className="toaster" hotkey={HOTKEY} label={`${region} ({hotkey})`} />
+      <Radix.Viewport className="toaster" hotkey={HOTKEY} label={labels.region} />
     </Radix.Provider>
   );
 }
 
-function Item({ toast, closeLabel }: { toast: Toast; closeLabel: string }) {
+function Item({ toast, close }: { toast: Toast; close: string }) {
   return (
     <Radix.Root
       className="toast"
@@ -51,7 +50,7 @@ function Item({ toast, closeLabel }: { toast: Toast; closeLabel: string }) {
         )}
       </div>
       {toast.action && <Action action={toast.action} />}
-      <Radix.Close className="toast-close">{closeLabel}</Radix.Close>
+      <Radix.Close className="toast-close">{close}</Radix.Close>
     </Radix.Root>
   );
 }

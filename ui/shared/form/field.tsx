@@ -11,13 +11,13 @@ export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 interface Props {
   field: Description;
   /** What marks a required field for the eye; assistive technology knows it from the control. */
-  requiredMark: string;
+  mark: string;
   error?: string;
   onInvalid?: (event: SyntheticEvent<Control>) => void;
   onInput?: (event: SyntheticEvent<Control>) => void;
 }
 
-export function Field({ field, requiredMark, error, onInvalid, onInput }: Props) {
+export function Field({ field, mark, error, onInvalid, onInput }: Props) {
   const id = useId();
   const errorId = `${id}error`;
   const type = field.type ?? 'text';
@@ -40,7 +40,7 @@ export function Field({ field, requiredMark, error, onInvalid, onInput }: Props)
       </label>
       {field.required && (
         <span className="field-mark" aria-hidden="true">
-          {requiredMark}
+          {mark}
         </span>
       )}
       {type === 'select' ? (
