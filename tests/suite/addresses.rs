@@ -407,6 +407,9 @@ fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
         "pages/privacy.md",
         "pages/support.md",
         "pages/terms.md",
+        "assets/house.svg",
+        "assets/icon.svg",
+        "assets/mark.svg",
     ] {
         let text = std::fs::read_to_string(site.path(&format!("tenants/verses/{file}")));
         let text = text

@@ -155,18 +155,23 @@ fn a_page_takes_scripts_from_the_engines_own_path_only() {
     }
 }
 
-/// The drawing that a tenant's page holds, when its house is that file.
+/// The drawing that a tenant's page holds, when a setting names that file.
 fn inlined(drawing: &str) -> (String, String) {
     let mut site = with_evil(&[("mine.svg", drawing.as_bytes())]);
     site.edit(
         "themes/base/layouts/page.html",
         "<h1>",
-        "{% if site.house %}<i>{{ svg(path=\"houses/\" ~ site.house ~ \".svg\") }}</i>{% endif %}<h1>",
+        "{% if site.settings.sign %}<i>{{ site.settings.sign }}</i>{% endif %}<h1>",
+    );
+    site.edit(
+        "themes/base/theme.yaml",
+        "  properties:\n",
+        "  properties:\n    sign: {type: string, format: drawing}\n",
     );
     site.edit(
         "tenants/evil/tenant.yaml",
         "name: Evil\n",
-        "name: Evil\nbrand: {house: mine}\n",
+        "name: Evil\nsettings: {sign: mine.svg}\n",
     );
     site.reload();
     let page = site
@@ -306,7 +311,7 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
     let words = "</title></script><script>alert(1)</script>\\\"'-->]]>";
     site.write(
         "tenants/evil/tenant.yaml",
-        format!("name: \"{words}\"\ntagline: \"{words}\"\nlanguage: \"{words}\"\n"),
+        format!("name: \"{words}\"\ntagline: \"{words}\"\n"),
     );
     site.write(
         "tenants/evil/pages/index.md",
@@ -319,10 +324,7 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
     site.reload();
     assert!(site.report().is_servable(), "{}", site.report_text());
     let page = site.page("studio.example", "/evil", "/").expect("a page");
-    assert!(
-        !page.contains("<script>alert") && !page.contains("lang=\"</"),
-        "{page}"
-    );
+    assert!(!page.contains("<script>alert"), "{page}");
     let feed = site
         .page("studio.example", "/evil", "/feed.xml")
         .expect("a feed");
@@ -334,6 +336,13 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
     let manifest: serde_json::Value =
         serde_json::from_str(&manifest.expect("a manifest")).expect("JSON");
     assert_eq!(manifest["start_url"], "/evil");
+    site.write(
+        "tenants/evil/tenant.yaml",
+        format!("name: Evil\nlanguage: \"en-{words}\"\n"),
+    );
+    site.reload();
+    let text = site.report_text();
+    assert!(text.contains("is no language"), "{text}");
 }
 
 #[test]

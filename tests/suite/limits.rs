@@ -86,9 +86,9 @@ fn components_and_files_that_hold_themselves_are_found() {
     says(&report(&mut site), &["error[", "layouts/page.html"]);
     let mut site = TestSite::fixture("sites");
     site.edit(
-        "themes/base/components/Call.html",
+        "themes/base/sections/call/section.html",
         "</",
-        "{{<Call section={section} />}}</",
+        "{{<Section section={section} index={index} />}}</",
     );
     site.edit(
         "tenants/app/pages/index.md",

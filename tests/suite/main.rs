@@ -24,6 +24,7 @@ mod limits;
 mod links;
 mod log;
 mod memory;
+mod names;
 mod neighbours;
 mod pages;
 mod program;

@@ -4,7 +4,7 @@
 //! 2. Where there is a `deployment.yaml`, only what it lists is given, beyond the tenants' own names; without it the manifests are believed.
 //! 3. Who has an address keeps it, for as long as the folder is there and wants it. What somebody else has is an error of whoever wants it, too: of a new page of the root tenant, of a new folder's name, of `hosts` and `aliases`.
 //! 4. What nobody has is given in this order, so that the same folders give the same result at each fresh start:
-//!    the root tenant's pages and redirects; the folders' names (`bluedoor.<domain>` and `/bluedoor`); `hosts` and `aliases`, first those that carry the tenant's own name (`/apps/bluedoor`, `bluedoor.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
+//!    the root tenant's pages and redirects; the folders' names (`corner.<domain>` and `/corner`); `hosts` and `aliases`, first those that carry the tenant's own name (`/apps/corner`, `corner.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
 //!
 //! A prefix below another tenant's prefix takes paths from it, and is that tenant's; only a `deployment.yaml` can list one.
 //!
@@ -83,7 +83,7 @@ impl Origin {
         self.scheme == "https"
     }
 
-    /// The origin of another host of this deployment: `http://bluedoor.localhost:8080`.
+    /// The origin of another host of this deployment: `http://corner.localhost:8080`.
     #[must_use]
     pub fn at(&self, host: &str) -> String {
         match self.port {
@@ -104,7 +104,7 @@ pub struct Address {
     pub canonical: bool,
 }
 
-/// Who has which address: a host, or the domain with a prefix behind it (`studio.example/bluedoor`). Each has one owner.
+/// Who has which address: a host, or the domain with a prefix behind it (`company.example/corner`). Each has one owner.
 pub type Owners = BTreeMap<String, TenantId>;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// The label whose host leads to the domain: `www.studio.example`.
+/// The label whose host leads to the domain: `www.company.example`.
 pub const WWW: &str = "www";
 
 /// A tenant's id: its folder's name, which is also its host label and its path prefix.

@@ -139,7 +139,7 @@ pub struct Place {
 /// One thing to say about one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Diagnostic {
-    /// The file as the user would type it: `tenants/bluedoor/tenant.yaml`.
+    /// The file as the user would type it: `tenants/corner/tenant.yaml`.
     pub file: String,
     /// Where in the file, when a place can be told.
     #[serde(flatten)]

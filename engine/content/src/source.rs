@@ -27,7 +27,7 @@ use crate::report::{Code, Diagnostic, Report};
 /// A folder's files in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folder {
-    /// How reports name the folder: `tenants/bluedoor`.
+    /// How reports name the folder: `tenants/corner`.
     pub label: String,
     /// The files by their path within the folder, with `/` between segments.
     pub files: BTreeMap<String, Bytes>,

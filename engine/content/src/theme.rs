@@ -5,12 +5,14 @@
 //! | module | what |
 //! |---|---|
 //! | [`shape`] | what authors may write, by a schema of the theme |
+//! | `file` | its YAML files |
 //! | [`kind`] | a kind of section: its schema, its example |
 //! | [`strings`] | the words of a language |
 //! | [`words`] | whether all words are there |
 //!
 //! **Invariant:** knows no tenant and no page, and renders nothing.
 
+mod file;
 pub mod kind;
 pub mod shape;
 pub mod strings;
@@ -25,15 +27,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use self::file::{read_yaml, tell};
 use self::kind::SectionKind;
 use self::shape::Shape;
 use self::strings::Strings;
 use crate::report::{Code, Diagnostic, Report, hint_for};
-use crate::schema::{Schema, Violation};
+use crate::schema::Schema;
 use crate::source::Folder;
 use crate::tenant::checked_by;
 use crate::tenant::values::Colour;
-use crate::yaml::{self, Node};
 
 /// The theme's manifest file.
 pub const MANIFEST: &str = "theme.yaml";
@@ -141,6 +143,30 @@ pub fn embedded() -> BTreeMap<String, Folder> {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 
+impl Theme {
+    /// The languages that it speaks, with their words.
+    #[must_use]
+    pub fn languages(&self) -> Vec<(&str, &Strings)> {
+        static NONE: Strings = Strings::new();
+        let chosen = &self.manifest.languages;
+        if chosen.is_empty() {
+            let all = self.strings.iter();
+            return all
+                .map(|(language, strings)| (language.as_str(), strings))
+                .collect();
+        }
+        let chosen = chosen.iter();
+        chosen
+            .map(|language| {
+                (
+                    language.as_str(),
+                    self.strings.get(language).unwrap_or(&NONE),
+                )
+            })
+            .collect()
+    }
+}
+
 /// Puts a theme together from the folders that there are.
 #[must_use]
 pub fn load(name: &str, folders: &BTreeMap<String, Folder>) -> (Option<Theme>, Report) {
@@ -185,7 +211,7 @@ fn whole(
         settings: Arc::new(settings),
         strings: layers.strings,
     };
-    words::check(&theme, report);
+    words::check(&theme.label, &theme.files, &theme.languages(), report);
     Some(theme)
 }
 
@@ -279,41 +305,6 @@ fn read_strings(folder: &Folder, report: &mut Report) -> Vec<(String, Strings)> 
         }
     }
     all
-}
-
-/// Reads a YAML file of a theme.
-fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option<(String, Node)> {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        report.push(Diagnostic::error(
-            Code::NotUtf8,
-            file,
-            "the file is not UTF-8",
-        ));
-        return None;
-    };
-    match yaml::parse(text, 1) {
-        Ok(node) => Some((text.to_owned(), node)),
-        Err(error) => {
-            let diagnostic = Diagnostic::error(error.code, file, error.message);
-            report.push(match error.place {
-                Some(place) => diagnostic.at(place, text),
-                None => diagnostic,
-            });
-            None
-        }
-    }
-}
-
-/// Reports what is wrong with a file.
-fn tell(problems: &[Violation], file: &str, text: &str, report: &mut Report) {
-    for problem in problems {
-        let diagnostic =
-            Diagnostic::error(problem.code, file, problem.message.clone()).at(problem.place, text);
-        report.push(Diagnostic {
-            hint: problem.hint.clone(),
-            ..diagnostic
-        });
-    }
 }
 
 fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> {

@@ -46,7 +46,7 @@ pub enum HostEntry {
 /// Where a host has moved.
 #[derive(Debug, Clone)]
 pub struct Moved {
-    /// `https://studio.example`.
+    /// `https://company.example`.
     pub origin: HeaderValue,
     /// `Cache-Tag`: the tenant that is there now.
     pub cache_tag: Option<HeaderValue>,
@@ -57,7 +57,7 @@ pub struct Moved {
 pub struct HostRoutes {
     /// The tenant at the host's root: it answers what no prefix takes.
     pub root: Option<Arc<Mount>>,
-    /// Tenants by prefix: `/bluedoor`, `/apps/bluedoor`. Prefixes match whole segments.
+    /// Tenants by prefix: `/corner`, `/apps/corner`. Prefixes match whole segments.
     pub prefixes: HashMap<Box<str>, Arc<Mount>>,
     /// The number of segments of the longest prefix: no more of a path is looked at.
     pub longest_prefix: usize,
@@ -95,7 +95,7 @@ impl Slot {
 pub struct Mount {
     /// The tenant's id: the only name of it that logs and metrics use.
     pub tenant: Arc<str>,
-    /// `/bluedoor`, or empty at the root of a host.
+    /// `/corner`, or empty at the root of a host.
     pub prefix: Box<str>,
     /// By the path below the prefix (`/terms`; `/` for the mount itself).
     pub resources: ResourceTable,

@@ -64,6 +64,15 @@ impl Asset {
         }
     }
 
+    /// Where every host serves it, and its `integrity`.
+    #[must_use]
+    pub(super) fn link(&self) -> (String, String) {
+        (
+            format!("{ASSETS}{}", self.hashed_name),
+            self.integrity.clone(),
+        )
+    }
+
     /// Takes a file whose name is hashed already.
     #[must_use]
     pub fn named(hashed_name: String, bytes: Bytes) -> Self {

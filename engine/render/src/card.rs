@@ -5,17 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value as Json;
 use tera::Value;
 
-use super::asset::Asset;
-use super::media_type::is_drawing;
-use super::resolve::{inline_svg, walk};
-use super::template::Templates;
-use super::tenant_files::tenant_asset;
-use content::tenant::Site;
-use content::tenant::conform::settings;
+use super::values::walk;
 use content::theme::shape::Data;
 
 /// A site of the company.
@@ -26,44 +19,12 @@ pub struct Card {
     /// Its name.
     pub name: String,
     /// Its settings, where it is there and they fit its theme.
-    settings: Option<Arc<Data>>,
-    /// The drawings that they name, as HTML.
-    drawings: BTreeMap<String, Arc<str>>,
+    pub(super) settings: Option<Arc<Data>>,
+    /// The drawings that they name, as HTML, by their places in the settings (JSON Pointer).
+    pub(super) drawings: BTreeMap<String, Arc<str>>,
 }
 
 impl Card {
-    /// The card of a tenant, with its site and its theme if it is there.
-    #[must_use]
-    pub fn new(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Self {
-        let mut card = Self {
-            tenant: tenant.to_owned(),
-            name: name.to_owned(),
-            settings: None,
-            drawings: BTreeMap::new(),
-        };
-        let Some((site, templates)) = site else {
-            return card;
-        };
-        let Some(data) = settings(site, &templates.theme) else {
-            return card;
-        };
-        for (pointer, format) in &data.formats {
-            let Some(Json::String(text)) = data.value.pointer(pointer) else {
-                continue;
-            };
-            let path = match format.as_str() {
-                "icon" => format!("icons/{text}.svg"),
-                "drawing" => text.clone(),
-                _ => continue,
-            };
-            if let Some(html) = drawing(&path, site, templates) {
-                card.drawings.insert(pointer.clone(), html.into());
-            }
-        }
-        card.settings = Some(Arc::new(data));
-        card
-    }
-
     /// The settings as templates see them.
     pub(crate) fn settings(&self) -> Value {
         let Some(data) = &self.settings else {
@@ -97,13 +58,4 @@ pub(crate) fn colours(setting: &Json) -> Option<(&str, &str)> {
         setting.get("day")?.as_str()?,
         setting.get("night")?.as_str()?,
     ))
-}
-
-fn drawing(path: &str, site: &Site, templates: &Templates) -> Option<String> {
-    let own = |bytes: &Bytes| tenant_asset(path, bytes, path).0;
-    let asset: Asset = match site.assets.get(path).filter(|_| is_drawing(path)) {
-        Some(bytes) => own(bytes),
-        None => templates.assets.files.get(path)?.clone(),
-    };
-    inline_svg(&asset, None, None)
 }

@@ -9,12 +9,13 @@ use http::{HeaderValue, StatusCode};
 
 use super::asset::{ASSETS, Asset};
 use super::compiled::{Compiled, PlacedMount};
+use super::gallery;
 use super::inputs::Inputs;
 use super::link::Resolver;
 use super::lints;
 use super::page::{Renderer, Special};
 use super::parallel::side_by_side;
-use super::prepared::Prepared;
+use super::prepare::prepare;
 use super::site_files::SiteFiles;
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
@@ -30,7 +31,7 @@ const MOST_HTML: usize = 96 << 20;
 #[must_use]
 pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
-    let prepared = Prepared::new(site, &inputs.templates, &inputs.deployment, &mut report);
+    let prepared = prepare(site, &inputs.templates, &inputs.deployment, &mut report);
     let Some(prepared) = prepared.map(Arc::new) else {
         return (None, report.sorted());
     };
@@ -79,7 +80,13 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let report = findings.report;
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
-        sheet: Arc::clone(&prepared.sheet),
+        sheets: match inputs.islands.dev {
+            None => vec![Arc::clone(&prepared.sheet)],
+            Some(_) => vec![
+                Arc::clone(&prepared.sheet),
+                inputs.templates.whole_sheet(&inputs.deployment.sites),
+            ],
+        },
         mounts,
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,
@@ -147,6 +154,9 @@ fn mount(
             }
             Err(diagnostic) => failures.add(diagnostic, renderer.site.name_of(&page.file)),
         }
+    }
+    if renderer.is_dev() {
+        gallery::put(renderer, &mut resources);
     }
     for asset in assets.values() {
         let path = format!("{ASSETS}{}", asset.hashed_name);

@@ -28,8 +28,8 @@ pub struct Compiled {
     pub pictures: Vec<Picture>,
     /// What was worked out for it.
     pub cache: Arc<Cache>,
-    /// The stylesheet of its pages, which every host serves.
-    pub sheet: Arc<Sheet>,
+    /// The stylesheets of its pages, which every host serves.
+    pub sheets: Vec<Arc<Sheet>>,
     /// How many pages it has.
     pub pages: usize,
 }

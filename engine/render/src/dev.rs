@@ -79,6 +79,7 @@ pub fn nothing_yet(
             &BodyKind::Page {
                 style_hash: None,
                 noindex: true,
+                framed: false,
                 caching: Caching::default(),
                 hsts: Hsts::default(),
             },

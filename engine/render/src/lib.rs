@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! compile        a tenant -> Compiled: one Mount for each address
-//!   prepared       a tenant in the shapes of its theme  language, card, resolve
-//!   page           one page: head, view, layout        head, view, structured, speculation, script
+//!   prepare        a tenant in the shapes of its theme   prepared, language, card
+//!   page           one page: head, view, layout        head, view, describe, resolve, structure, structured, speculation, script
 //!   template       a theme's templates and functions   island (React), markdown, link
 //!   site_files     feeds, sitemaps, manifests          xml
 //!   picture        social images, icons                svg
@@ -11,7 +11,7 @@
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
 //! shared         what every host serves
 //! former         files that were replaced
-//! dev            what `--dev` adds
+//! dev, gallery   what `--dev` adds
 //!     all of it stands on: inputs, policy (header fields), compress (codings), cache, progress
 //! ```
 //!
@@ -33,9 +33,12 @@ mod card;
 mod compile;
 mod compiled;
 mod compress;
+mod describe;
 pub mod dev;
+mod escape;
 mod files;
 mod former;
+mod gallery;
 mod head;
 mod inputs;
 mod island;
@@ -48,6 +51,7 @@ mod page;
 mod parallel;
 pub mod picture;
 pub mod policy;
+mod prepare;
 mod prepared;
 mod progress;
 mod resolve;
@@ -55,12 +59,14 @@ mod script;
 mod shared;
 pub mod site_files;
 mod speculation;
+mod structure;
 mod structured;
 mod stylesheet;
 mod svg;
 pub mod template;
 mod tenant_files;
 mod theme_files;
+mod values;
 mod view;
 mod xml;
 
@@ -72,6 +78,7 @@ pub use inputs::Inputs;
 pub use island::Islands;
 pub use lints::links::NeighbourLink;
 pub use lints::pages::Orphan;
+pub use prepare::card;
 pub use progress::Progress;
 pub use shared::{default_image, moved_to, shared, unknown_host};
 pub use stylesheet::Sheet;

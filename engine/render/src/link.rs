@@ -1,6 +1,6 @@
 //! Makes an author's link right for the place that a page is rendered for.
 //!
-//! Authors write from their own root (`/terms`), to a neighbour by name (`studio:/contact`) or to a fact of the company (`company:email`).
+//! Authors write from their own root (`/terms`), to a neighbour by name (`shop:/contact`) or to a fact of the company (`company:email`).
 
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ impl Resolver {
         }
     }
 
-    /// A path of the studio's domain, absolute where the page itself is on another host.
+    /// A path of the deployment's domain, absolute where the page itself is on another host.
     fn on_the_domain(&self, path: &str) -> String {
         if self.address.host == self.deployment.origin.domain() {
             path.to_owned()
@@ -163,7 +163,7 @@ impl Resolver {
     }
 }
 
-/// A path below a prefix: `/` below `/bluedoor` is `/bluedoor`.
+/// A path below a prefix: `/` below `/corner` is `/corner`.
 #[must_use]
 pub fn below(prefix: &str, path: &str) -> String {
     match (prefix, path) {

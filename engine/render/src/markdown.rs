@@ -13,9 +13,9 @@ use pulldown_cmark::{
 use serde::Serialize;
 
 use super::asset::Asset;
+pub(super) use super::escape::escape;
 use super::language::Language;
 use super::link::Resolver;
-use super::template::Scope;
 use content::report::LineIndex;
 
 /// What a text became.
@@ -61,18 +61,6 @@ pub(super) struct LinkContext<'a> {
     pub assets: &'a BTreeMap<String, Asset>,
     /// The theme's, where the tenant has none of that name.
     pub themed: &'a BTreeMap<String, Asset>,
-}
-
-impl<'a> LinkContext<'a> {
-    /// What the templates of a page work with.
-    pub(super) fn of(scope: &'a Scope) -> Self {
-        Self {
-            language: &scope.prepared.language,
-            resolver: &scope.resolver,
-            assets: &scope.prepared.assets,
-            themed: &scope.templates.assets.files,
-        }
-    }
 }
 
 fn options() -> Options {
@@ -394,22 +382,6 @@ fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
     }
     ids.insert(id, count);
     free
-}
-
-/// Text for an attribute or an element (WHATWG HTML, escaping a string).
-#[must_use]
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

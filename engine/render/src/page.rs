@@ -10,19 +10,22 @@ use http::StatusCode;
 use super::asset::{Asset, policy_hash};
 use super::card::colours;
 use super::compress::{self, Level};
+use super::describe;
 use super::dev;
 use super::files;
 use super::head::{Head, SCRIPTS_MARK};
 use super::inputs::Inputs;
 use super::link::Resolver;
-use super::markdown::{self, LinkContext, Rendered};
+use super::markdown::{self, Rendered};
 use super::policy::{self, BodyKind};
 use super::prepared::Prepared;
+use super::resolve::{entry, resolve};
 use super::script::script_tags;
 use super::site_files::SiteFiles;
+use super::structure;
 use super::stylesheet::property;
-use super::template::Scope;
-use super::view::{self, LinkView, PageLink, PageView, StatusView, View};
+use super::template::{EXAMPLE, Scope, Templates};
+use super::view::{LinkView, PageLink, PageView, StatusView, View};
 use content::address::Address;
 use content::report::Diagnostic;
 use content::tenant::manifest::NamedLink;
@@ -90,6 +93,7 @@ impl<'a> Renderer<'a> {
             let kind = BodyKind::Page {
                 style_hash: style_hash.clone(),
                 noindex,
+                framed: false,
                 caching: deployment.caching,
                 hsts,
             };
@@ -138,6 +142,49 @@ impl<'a> Renderer<'a> {
         })
     }
 
+    /// Whether this is for authors (`--dev`).
+    pub(super) fn is_dev(&self) -> bool {
+        self.inputs.islands.dev.is_some()
+    }
+
+    /// The tenant's theme.
+    pub(super) fn templates(&self) -> &Templates {
+        &self.inputs.templates
+    }
+
+    /// The tenant's own colours as a style; empty without any.
+    pub(super) fn own_style(&self) -> &str {
+        self.own_style.as_deref().unwrap_or_default()
+    }
+
+    /// A section with nothing around it, in a style.
+    pub(super) fn example(
+        &self,
+        title: &str,
+        example: &Data,
+        style: &str,
+    ) -> Result<String, Diagnostic> {
+        let scope = self.scope();
+        let sheet = self.templates().whole_sheet(&self.inputs.deployment.sites);
+        let head = Head {
+            title: title.to_owned(),
+            noindex: true,
+            stylesheet: Some(sheet.asset.link()),
+            own_style: Some(style.to_owned()),
+            structured_data: None,
+            ..self.common_head(&scope)
+        };
+        let page = PageView {
+            path: "",
+            title,
+            heading: title,
+            layout: "page",
+            sections: vec![resolve(example, self.site, &scope)],
+            ..PageView::default()
+        };
+        self.finished(EXAMPLE, page, &head, scope, false)
+    }
+
     /// One of the tenant's own files.
     pub(super) fn file(&self, asset: &Asset) -> Resource {
         files::file(
@@ -152,11 +199,11 @@ impl<'a> Renderer<'a> {
     /// A page of the tenant.
     pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
         let scope = self.scope();
-        let rendered = markdown::render(&page.body, &LinkContext::of(&scope));
+        let rendered = markdown::render(&page.body, &scope.link_context());
         let trail = self.trail(page);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
         let head = self.head(page, &trail, &canonical, &scope);
-        let layout = view::layout_of(self.site, page);
+        let layout = structure::layout_of(self.site, page);
         let page_view = self.view(page, rendered, &trail, canonical, layout, &scope);
         self.finish(page_view, &head, scope, page.front.draft)
     }
@@ -223,14 +270,14 @@ impl<'a> Renderer<'a> {
     /// The cause of an error page, which authors see and visitors do not.
     fn detail(&self, special: &Special<'_>) -> Option<&'static str> {
         match special {
-            Special::MethodNotAllowed if self.inputs.islands.dev.is_some() => {
+            Special::MethodNotAllowed if self.is_dev() => {
                 Some("pages answer GET, HEAD and OPTIONS only")
             }
             _ => None,
         }
     }
 
-    /// Renders the layout, and puts the scripts into the head once the islands are known.
+    /// Renders the layout.
     fn finish(
         &self,
         page: PageView<'_>,
@@ -238,18 +285,29 @@ impl<'a> Renderer<'a> {
         scope: Scope,
         draft: bool,
     ) -> Result<String, Diagnostic> {
+        let template = format!("layouts/{}.html", page.layout);
+        self.finished(&template, page, head, scope, draft)
+    }
+
+    /// Renders a template, and puts the scripts into the head once the islands are known.
+    fn finished(
+        &self,
+        template: &str,
+        page: PageView<'_>,
+        head: &Head,
+        scope: Scope,
+        draft: bool,
+    ) -> Result<String, Diagnostic> {
         let view = View {
             head: head.html(),
-            site: view::site(self.site, &scope, page.path),
-            company: view::company(&self.resolver, page.path),
+            site: describe::site(self.site, &scope, page.path),
+            company: describe::company(&self.resolver, page.path),
             page,
         };
-        let layout = view.page.layout;
-        let template = format!("layouts/{layout}.html");
         let (html, scope) = self
             .inputs
             .templates
-            .render(&template, &view, scope.clone())?;
+            .render(template, &view, scope.clone())?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
         Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
@@ -266,9 +324,9 @@ impl<'a> Renderer<'a> {
     ) -> PageView<'p> {
         let language = &self.prepared.language;
         let front = &page.front;
-        let collection = view::collection_of(self.site, page);
+        let collection = structure::collection_of(self.site, page);
         let siblings = collection
-            .map(|parent| view::entries(self.site, &parent.path))
+            .map(|parent| structure::entries(self.site, &parent.path))
             .unwrap_or_default();
         let position = siblings
             .iter()
@@ -279,7 +337,7 @@ impl<'a> Renderer<'a> {
                 .map(|page| self.link_to(page))
         };
         let entries = match &front.collection {
-            Some(_) => view::entries(self.site, &page.path),
+            Some(_) => structure::entries(self.site, &page.path),
             None => Vec::new(),
         };
         PageView {
@@ -300,11 +358,8 @@ impl<'a> Renderer<'a> {
             contents: rendered.headings,
             breadcrumbs: self.breadcrumbs(trail),
             back: front.back.as_ref().map(|back| self.link(back)),
-            sections: view::sections(self.site, page, scope),
-            entries: entries
-                .into_iter()
-                .map(|page| view::entry(page, scope))
-                .collect(),
+            sections: describe::sections(self.site, page, scope),
+            entries: entries.into_iter().map(|page| entry(page, scope)).collect(),
             collection: collection.map(|page| self.link_to(page)),
             newer: neighbour(position.and_then(|index| index.checked_sub(1))),
             older: neighbour(position.map(|index| index + 1)),
@@ -340,7 +395,7 @@ impl<'a> Renderer<'a> {
             url: format!("{}/", self.inputs.deployment.origin),
             href: self.resolver.company_href("/"),
         };
-        let own = view::trail(self.site, page)
+        let own = structure::trail(self.site, page)
             .into_iter()
             .map(|(name, path)| Step {
                 name: name.to_owned(),

@@ -46,6 +46,8 @@ pub(super) enum BodyKind {
         style_hash: Option<String>,
         /// Whether search engines should leave it out.
         noindex: bool,
+        /// Whether it has frames of its own origin and stands in such: only in the gallery of `--dev`.
+        framed: bool,
         /// How long it may be kept.
         caching: Caching,
         /// What its host says of TLS, where visitors come over it.
@@ -125,7 +127,12 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
     match kind {
         BodyKind::Immutable | BodyKind::Tenant { .. } => always(header::CACHE_CONTROL, FOREVER),
         BodyKind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
-        BodyKind::Page { noindex, hsts, .. } => {
+        BodyKind::Page {
+            noindex,
+            framed,
+            hsts,
+            ..
+        } => {
             // Pages only: what every host serves, fonts for example, cannot speak for each of them, and the last answer counts.
             if secure {
                 always(header::STRICT_TRANSPORT_SECURITY, hsts.field());
@@ -136,7 +143,9 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
                 HeaderName::from_static("cross-origin-opener-policy"),
                 "same-origin",
             );
-            always(header::X_FRAME_OPTIONS, "DENY");
+            if !*framed {
+                always(header::X_FRAME_OPTIONS, "DENY");
+            }
             if *noindex {
                 always(HeaderName::from_static("x-robots-tag"), "noindex");
             }
@@ -153,6 +162,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
         BodyKind::Page {
             style_hash,
             caching,
+            framed,
             ..
         } => {
             set(header::CACHE_CONTROL, &caching.cache_control());
@@ -160,7 +170,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             set(CACHE_TAG, "-");
             set(
                 header::CONTENT_SECURITY_POLICY,
-                &content_security_policy(style_hash.as_deref(), secure),
+                &content_security_policy(style_hash.as_deref(), *framed, secure),
             );
             set(
                 HeaderName::from_static("speculation-rules"),
@@ -197,7 +207,11 @@ const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microp
 /// Scripts come from the program's own path, never from below a tenant's. `'self'` cannot name a path, and a host can only if each host has fields of its own, which thousands of tenants cannot afford.
 /// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin.
 /// A tenant at the root of its own host has files below that path, too; none of them is a script by its type.
-fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
+fn content_security_policy(style_hash: Option<&str>, framed: bool, secure: bool) -> String {
+    let frames = match framed {
+        true => "frame-src 'self'; frame-ancestors 'self'",
+        false => "frame-ancestors 'none'",
+    };
     let style = style_hash
         .map(|hash| format!(" {hash}"))
         .unwrap_or_default();
@@ -209,7 +223,7 @@ fn content_security_policy(style_hash: Option<&str>, secure: bool) -> String {
     format!(
         "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self'{style}; img-src 'self'; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
-         frame-ancestors 'none'{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
+         {frames}{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
          script-src *:*{ASSETS}"
     )
 }

@@ -1,17 +1,15 @@
 //! What authors wrote in the shapes of their theme becomes what templates see: links made right, Markdown rendered, drawings inlined.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value as Json;
 use tera::{Map, Value};
 
-use super::asset::{ASSETS, Asset};
-use super::markdown::{self, LinkContext};
-use super::media_type::is_drawing;
-use super::template::{Scope, asset_href, asset_of};
-use super::view;
-use content::tenant::Site;
+use super::asset::ASSETS;
+use super::markdown;
+use super::structure::entries;
+use super::template::{Scope, asset_href, asset_of, drawing_of};
+use super::values::{inline_svg, walk};
+use super::view::EntryView;
 use content::tenant::values::Date;
+use content::tenant::{Page, Site};
 use content::theme::shape::Data;
 
 /// What the templates of a page see of a section or of the settings.
@@ -20,67 +18,23 @@ pub(super) fn resolve(data: &Data, site: &Site, scope: &Scope) -> Value {
     walk(&data.value, &data.formats, &mut String::new(), &resolved)
 }
 
-/// The same with another way to resolve a text of a format.
-pub(super) fn walk(
-    value: &Json,
-    formats: &BTreeMap<String, String>,
-    pointer: &mut String,
-    resolved: &impl Fn(&str, &str) -> Value,
-) -> Value {
-    match value {
-        Json::String(text) => match formats.get(pointer.as_str()) {
-            Some(format) => resolved(format, text),
-            None => Value::from(text.as_str()),
-        },
-        Json::Array(items) => {
-            let items = items.iter().enumerate().map(|(index, item)| {
-                below(pointer, &index.to_string(), |pointer| {
-                    walk(item, formats, pointer, resolved)
-                })
-            });
-            Value::from(items.collect::<Vec<_>>())
-        }
-        Json::Object(pairs) => {
-            let mut map = Map::default();
-            for (name, value) in pairs {
-                let value = below(pointer, name, |pointer| {
-                    walk(value, formats, pointer, resolved)
-                });
-                map.insert(name.clone().into(), value);
-            }
-            Value::from(map)
-        }
-        plain => Value::from_serializable(plain),
-    }
-}
-
-/// Works one step down a JSON Pointer (RFC 6901).
-fn below<T>(pointer: &mut String, name: &str, work: impl FnOnce(&mut String) -> T) -> T {
-    let length = pointer.len();
-    pointer.push('/');
-    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-    let made = work(pointer);
-    pointer.truncate(length);
-    made
-}
-
 /// A text of a format. What names nothing that is there is none; the lints have said so.
 fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
     let found = match format {
         "link" | "route" => Some(Value::from(scope.resolver.href(text))),
         "collection" => {
-            let entries = view::entries(site, text);
+            let entries = entries(site, text);
             let entries = entries
                 .into_iter()
-                .map(|page| Value::from_serializable(&view::entry(page, scope)));
+                .map(|page| Value::from_serializable(&entry(page, scope)));
             Some(Value::from(entries.collect::<Vec<_>>()))
         }
         "markdown" => Some(Value::safe_string(
-            &markdown::render(text, &LinkContext::of(scope)).html,
+            &markdown::render(text, &scope.link_context()).html,
         )),
         "inline-markdown" => Some(Value::safe_string(&markdown::render_inline(
             text,
-            &LinkContext::of(scope),
+            &scope.link_context(),
         ))),
         "icon" => drawing(&format!("icons/{text}.svg"), scope),
         "drawing" => drawing(text, scope),
@@ -130,28 +84,18 @@ fn drawing(path: &str, scope: &Scope) -> Option<Value> {
     Some(Value::safe_string(&html))
 }
 
-/// A drawing of the tenant, which was made harmless, else of the theme.
-pub(super) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<&'s Asset> {
-    let own = scope.prepared.assets.get(path);
-    own.filter(|_| is_drawing(path))
-        .or_else(|| scope.templates.assets.files.get(path))
-}
-
-/// A drawing as an element of a page: hidden from assistive technology unless a label names it.
-pub(super) fn inline_svg(
-    asset: &Asset,
-    class: Option<&str>,
-    label: Option<&str>,
-) -> Option<String> {
-    let text = std::str::from_utf8(&asset.bytes).ok()?;
-    let start = text.find("<svg")?;
-    let mut attributes = match label {
-        Some(label) => format!(" role=\"img\" aria-label=\"{}\"", markdown::escape(label)),
-        None => " aria-hidden=\"true\" focusable=\"false\"".to_owned(),
-    };
-    if let Some(class) = class {
-        attributes.push_str(&format!(" class=\"{}\"", markdown::escape(class)));
+/// An entry for a list.
+#[must_use]
+pub(super) fn entry<'a>(page: &'a Page, scope: &Scope) -> EntryView<'a> {
+    EntryView {
+        title: page.front.heading.as_deref().unwrap_or(&page.front.title),
+        href: scope.resolver.href(&page.path),
+        excerpt: page.front.excerpt.as_deref(),
+        date: page.front.date.map(|date| date.day().to_string()),
+        date_text: page
+            .front
+            .date
+            .map(|date| scope.prepared.language.date(date)),
+        tags: &page.front.tags,
     }
-    let inner = text[start + 4..].trim_end();
-    Some(format!("<svg{attributes}{inner}"))
 }

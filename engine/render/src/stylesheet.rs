@@ -99,7 +99,10 @@ impl Styles {
                     let (day, night) = site.colours(name)?;
                     Some(property(name, day, night))
                 });
-                format!(".site-{id}{{--site:site-{id};{}}}", own.collect::<String>())
+                format!(
+                    ".tenant-{id}{{--tenant:tenant-{id};{}}}",
+                    own.collect::<String>()
+                )
             })
             .collect();
         format!("@layer roles{{{rules}}}\n")

@@ -85,7 +85,7 @@ pub struct Content {
     pub deployment: Option<PathBuf>,
     /// What visitors type to reach the sites: scheme, domain and, where there is one, port
     ///
-    /// A tenant answers at a path of this domain (`/bluedoor`) and at a host below it (`bluedoor.<domain>`).
+    /// A tenant answers at a path of this domain (`/corner`) and at a host below it (`corner.<domain>`).
     #[arg(
         long,
         env = "ROWHOUSE_ORIGIN",
@@ -310,9 +310,20 @@ pub struct ProbeArguments {
 /// `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArguments {
-    /// The folder to write them into [default: they are printed]
+    /// The folder to write them into, with a folder in it for each tenant [default: they are printed]
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
+    /// The folder of tenants: each gets schemas with what its theme says of settings, sections and words
+    #[arg(
+        long,
+        env = "ROWHOUSE_TENANTS",
+        value_name = "DIR",
+        default_value = "tenants"
+    )]
+    pub tenants: PathBuf,
+    /// The folder of themes [default: `themes` if there is one, otherwise the themes inside the program]
+    #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
+    pub themes: Option<PathBuf>,
 }
 
 /// `completions`.

@@ -27,7 +27,7 @@
 //!
 //! 1. `server` reads the request's head from the connection and takes the current [`Snapshot`](release::snapshot::Snapshot) from its [store](server::snapshot_store::SnapshotStore).
 //! 2. The host names an entry of the snapshot's table: a tenant's own host, the domain, a redirect, or nothing (a neutral 421).
-//! 3. On the domain, the longest prefix of whole segments names a [`Mount`](release::snapshot::Mount) (`/apps/bluedoor`); the rest goes to the root tenant.
+//! 3. On the domain, the longest prefix of whole segments names a [`Mount`](release::snapshot::Mount) (`/apps/corner`); the rest goes to the root tenant.
 //! 4. The rest of the path names a resource of the mount. If there is none, the mount has its 404 page.
 //! 5. `Accept-Encoding` chooses one of the codings that are ready; `If-None-Match` may make it a 304. The bytes go out as they lie in memory: no lock, no file, no template.
 //!

@@ -211,8 +211,8 @@ test.describe('between pages', () => {
     await page.waitForURL(/\/bluedoor$/);
     const shown = () => page.evaluate(() => window.shown);
     await expect.poll(shown).toEqual([{ persisted: false, travels: true }]);
-    expect(await names(page)).toEqual(['site-bluedoor']);
-    expect(street).toContain('site-bluedoor');
+    expect(await names(page)).toEqual(['tenant-bluedoor']);
+    expect(street).toContain('tenant-bluedoor');
   });
 
   test('with motion reduced nothing travels', async ({ page }) => {

@@ -158,7 +158,7 @@ impl<'a> Giver<'a> {
             ),
         };
         let diagnostic = Diagnostic::error(code, site.name_of(MANIFEST), message).hint(hint);
-        let text = site.texts.get(MANIFEST).map_or("", String::as_str);
+        let text = site.written.texts.get(MANIFEST).map_or("", String::as_str);
         let node = yaml::parse(text, 1).ok();
         let key = node.as_ref().and_then(|node| find(node, &["root"]));
         let diagnostic = match key {

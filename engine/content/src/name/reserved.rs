@@ -56,7 +56,7 @@ pub fn is_reserved(path: &str) -> bool {
         || path.split('/').any(|segment| segment.starts_with('.'))
 }
 
-/// Whether a prefix would take one of the engine's own paths from the host or from a mount above it: `/assets`, `/bluedoor/assets`.
+/// Whether a prefix would take one of the engine's own paths from the host or from a mount above it: `/assets`, `/corner/assets`.
 #[must_use]
 pub fn takes_reserved(prefix: &str) -> bool {
     let mut slashes = prefix.match_indices('/');

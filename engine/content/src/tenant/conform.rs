@@ -4,13 +4,78 @@
 
 use std::collections::BTreeMap;
 
-use super::{MANIFEST, Page, START, Site};
+use super::manifest::DEFAULT_THEME;
+use super::page::path_of;
+use super::{MANIFEST, START};
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
 use crate::schema::{Formatted, Violation};
 use crate::theme::Theme;
 use crate::theme::shape::Data;
 use crate::theme::strings::{self, Strings};
 use crate::yaml::{Node, Value};
+
+/// What of a tenant's files its theme has to say something about, as it is written.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// How reports name the folder.
+    label: String,
+    /// The theme.
+    pub theme: String,
+    settings: Option<Node>,
+    strings: Option<Node>,
+    /// The sections of pages by file.
+    sections: BTreeMap<String, Vec<Node>>,
+    /// The texts of the manifest and the pages by file.
+    pub texts: BTreeMap<String, String>,
+}
+
+impl Written {
+    /// Takes it out of the files that could be read.
+    pub(super) fn new(
+        label: String,
+        mut nodes: BTreeMap<String, Node>,
+        texts: BTreeMap<String, String>,
+    ) -> Self {
+        let mut manifest = nodes.remove(MANIFEST);
+        let mut take = |name: &str| take_from(manifest.as_mut()?, name);
+        let theme = match take("theme").map(|node| node.value) {
+            Some(Value::Text(theme)) => theme,
+            _ => DEFAULT_THEME.to_owned(),
+        };
+        let (settings, strings) = (take("settings"), take("strings"));
+        let sections = nodes.into_iter().filter_map(|(file, mut front)| {
+            match take_from(&mut front, "sections")?.value {
+                Value::List(sections) => Some((file, sections)),
+                _ => None,
+            }
+        });
+        Self {
+            sections: sections.collect(),
+            label,
+            theme,
+            settings,
+            strings,
+            texts,
+        }
+    }
+
+    /// The settings: an empty mapping where there are none.
+    fn settings(&self) -> Node {
+        self.settings.clone().unwrap_or(Node {
+            value: Value::Map(Vec::new()),
+            place: START,
+        })
+    }
+}
+
+/// Takes out what stands under a key.
+fn take_from(node: &mut Node, name: &str) -> Option<Node> {
+    let Value::Map(pairs) = &mut node.value else {
+        return None;
+    };
+    let at = pairs.iter().position(|(key, _)| key.name == name)?;
+    Some(pairs.swap_remove(at).1)
+}
 
 /// What a tenant says in the shapes of its theme.
 #[derive(Debug, Default)]
@@ -34,21 +99,23 @@ pub struct SectionData {
     pub data: Data,
 }
 
-/// Holds a site against its theme. It fits when the report holds no error.
+/// Holds a tenant against its theme. It fits when the report holds no error.
 #[must_use]
-pub fn conform(site: &Site, theme: &Theme) -> (Conformed, Report) {
+pub fn conform(written: &Written, theme: &Theme) -> (Conformed, Report) {
     let mut reader = Reader {
-        site,
+        written,
         theme,
         report: Report::default(),
         formatted: BTreeMap::new(),
     };
     let settings = reader.settings();
     let strings = reader.strings();
-    let pages = site.pages.values();
-    let sections = pages
-        .map(|page| (page.path.clone(), reader.sections(page)))
-        .collect();
+    let mut sections = BTreeMap::new();
+    for (file, nodes) in &written.sections {
+        let read = nodes.iter().filter_map(|node| reader.section(file, node));
+        let read = read.collect();
+        sections.extend(path_of(file).map(|path| (path, read)));
+    }
     let conformed = Conformed {
         settings,
         sections,
@@ -58,23 +125,15 @@ pub fn conform(site: &Site, theme: &Theme) -> (Conformed, Report) {
     (conformed, reader.report.sorted())
 }
 
-/// A site's settings in the shape of its theme; none where they do not fit.
+/// A tenant's settings in the shape of its theme; none where they do not fit.
 #[must_use]
-pub fn settings(site: &Site, theme: &Theme) -> Option<Data> {
-    let fits = theme.settings.check(&written(site), "`settings`");
+pub fn settings(written: &Written, theme: &Theme) -> Option<Data> {
+    let fits = theme.settings.check(&written.settings(), "`settings`");
     fits.ok().map(|(data, _)| data)
 }
 
-/// The settings as they are written: an empty mapping where there are none.
-fn written(site: &Site) -> Node {
-    site.settings.clone().unwrap_or(Node {
-        value: Value::Map(Vec::new()),
-        place: START,
-    })
-}
-
 struct Reader<'a> {
-    site: &'a Site,
+    written: &'a Written,
     theme: &'a Theme,
     report: Report,
     formatted: BTreeMap<String, Vec<Formatted>>,
@@ -82,7 +141,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn settings(&mut self) -> Data {
-        match self.theme.settings.check(&written(self.site), "`settings`") {
+        let written = self.written.settings();
+        match self.theme.settings.check(&written, "`settings`") {
             Ok((data, formatted)) => {
                 self.formatted.insert(MANIFEST.to_owned(), formatted);
                 data
@@ -95,7 +155,7 @@ impl Reader<'_> {
     }
 
     fn strings(&mut self) -> Strings {
-        let Some(node) = &self.site.strings else {
+        let Some(node) = &self.written.strings else {
             return Strings::new();
         };
         let (strings, problems) = strings::read(node);
@@ -136,37 +196,30 @@ impl Reader<'_> {
         strings
     }
 
-    fn sections(&mut self, page: &Page) -> Vec<SectionData> {
-        let sections = page.sections.iter();
-        sections
-            .filter_map(|node| self.section(page, node))
-            .collect()
-    }
-
-    fn section(&mut self, page: &Page, node: &Node) -> Option<SectionData> {
+    fn section(&mut self, file: &str, node: &Node) -> Option<SectionData> {
         let kind = match self.kind(node) {
-            Ok(kind) => kind,
+            Ok(kind) => kind?,
             Err(problem) => {
-                self.tell(&page.file, vec![problem]);
+                self.tell(file, vec![problem]);
                 return None;
             }
         };
         let shape = &self.theme.kinds.get(&kind)?.shape;
         match shape.check(node, &format!("a section of kind `{kind}`")) {
             Ok((data, formatted)) => {
-                let all = self.formatted.entry(page.file.clone()).or_default();
+                let all = self.formatted.entry(file.to_owned()).or_default();
                 all.extend(formatted);
                 Some(SectionData { kind, data })
             }
             Err(problems) => {
-                self.tell(&page.file, problems);
+                self.tell(file, problems);
                 None
             }
         }
     }
 
     /// The kind of a section, if the theme has it.
-    fn kind(&self, node: &Node) -> Result<String, Violation> {
+    fn kind(&self, node: &Node) -> Result<Option<String>, Violation> {
         let names = || self.theme.kinds.keys().map(String::as_str);
         let violation = |code, place, message: &str, hint: String| Violation {
             code,
@@ -175,16 +228,17 @@ impl Reader<'_> {
             hint: Some(hint),
         };
         let valid = || format!("valid here: {}", list(names()));
-        let Value::Map(pairs) = &node.value else {
-            let message = "an item of `sections` should be a mapping";
-            return Err(violation(Code::WrongType, node.place, message, valid()));
+        let pairs = match &node.value {
+            Value::Map(pairs) => pairs.as_slice(),
+            // What is no mapping was told when the page was read.
+            _ => return Ok(None),
         };
         let Some((_, kind)) = pairs.iter().find(|(key, _)| key.name == "kind") else {
             let message = "an item of `sections` needs the key `kind`";
             return Err(violation(Code::MissingKey, node.place, message, valid()));
         };
         match &kind.value {
-            Value::Text(text) if self.theme.kinds.contains_key(text) => Ok(text.clone()),
+            Value::Text(text) if self.theme.kinds.contains_key(text) => Ok(Some(text.clone())),
             Value::Text(text) => {
                 let message = format!("`kind` cannot be `{text}`");
                 let hint = match nearest(text, names()) {
@@ -201,15 +255,18 @@ impl Reader<'_> {
     }
 
     fn tell(&mut self, file: &str, problems: Vec<Violation>) {
-        let site = self.site;
-        let name = site.name_of(file);
+        let name = format!("{}/{file}", self.written.label);
+        let text = self.written.texts.get(file);
         for problem in problems {
             let code = problem.code;
             self.report.add(Severity::Error, code, &name, || {
                 let diagnostic = Diagnostic::error(code, &name, problem.message);
                 Diagnostic {
                     hint: problem.hint,
-                    ..site.locate(diagnostic, file, problem.place)
+                    ..match text {
+                        Some(text) => diagnostic.at(problem.place, text),
+                        None => diagnostic,
+                    }
                 }
             });
         }

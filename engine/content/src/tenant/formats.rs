@@ -45,7 +45,7 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
         }
         "hostname" if !is_host_name(text) || !text.contains('.') => fail(
             format!("`{text}` is no host name"),
-            "lower case, without scheme, port or path: bluedoor.example",
+            "lower case, without scheme, port or path: corner.example",
         ),
         "route" | "prefix" if !is_route_path(text) || text == "/" => fail(
             format!("`{text}` is no path"),
@@ -75,6 +75,10 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no e-mail address"),
             "write name@domain",
         ),
+        "language" if !is_language(text) => fail(
+            format!("`{text}` is no language"),
+            "write its tag: `en`, `de` or `pt-BR`",
+        ),
         "time-zone" if jiff::tz::TimeZone::get(text).is_err() => fail(
             format!("`{text}` is no time zone"),
             "write its IANA name: Europe/Berlin",
@@ -84,6 +88,17 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             .unwrap_or(Ok(()))
             .or_else(|(message, hint)| fail(message, hint)),
     }
+}
+
+/// Whether a text has the form of a language tag (RFC 5646, section 2.1): letters, then parts of letters and digits.
+fn is_language(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let first = parts.next().unwrap_or_default();
+    (2..=8).contains(&first.len())
+        && first.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && parts.all(|part| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
 }
 
 /// The same for the formats of a theme's schemas, whose paths are those of pages that are there.

@@ -1,4 +1,4 @@
-//! What a link says, as authors write it: `/terms`, `#fees`, `studio:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`.
+//! What a link says, as authors write it: `/terms`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`.
 //!
 //! **Invariant:** there is one reader of links. What it refuses is told to the author, and never reaches an `href`.
 

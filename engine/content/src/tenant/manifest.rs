@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::app::App;
-use super::values::{Asset, Email, HostName, Link, Prefix, RoutePath, TimeZone, WebUrl};
+use super::values::{Asset, Email, HostName, Language, Link, Prefix, RoutePath, TimeZone, WebUrl};
 
 /// The most `aliases` of a tenant: it is rendered anew for each.
 pub const MOST_ALIASES: usize = 64;
@@ -29,18 +29,18 @@ pub struct Manifest {
     #[serde(default)]
     pub root: bool,
     /// The theme's folder.
-    #[serde(default = "base")]
+    #[serde(default = "default_theme")]
     pub theme: String,
     /// The language of the pages (BCP 47).
-    #[serde(default = "english")]
-    pub language: String,
+    #[serde(default)]
+    pub language: Language,
     /// What sets it apart from its siblings, as far as the theme has settings for it.
     #[serde(default)]
     pub settings: Map<String, Json>,
     /// Words that stand in the place of the theme's, by their keys.
     #[serde(default)]
     pub strings: Map<String, Json>,
-    /// More path prefixes on the studio's domain, at most 64.
+    /// More path prefixes on the deployment's domain, at most 64.
     #[serde(default)]
     #[schemars(length(max = MOST_ALIASES))]
     pub aliases: Vec<Prefix>,
@@ -74,19 +74,18 @@ pub struct Manifest {
     pub company: Option<Company>,
 }
 
-fn base() -> String {
-    "base".to_owned()
-}
+/// The theme of a tenant that names none.
+pub const DEFAULT_THEME: &str = "base";
 
-fn english() -> String {
-    "en".to_owned()
+fn default_theme() -> String {
+    DEFAULT_THEME.to_owned()
 }
 
 /// Which place of a tenant is the one that search engines keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CanonicalPlace {
-    /// The prefix under the studio's domain.
+    /// The prefix under the deployment's domain.
     #[default]
     Domain,
     /// The tenant's own host.

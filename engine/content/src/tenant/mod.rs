@@ -30,6 +30,7 @@ use crate::schema::{Formatted, Schema};
 use crate::source::Folder;
 use crate::yaml::{self, Node, Value};
 
+pub use conform::Written;
 pub use manifest::Manifest;
 pub use page::{FrontMatter, Page};
 
@@ -51,10 +52,6 @@ pub struct Site {
     pub label: String,
     /// Its manifest.
     pub manifest: Manifest,
-    /// Its settings as they are written.
-    pub settings: Option<Node>,
-    /// Its own words as they are written.
-    pub strings: Option<Node>,
     /// Every link and asset of the manifest, with its place.
     pub formatted: Vec<Formatted>,
     /// Its pages by path.
@@ -63,8 +60,8 @@ pub struct Site {
     pub hidden: BTreeMap<String, Hidden>,
     /// The files under `assets`, by their path within it.
     pub assets: BTreeMap<String, Bytes>,
-    /// The texts of the manifest and the pages by file, for reports.
-    pub texts: BTreeMap<String, String>,
+    /// What its theme has to say something about, and the texts of its files, for reports.
+    pub written: Written,
 }
 
 /// Why a page is not shown.
@@ -124,7 +121,7 @@ impl Site {
         file: &str,
         place: crate::report::Place,
     ) -> Diagnostic {
-        match self.texts.get(file) {
+        match self.written.texts.get(file) {
             Some(text) => diagnostic.at(place, text),
             None => diagnostic,
         }
@@ -133,7 +130,7 @@ impl Site {
     /// Where the manifest says something at its first level, if it does.
     #[must_use]
     pub fn place_of(&self, text: &str) -> Option<crate::report::Place> {
-        let manifest = yaml::parse(self.texts.get(MANIFEST)?, 1).ok()?;
+        let manifest = yaml::parse(self.written.texts.get(MANIFEST)?, 1).ok()?;
         let Value::Map(pairs) = manifest.value else {
             return None;
         };
@@ -152,25 +149,31 @@ impl Site {
 /// Reads a folder. The site is there when the report holds no error.
 #[must_use]
 pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
+    let (site, report) = read_or_written(id, folder);
+    (site.ok(), report)
+}
+
+/// The same; where there are errors, what is written comes all the same, to be held against the theme: so an author sees all errors at once.
+pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>, Report) {
     let mut reader = SiteReader {
         folder,
         report: Report::default(),
         texts: BTreeMap::new(),
+        nodes: BTreeMap::new(),
     };
     let manifest = reader.manifest();
     let pages = reader.pages();
-    if let Some((manifest, formatted, _)) = &manifest {
+    if let Some((manifest, formatted)) = &manifest {
         reader.redirects(manifest, formatted, &pages);
     }
     reader.drafts(&pages);
     let report = reader.report.sorted();
+    let written = Written::new(folder.label.clone(), reader.nodes, reader.texts);
     let site = match manifest {
-        Some((manifest, formatted, node)) if report.is_servable() => Some(Site {
+        Some((manifest, formatted)) if report.is_servable() => Ok(Site {
             id: id.clone(),
             label: folder.label.clone(),
             manifest,
-            settings: value_of(&node, "settings"),
-            strings: value_of(&node, "strings"),
             formatted,
             pages: pages
                 .into_iter()
@@ -184,9 +187,9 @@ pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
                     Some((path.strip_prefix("assets/")?.to_owned(), bytes.clone()))
                 })
                 .collect(),
-            texts: reader.texts,
+            written,
         }),
-        _ => None,
+        _ => Err(written),
     };
     (site, report)
 }
@@ -211,10 +214,12 @@ struct SiteReader<'a> {
     folder: &'a Folder,
     report: Report,
     texts: BTreeMap<String, String>,
+    /// What could be read as YAML, whatever it says.
+    nodes: BTreeMap<String, Node>,
 }
 
 impl SiteReader<'_> {
-    fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>, Node)> {
+    fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>)> {
         let Some(bytes) = self.folder.files.get(MANIFEST) else {
             self.report.push(
                 Diagnostic::error(
@@ -305,18 +310,12 @@ impl SiteReader<'_> {
             );
             return None;
         };
-        let (front, formatted, node) =
-            self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA)?;
-        let sections = value_of(&node, "sections").map(|node| node.value);
+        let (front, formatted) = self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA)?;
         Some(Page {
             path,
             file: file.to_owned(),
             front,
             formatted,
-            sections: match sections {
-                Some(Value::List(sections)) => sections,
-                _ => Vec::new(),
-            },
             body: parts.body.to_owned(),
             body_line: parts.body_line,
         })
@@ -430,7 +429,7 @@ impl SiteReader<'_> {
         yaml: &str,
         first_line: usize,
         schema: &Schema,
-    ) -> Option<(T, Vec<Formatted>, Node)> {
+    ) -> Option<(T, Vec<Formatted>)> {
         let name = self.folder.name_of(file);
         let node = match yaml::parse(yaml, first_line) {
             Ok(node) => node,
@@ -444,6 +443,8 @@ impl SiteReader<'_> {
             }
         };
         let (problems, formatted) = schema.check(&node);
+        let json = node.to_json();
+        self.nodes.insert(file.to_owned(), node);
         let clean = problems.is_empty();
         for problem in problems {
             let code = problem.code;
@@ -456,8 +457,8 @@ impl SiteReader<'_> {
         if !clean {
             return None;
         }
-        match serde_json::from_value(node.to_json()) {
-            Ok(value) => Some((value, formatted, node)),
+        match serde_json::from_value(json) {
+            Ok(value) => Some((value, formatted)),
             Err(error) => {
                 self.report
                     .push(Diagnostic::error(Code::WrongType, name, error.to_string()));
@@ -465,15 +466,6 @@ impl SiteReader<'_> {
             }
         }
     }
-}
-
-/// What stands under a key.
-fn value_of(node: &Node, name: &str) -> Option<Node> {
-    let Value::Map(pairs) = &node.value else {
-        return None;
-    };
-    let (_, value) = pairs.iter().find(|(key, _)| key.name == name)?;
-    Some(value.clone())
 }
 
 /// The first character of a file.

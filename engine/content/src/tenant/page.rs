@@ -8,7 +8,6 @@ use serde_json::{Map, Value as Json};
 use super::manifest::NamedLink;
 use super::values::{Asset, Date, Moment, RoutePath};
 use crate::schema::Formatted;
-use crate::yaml::Node;
 
 /// The front matter of a page. Only `title` is needed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -138,8 +137,6 @@ pub struct Page {
     pub front: FrontMatter,
     /// Every link, asset and path of the front matter outside its sections, with its place.
     pub formatted: Vec<Formatted>,
-    /// The sections as they are written.
-    pub sections: Vec<Node>,
     /// The body in Markdown.
     pub body: String,
     /// The line of the file that the body begins at.

@@ -43,8 +43,8 @@ macro_rules! formatted_text {
 pub(super) use formatted_text;
 
 formatted_text!(
-    /// Where a link leads: `/terms`, `#features`, `studio:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
-    Link, "link", "a path from this tenant's root, another tenant's page (`studio:/contact`), a fact of the company (`company:email`), or a URL"
+    /// Where a link leads: `/terms`, `#features`, `shop:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
+    Link, "link", "a path from this tenant's root, another tenant's page (`shop:/contact`), a fact of the company (`company:email`), or a URL"
 );
 formatted_text!(
     /// A file in the tenant's `assets` or in the theme's folder.
@@ -56,15 +56,15 @@ formatted_text!(
 );
 formatted_text!(
     /// A host name in lower case, without a port.
-    HostName, "hostname", "a host name, for example `bluedoor.example`"
+    HostName, "hostname", "a host name, for example `corner.example`"
 );
 formatted_text!(
-    /// A path: `/apps/bluedoor`.
-    RoutePath, "route", "a path such as `/apps/bluedoor`"
+    /// A path: `/apps/corner`.
+    RoutePath, "route", "a path such as `/apps/corner`"
 );
 formatted_text!(
-    /// A path prefix on the studio's domain: `/apps/bluedoor`.
-    Prefix, "prefix", "a path such as `/apps/bluedoor`"
+    /// A path prefix on the deployment's domain: `/apps/corner`.
+    Prefix, "prefix", "a path such as `/apps/corner`"
 );
 formatted_text!(
     /// An absolute web address.
@@ -136,9 +136,20 @@ impl JsonSchema for Moment {
 }
 
 formatted_text!(
-    /// A time zone by its IANA name: `America/Chicago`.
+    /// A time zone by its IANA name: `Europe/Berlin`.
     TimeZone, "time-zone", "a time zone by its IANA name: `Europe/Berlin`"
 );
+
+formatted_text!(
+    /// A language by its tag (BCP 47): `de`, `pt-BR`.
+    Language, "language", "a language by its tag: `en`, `de`, `pt-BR`"
+);
+
+impl Default for Language {
+    fn default() -> Self {
+        Self("en".to_owned())
+    }
+}
 
 impl Default for TimeZone {
     fn default() -> Self {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value as Json;
 
+use super::file::{read_yaml, tell};
 use super::shape::{Data, Shape};
-use super::{read_yaml, tell};
 use crate::report::{Code, Diagnostic, Report};
 
 /// Where the kinds of a theme lie.

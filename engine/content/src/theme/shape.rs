@@ -114,7 +114,7 @@ fn whole(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
     if let Some(kind) = kind {
         properties.insert(
             "kind".to_owned(),
-            json!({"const": kind, "description": "The kind of section."}),
+            json!({"const": kind, "default": kind, "description": "The kind of section."}),
         );
     }
     let mut required = Vec::new();

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Theme;
+use bytes::Bytes;
+
 use super::strings::{Kind, Strings};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
 
@@ -27,10 +28,14 @@ pub const ASKED: &[(&str, &[(&str, Kind)])] = &[
 const CALLS: [(&str, bool); 2] = [("t(key=\"", false), ("words(of=\"", true)];
 
 /// Says every word that is missing.
-pub(super) fn check(theme: &Theme, report: &mut Report) {
-    let languages = theme.languages();
+pub(super) fn check(
+    label: &str,
+    files: &BTreeMap<String, Bytes>,
+    languages: &[(&str, &Strings)],
+    report: &mut Report,
+) {
     if languages.is_empty() {
-        let file = format!("{}/strings", theme.label);
+        let file = format!("{}/strings", label);
         let diagnostic = Diagnostic::error(Code::MissingWord, file, "the theme has no words");
         report.push(diagnostic.hint("add `strings/en.yaml`, or name a `parent` that has them"));
         return;
@@ -39,13 +44,13 @@ pub(super) fn check(theme: &Theme, report: &mut Report) {
         .iter()
         .map(|(key, placeholders)| (*key, placeholders.iter().copied().collect()))
         .collect();
-    for (_, strings) in &languages {
+    for (_, strings) in languages {
         for (key, text) in *strings {
             wanted.entry(key).or_insert_with(|| text.placeholders());
         }
     }
-    for (language, strings) in &languages {
-        let file = format!("{}/strings/{language}.yaml", theme.label);
+    for (language, strings) in languages {
+        let file = format!("{}/strings/{language}.yaml", label);
         for (key, placeholders) in &wanted {
             let (message, hint) = match strings.get(*key) {
                 None => (
@@ -68,11 +73,11 @@ pub(super) fn check(theme: &Theme, report: &mut Report) {
             report.push(diagnostic.hint(hint));
         }
     }
-    for (path, bytes) in &theme.files {
+    for (path, bytes) in files {
         if let Ok(text) = std::str::from_utf8(bytes)
             && (path.ends_with(".html") || path.ends_with(".svg"))
         {
-            in_template(theme, path, text, &wanted, &languages, report);
+            in_template(label, path, text, &wanted, languages, report);
         }
     }
 }
@@ -87,7 +92,7 @@ fn braces(placeholders: &BTreeMap<&str, Kind>) -> String {
 
 /// The words that a template names, as far as it names them by a literal.
 fn in_template(
-    theme: &Theme,
+    label: &str,
     path: &str,
     text: &str,
     wanted: &BTreeMap<&str, BTreeMap<&str, Kind>>,
@@ -118,7 +123,7 @@ fn in_template(
             };
             let files = languages
                 .iter()
-                .map(|(language, _)| format!("{}/strings/{language}.yaml", theme.label));
+                .map(|(language, _)| format!("{}/strings/{language}.yaml", label));
             let files: Vec<String> = files.collect();
             let near = hint_for(key, wanted.keys().copied());
             let hint = match near.starts_with("did you mean") {
@@ -128,7 +133,7 @@ fn in_template(
                 ),
                 false => format!("add it to {}", list(files.iter().map(String::as_str))),
             };
-            let file = format!("{}/{path}", theme.label);
+            let file = format!("{}/{path}", label);
             let message = format!("the theme has {what} `{key}`");
             let diagnostic = Diagnostic::error(Code::MissingWord, file, message);
             report.push(
@@ -148,32 +153,5 @@ fn place(text: &str, at: usize, word: &str) -> Place {
         line: before.matches('\n').count() + 1,
         column: before[line_begin..].chars().count() + 1,
         length: word.chars().count().max(1),
-    }
-}
-
-impl Theme {
-    /// The languages that it speaks, with their words.
-    #[must_use]
-    pub fn languages(&self) -> Vec<(&str, &Strings)> {
-        let chosen = &self.manifest.languages;
-        let none = {
-            static NONE: Strings = Strings::new();
-            &NONE
-        };
-        if chosen.is_empty() {
-            let all = self.strings.iter();
-            return all
-                .map(|(language, strings)| (language.as_str(), strings))
-                .collect();
-        }
-        chosen
-            .iter()
-            .map(|language| {
-                (
-                    language.as_str(),
-                    self.strings.get(language).unwrap_or(none),
-                )
-            })
-            .collect()
     }
 }

@@ -18,7 +18,7 @@ pub const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
 /// The field that carries a request's name in the logs.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What a page is thrown away by: its tenant's id, or the id with its path (`bluedoor,bluedoor/terms`).
+/// What a page is thrown away by: its tenant's id, or the id with its path (`corner,corner/terms`).
 ///
 /// A path that cannot stand in a list of tags has the tenant's only.
 #[must_use]

@@ -11,7 +11,11 @@ pub(super) fn keyed(
     code: Code,
     message: String,
 ) -> Diagnostic {
-    let text = site.texts.get(&page.file).map_or("", String::as_str);
+    let text = site
+        .written
+        .texts
+        .get(&page.file)
+        .map_or("", String::as_str);
     let starts = |line: &str| {
         line.strip_prefix(key)
             .is_some_and(|rest| rest.starts_with(':'))

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::asset::Asset;
 use crate::link::{Target, target};
 use crate::markdown;
+use crate::structure::collection_of;
 use crate::template::Templates;
-use crate::view;
 use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
 use content::schema::Formatted;
 use content::tenant::conform::Conformed;
@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
 
     /// A feed tells what is new, so that an entry without a day cannot be in it.
     fn day(&mut self, page: &Page) {
-        let collection = view::collection_of(self.site, page).map(|above| &above.front.collection);
+        let collection = collection_of(self.site, page).map(|above| &above.front.collection);
         let in_feed = matches!(collection, Some(Some(collection)) if collection.feed);
         if in_feed && page.front.date.is_none() && !page.front.noindex {
             let diagnostic = Diagnostic::warning(

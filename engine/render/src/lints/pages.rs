@@ -224,7 +224,7 @@ impl Auditor<'_> {
         let bodies: BTreeMap<&str, usize> = pages
             .map(|page| (page.file.as_str(), page.body_line))
             .collect();
-        for (file, text) in &site.texts {
+        for (file, text) in &site.written.texts {
             let body = bodies.get(file.as_str()).copied().unwrap_or(usize::MAX);
             for (index, line) in text.lines().enumerate() {
                 let mark = if index + 1 < body {

@@ -20,7 +20,7 @@ pub(super) fn check(
         return Vec::new();
     }
     // What a text says is looked for in English only.
-    let is_read = site.manifest.language.split('-').next() == Some("en");
+    let is_read = site.manifest.language.as_str().split('-').next() == Some("en");
     let text_of = |page: &Page| text_of(page, prepared);
     let privacy = page(site, "privacy");
     let terms = page(site, "terms");

@@ -7,9 +7,9 @@ use crate::link::Resolver;
 use crate::markdown::{self, LinkContext};
 use crate::picture::social;
 use crate::site_files::Feed;
+use crate::structure::schema_of;
 use crate::structured::{self, Facts};
 use crate::template::{Scope, asset_href};
-use crate::view;
 use content::name::reserved::WEB_MANIFEST;
 use content::tenant::Page;
 use content::tenant::page::PageSchema;
@@ -23,7 +23,7 @@ impl Renderer<'_> {
             .or_else(|| self.drawn_image(&page.path))
             .or_else(|| common.image.clone());
         let image_url = image.as_ref().map(|image| image.url.as_str());
-        let is_article = view::schema_of(self.site, page) == Some(PageSchema::Article);
+        let is_article = schema_of(self.site, page) == Some(PageSchema::Article);
         Head {
             title: match page.front.draft {
                 true => {
@@ -61,7 +61,7 @@ impl Renderer<'_> {
             .iter()
             .map(|step| (step.name.clone(), step.url.clone()))
             .collect();
-        let landing = page.path == "/" || view::schema_of(self.site, page) == Some(PageSchema::App);
+        let landing = page.path == "/" || schema_of(self.site, page) == Some(PageSchema::App);
         let questions = self.questions(page, canonical);
         let is_home = self.resolver.is_root() && page.path == "/";
         let icons = self.site_files.icons.as_ref().filter(|_| is_home);
@@ -70,8 +70,8 @@ impl Renderer<'_> {
             url: canonical,
             title: &page.front.title,
             description: self.description(page),
-            language: &self.site.manifest.language,
-            schema: view::schema_of(self.site, page),
+            language: self.site.manifest.language.as_str(),
+            schema: schema_of(self.site, page),
             published: page.front.date.map(|date| date.day().to_string()),
             modified: page.front.updated.map(|date| date.day().to_string()),
             tags: &page.front.tags,
@@ -160,13 +160,7 @@ impl Renderer<'_> {
                 .iter()
                 .filter_map(|path| asset_href(scope, path))
                 .collect(),
-            stylesheet: {
-                let sheet = &self.prepared.sheet.asset;
-                Some((
-                    format!("{ASSETS}{}", sheet.hashed_name),
-                    sheet.integrity.clone(),
-                ))
-            },
+            stylesheet: Some(self.prepared.sheet.asset.link()),
             own_style: self.own_style.clone(),
             ..Head::default()
         }

@@ -95,7 +95,7 @@ impl Drawing {
         }
     }
 
-    /// Says which file it comes from: `tenants/bluedoor/assets/icon.svg`.
+    /// Says which file it comes from: `tenants/corner/assets/icon.svg`.
     pub(super) fn of_file(self, file: String) -> Self {
         Self { file, ..self }
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use resvg::usvg::roxmltree::Document;
 
+use super::super::describe;
 use super::super::parallel::side_by_side;
 use super::super::template::{SOCIAL, Scope};
-use super::super::view::{self, PageView, View};
+use super::super::view::{PageView, View};
 use super::{Drawing, Form};
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
@@ -63,8 +64,8 @@ fn text(site: &Site, page: &Page, scope: &Scope) -> Result<String, Diagnostic> {
     let (templates, prepared, resolver) = (&scope.templates, &scope.prepared, &scope.resolver);
     let view = View {
         head: String::new(),
-        site: view::site(site, scope, &page.path),
-        company: view::company(resolver, &page.path),
+        site: describe::site(site, scope, &page.path),
+        company: describe::company(resolver, &page.path),
         page: PageView {
             path: &page.path,
             title: &page.front.title,

@@ -1,6 +1,6 @@
 //! How the app stores' systems learn that a tenant's host and an app belong together.
 //!
-//! All of it answers on the tenant's own hosts only: an association is with a whole host, and the domain is the studio's.
+//! All of it answers on the tenant's own hosts only: an association is with a whole host, and the domain is the root tenant's.
 
 use serde_json::{Value as Json, json};
 

@@ -3,7 +3,7 @@
 //! A feed is the same at every address of its tenant: all its links are absolute and canonical, so that a reader who finds it twice knows it again.
 
 use super::super::link::{Resolver, below};
-use super::super::view;
+use super::super::structure;
 use super::super::xml::Xml;
 use content::name::reserved::FEED;
 use content::tenant::values::Date;
@@ -27,7 +27,7 @@ impl<'a> Feed<'a> {
     /// The feed of a page, if it is a collection that has one. A feed needs a day to be up to date with, so that there is none without an entry.
     pub(crate) fn of(site: &'a Site, page: &'a Page) -> Option<Self> {
         let wanted = page.front.collection.as_ref()?.feed && !page.front.noindex;
-        let entries: Vec<(&Page, Date)> = view::entries(site, &page.path)
+        let entries: Vec<(&Page, Date)> = structure::entries(site, &page.path)
             .into_iter()
             .filter(|entry| !entry.front.noindex)
             .filter_map(|entry| Some((entry, entry.front.date?)))
@@ -41,7 +41,7 @@ impl<'a> Feed<'a> {
 
     /// The feed that the head of a page names: its own, or that of the collection it is an entry of.
     pub(crate) fn for_page(site: &'a Site, page: &'a Page) -> Option<Self> {
-        Self::of(site, page).or_else(|| Self::of(site, view::collection_of(site, page)?))
+        Self::of(site, page).or_else(|| Self::of(site, structure::collection_of(site, page)?))
     }
 
     /// Its path within the tenant.

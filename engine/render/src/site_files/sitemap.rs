@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::super::link::Resolver;
-use super::super::view;
+use super::super::structure;
 use super::super::xml::Xml;
 use content::name::reserved::{SITEMAP, sitemap_part};
 use content::tenant::{Page, Site};
@@ -63,7 +63,7 @@ fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
         .front
         .collection
         .iter()
-        .flat_map(|_| view::entries(site, &page.path));
+        .flat_map(|_| structure::entries(site, &page.path));
     let newest = entries.filter_map(|entry| entry.front.updated.or(entry.front.date));
     own.into_iter().chain(newest).max().map(|date| date.day())
 }

@@ -34,7 +34,7 @@ pub(super) fn text(
     let manifest = &site.manifest;
     let mut text = json!({
         "name": manifest.name,
-        "lang": manifest.language,
+        "lang": manifest.language.as_str(),
         "id": home,
         "start_url": home,
         "scope": home,

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 use super::render::{Scope, asset_href, with_scope};
+use crate::asset::Asset;
 use crate::island::{self, Call, Hydration};
 use crate::language::Argument;
-use crate::markdown::{self, LinkContext};
+use crate::markdown;
+use crate::media_type::is_drawing;
 use crate::picture::fit::{Measure, Room, fit};
-use crate::resolve::{drawing_of, inline_svg};
+use crate::values::inline_svg;
 use content::report::hint_for;
 
 /// Makes them known.
@@ -24,7 +26,7 @@ pub(super) fn register(tera: &mut Tera) {
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
             Ok(Value::safe_string(
-                &markdown::render(text, &LinkContext::of(scope)).html,
+                &markdown::render(text, &scope.link_context()).html,
             ))
         })
     });
@@ -32,7 +34,7 @@ pub(super) fn register(tera: &mut Tera) {
         with_scope(|scope| {
             Ok(Value::safe_string(&markdown::render_inline(
                 text,
-                &LinkContext::of(scope),
+                &scope.link_context(),
             )))
         })
     });
@@ -121,6 +123,13 @@ fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
             .ok_or_else(|| tera::Error::message(format!("`{path}` holds no <svg>")))?;
         Ok(Value::safe_string(&html))
     })
+}
+
+/// A drawing of the tenant, which was made harmless, else of the theme.
+pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<&'s Asset> {
+    let own = scope.prepared.assets.get(path);
+    own.filter(|_| is_drawing(path))
+        .or_else(|| scope.templates.assets.files.get(path))
 }
 
 /// `island(name="Header", props=..., client="load")`.

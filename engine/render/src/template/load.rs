@@ -14,6 +14,12 @@ use crate::theme_files::theme_assets;
 use content::report::{Code, Diagnostic, Report};
 use content::theme::Theme;
 
+/// The template of a section with nothing around it, for the gallery.
+pub(crate) const EXAMPLE: &str = "example.html";
+
+const EXAMPLE_SOURCE: &str = "<!doctype html>\n<html lang=\"{{ site.language }}\">\n<head>{{ head }}</head>\n<body>\n<main>\n\
+{% for section in page.sections -%}\n{{<Section section={section} index={loop.index} />}}\n{% endfor -%}\n</main>\n</body>\n</html>\n";
+
 /// The template with the component that shows any section.
 const SECTIONS: &str = "sections.html";
 
@@ -78,7 +84,10 @@ impl Templates {
         let mut tera = Tera::default();
         tera.autoescape_on([".html", ".svg"]);
         register(&mut tera);
-        let mut sources = vec![(SECTIONS, any_section(theme))];
+        let mut sources = vec![
+            (SECTIONS, any_section(theme)),
+            (EXAMPLE, EXAMPLE_SOURCE.to_owned()),
+        ];
         for (path, bytes) in &theme.files {
             if !path.ends_with(".html") && path != SOCIAL {
                 continue;

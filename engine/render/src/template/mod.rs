@@ -16,5 +16,7 @@ mod functions;
 mod load;
 mod render;
 
+pub(super) use functions::drawing_of;
+pub(super) use load::EXAMPLE;
 pub(super) use render::{SOCIAL, asset_of};
 pub use render::{Scope, Templates, asset_href};

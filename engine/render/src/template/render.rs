@@ -14,6 +14,7 @@ use crate::card::Card;
 use crate::island::{Hydration, Islands};
 use crate::language::Language;
 use crate::link::Resolver;
+use crate::markdown::LinkContext;
 use crate::picture::fonts::Fonts;
 use crate::prepared::Prepared;
 use crate::progress::Progress;
@@ -58,6 +59,18 @@ pub struct Scope {
     pub failed: Option<Code>,
 }
 
+impl Scope {
+    /// What Markdown is rendered with.
+    pub(crate) fn link_context(&self) -> LinkContext<'_> {
+        LinkContext {
+            language: &self.prepared.language,
+            resolver: &self.resolver,
+            assets: &self.prepared.assets,
+            themed: &self.templates.assets.files,
+        }
+    }
+}
+
 /// The drawing that shared links show, where the theme has one.
 pub(crate) const SOCIAL: &str = "social.svg";
 
@@ -98,6 +111,14 @@ impl Templates {
     /// The stylesheet for pages with sections of these kinds, and with these sites of the company.
     pub(crate) fn sheet(&self, used: &BTreeSet<&str>, sites: &[Card]) -> Arc<Sheet> {
         self.assets.styles.sheet(used, sites)
+    }
+
+    /// The same for all kinds that there are.
+    pub(crate) fn whole_sheet(&self, sites: &[Card]) -> Arc<Sheet> {
+        self.sheet(
+            &self.theme.kinds.keys().map(String::as_str).collect(),
+            sites,
+        )
     }
 
     fn run(

@@ -16,7 +16,7 @@ use server::settings::Limits;
 pub struct CachingFlags {
     /// Time for which shared caches, such as a CDN, may keep a page without asking (`s-maxage`)
     ///
-    /// A saved page reaches the visitors of a CDN after that time, or once the CDN is told to purge its `Cache-Tag`: the tenant's id for all its pages (`bluedoor`), or id and path for one (`bluedoor/terms`). Without this flag caches ask every time.
+    /// A saved page reaches the visitors of a CDN after that time, or once the CDN is told to purge its `Cache-Tag`: the tenant's id for all its pages (`corner`), or id and path for one (`corner/terms`). Without this flag caches ask every time.
     #[arg(
         long = "page-shared-max-age",
         env = "ROWHOUSE_PAGE_SHARED_MAX_AGE",

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &NewArguments) -> anyhow::Result<ExitCode> {
         "\nNext:\n  1. Look at it: http://{id}.localhost:8080/ and http://localhost:8080/{id}, while `rowhouse serve` runs.\n  \
          2. Write what only you know; `rowhouse check {id}` lists what is left, line by line.\n  \
          3. For an editor that completes and checks the YAML, run `rowhouse schema .rowhouse` beside the tenants' folder.\n  \
-         4. Give it a drawing of its own, `assets/running.svg` with `running: running` under `brand`, and its own colours."
+         4. Give it an icon of its own, `assets/icon.svg`, and what its theme has under `settings`: a drawing, colours."
     ));
     Ok(ExitCode::SUCCESS)
 }

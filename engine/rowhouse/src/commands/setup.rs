@@ -1,6 +1,6 @@
 //! What the flags about content describe, made ready.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -10,6 +10,13 @@ use crate::cli::Content;
 use crate::reload::{Persisted, Places, Registry};
 use render::Islands;
 use render::policy::Caching;
+
+/// The folder of themes: the one that is named, else `themes` where there is one.
+pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
+    let beside = Path::new("themes");
+    let found = || beside.is_dir().then_some(beside);
+    named.or_else(found).map(ToOwned::to_owned)
+}
 
 /// The registry that the flags describe, with nothing read yet. `state`: where things are kept; `dev`: for authors.
 pub(super) fn registry(
@@ -23,13 +30,9 @@ pub(super) fn registry(
         None => Bundle::embedded(),
     }
     .context("cannot use the islands")?;
-    let beside = Path::new("themes");
     let places = Places {
         tenants: content.tenants.clone(),
-        themes: content
-            .themes
-            .clone()
-            .or_else(|| beside.is_dir().then(|| beside.to_owned())),
+        themes: themes_folder(content.themes.as_deref()),
         deployment: content.deployment.clone(),
         origin: content.origin.clone(),
         caching,

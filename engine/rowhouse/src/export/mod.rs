@@ -66,7 +66,7 @@ pub enum PlanError {
 /// Everything to write.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The files by their path: `studio.example/terms.html`.
+    /// The files by their path: `company.example/terms.html`.
     pub files: BTreeMap<String, Bytes>,
     /// How many rules each host has, for hosts that limit them.
     pub counts: BTreeMap<String, rules::Counts>,

@@ -70,14 +70,14 @@ impl PictureWorker {
     fn with(most: usize, late: Duration) -> Self {
         let (messages, received) = channel();
         let (finish, finished) = channel();
-        let studio = Drawer {
+        let drawer = Drawer {
             most,
             late,
             waiting: VecDeque::new(),
             begun: Vec::new(),
             done: messages.clone(),
         };
-        thread::spawn(move || studio.run(&received, &finish));
+        thread::spawn(move || drawer.run(&received, &finish));
         Self { messages, finished }
     }
 

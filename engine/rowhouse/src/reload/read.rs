@@ -18,6 +18,7 @@ use content::name::{TenantId, TenantIdError};
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source;
+use content::tenant::conform::conform;
 
 impl Registry {
     /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
@@ -174,6 +175,11 @@ impl Registry {
             && let Some(site) = read.last_good.take()
         {
             tenant.take(site, now, drafts);
+        }
+        let theme = read.written.as_ref();
+        let theme = theme.and_then(|written| Some((written, self.themes.get(&written.theme)?)));
+        if let Some((written, templates)) = theme {
+            read.report.extend(conform(written, &templates.theme).1);
         }
         tenant.content = read.report;
         tenant.reading = read.reading;

@@ -20,7 +20,7 @@ use content::tenant::manifest::Company;
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::Deployment;
 use render::picture::Undrawn;
-use render::{Card, Compiled, Islands, Sheet};
+use render::{Card, Compiled, Islands, Sheet, card};
 use server::status::Status;
 
 use super::addresses::Addresses;
@@ -309,14 +309,14 @@ impl Registry {
             .and_then(|id| self.tenants.get(&id)?.site.as_deref());
         let site = site.and_then(|site| Some((site, self.themes.get(&site.manifest.theme)?)));
         let make = || {
-            Card::new(
+            card(
                 tenant,
                 name,
                 site.as_ref().map(|(site, theme)| (*site, &**theme)),
             )
         };
         // A drawing that the program fails at is its tenant's business, which is told of it when it is rendered.
-        guard("card", tenant, tenant, make).unwrap_or_else(|_| Card::new(tenant, name, None))
+        guard("card", tenant, tenant, make).unwrap_or_else(|_| card(tenant, name, None))
     }
 
     /// The files that every host serves: those of every theme that is rendered with, and the stylesheets of the tenants.
@@ -330,8 +330,8 @@ impl Registry {
             if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
                 themes.push(Arc::clone(used));
             }
-            let sheet = &served.result.sheet;
-            sheets.insert(sheet.asset.hashed_name.clone(), Arc::clone(sheet));
+            let own = served.result.sheets.iter();
+            sheets.extend(own.map(|sheet| (sheet.asset.hashed_name.clone(), Arc::clone(sheet))));
         }
         let secure = self.places.origin.is_secure();
         let sheets = sheets.into_values().collect();
@@ -346,7 +346,7 @@ impl Registry {
         let root = root.and_then(|root| self.tenants.get(root)?.site.as_deref());
         let own = root.and_then(|site| {
             let theme = self.themes.get(&site.manifest.theme)?;
-            theme.unknown_host(&site.manifest.language)
+            theme.unknown_host(site.manifest.language.as_str())
         });
         own.or_else(|| self.themes.all().first()?.unknown_host(""))
     }

@@ -9,7 +9,7 @@ use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Diagnostic, Report};
 use content::source::{self, Folder, Limits};
-use content::tenant::Site;
+use content::tenant::{Site, Written, read_or_written};
 use release::state::State;
 use render::Compiled;
 
@@ -47,6 +47,8 @@ pub(super) struct Read {
     pub(super) reading: Report,
     /// Its content, when that could be made out.
     pub(super) site: Option<Site>,
+    /// What is written, where it could not be made out.
+    pub(super) written: Option<Written>,
     pub(super) report: Report,
     /// What was kept of a tenant that is new, where its folder is of no use.
     pub(super) last_good: Option<Site>,
@@ -73,11 +75,19 @@ impl Read {
         // Of a folder that could not be read at all, what it lacks is no news.
         let is_read = !folder.files.is_empty() || reading.is_servable();
         let check = || match is_read {
-            true => content::tenant::read(id, &folder),
+            true => {
+                let (site, report) = read_or_written(id, &folder);
+                (Some(site), report)
+            }
             false => (None, Report::default()),
         };
         let (site, problems) = guard("check", id.as_str(), label, check)
             .unwrap_or_else(|diagnostic| (None, failure(diagnostic)));
+        let (site, written) = match site {
+            Some(Ok(site)) => (Some(site), None),
+            Some(Err(written)) => (None, Some(written)),
+            None => (None, None),
+        };
         let mut report = reading.clone();
         report.extend(problems);
         Some(Self {
@@ -87,6 +97,7 @@ impl Read {
             fingerprint: Some(fingerprint),
             reading,
             site,
+            written,
             report,
             last_good: None,
         })
@@ -111,6 +122,7 @@ impl Read {
             fingerprint: None,
             reading: Report::default(),
             site: None,
+            written: None,
             report: failure(diagnostic),
             last_good: None,
             cache: None,

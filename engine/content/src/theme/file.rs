@@ -1,0 +1,40 @@
+//! The YAML files of a theme, and what is wrong with them.
+
+use crate::report::{Code, Diagnostic, Report};
+use crate::schema::Violation;
+use crate::yaml::{self, Node};
+
+/// Reads a YAML file of a theme.
+pub(super) fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option<(String, Node)> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        report.push(Diagnostic::error(
+            Code::NotUtf8,
+            file,
+            "the file is not UTF-8",
+        ));
+        return None;
+    };
+    match yaml::parse(text, 1) {
+        Ok(node) => Some((text.to_owned(), node)),
+        Err(error) => {
+            let diagnostic = Diagnostic::error(error.code, file, error.message);
+            report.push(match error.place {
+                Some(place) => diagnostic.at(place, text),
+                None => diagnostic,
+            });
+            None
+        }
+    }
+}
+
+/// Reports what is wrong with a file.
+pub(super) fn tell(problems: &[Violation], file: &str, text: &str, report: &mut Report) {
+    for problem in problems {
+        let diagnostic =
+            Diagnostic::error(problem.code, file, problem.message.clone()).at(problem.place, text);
+        report.push(Diagnostic {
+            hint: problem.hint.clone(),
+            ..diagnostic
+        });
+    }
+}

@@ -1,0 +1,238 @@
+//! The gallery of a theme, which `--dev` serves at `/_gallery`: every kind of section from its example, by day and by night, at three widths, with its schema as a table.
+//!
+//! Each example is a page of its own, below `/_gallery/<kind>/`, which the gallery shows in frames: so it is as wide as a screen, and has the colours of its time.
+//!
+//! **Invariant:** without `--dev` nothing of this is in any byte. It is for authors, and in English.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::Value as Json;
+
+use super::asset::policy_hash;
+use super::compress::{self, Level};
+use super::markdown::escape;
+use super::page::Renderer;
+use super::policy::{self, BodyKind};
+use content::theme::kind::SectionKind;
+use release::snapshot::{Body, Resource, ResourceTable};
+
+/// Where it is, below a tenant.
+const PATH: &str = "/_gallery";
+
+/// The widths at which an example is shown, in CSS pixels.
+const WIDTHS: [u16; 3] = [360, 768, 1280];
+
+/// The times, and the style that makes a page be of one.
+const TIMES: [(&str, &str); 2] = [
+    ("day", ":root{color-scheme:light!important}"),
+    ("night", ":root{color-scheme:dark!important}"),
+];
+
+/// The gallery's own style.
+const STYLE: &str = "\
+:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
+body{margin:0 auto;max-inline-size:90rem;padding:1rem}\
+nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;list-style:none;padding:0}\
+section{border-block-start:1px solid GrayText;margin-block-start:3rem}\
+.table{overflow-x:auto}\
+table{border-collapse:collapse}\
+th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-align:start;vertical-align:top}\
+.frames{display:flex;gap:1rem;overflow-x:auto;padding-block:1rem}\
+figure{margin:0}\
+iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
+
+/// Puts the gallery of the tenant's theme among its pages. A page of the tenant at the same path stays.
+pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
+    let kinds = &renderer.templates().theme.kinds;
+    let mut add = |path: String, html: String, style: &str| {
+        let body = Arc::new(body(html, style, renderer.secure()));
+        resources.entry(path.into()).or_insert(body);
+    };
+    add(
+        PATH.to_owned(),
+        index(renderer, kinds.values().map(AsRef::as_ref)),
+        STYLE,
+    );
+    for kind in kinds.values() {
+        let Some(example) = &kind.example else {
+            continue;
+        };
+        for (time, style) in TIMES {
+            let style = format!("{}{style}", renderer.own_style());
+            let html = renderer.example(&kind.name, example, &style);
+            let html = html.unwrap_or_else(|diagnostic| {
+                let said = escape(&diagnostic.message);
+                document(
+                    &kind.name,
+                    &format!("<p>The example cannot be shown: {said}</p>"),
+                    &style,
+                )
+            });
+            add(format!("{PATH}/{}/{time}", kind.name), html, &style);
+        }
+    }
+}
+
+fn body(html: String, style: &str, secure: bool) -> Resource {
+    let kind = BodyKind::Page {
+        style_hash: Some(policy_hash(style)),
+        noindex: true,
+        framed: true,
+        caching: policy::Caching::default(),
+        hsts: content::tenant::manifest::Hsts::default(),
+    };
+    Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&kind, "text/html; charset=utf-8", secure),
+        cache_tag: None,
+        variants: compress::variants(html.into(), true, Level::Page),
+    })
+}
+
+fn document(title: &str, main: &str, style: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{main}\n</body>\n</html>\n"
+    )
+}
+
+fn index<'k>(
+    renderer: &Renderer<'_>,
+    kinds: impl Iterator<Item = &'k SectionKind> + Clone,
+) -> String {
+    let theme = &renderer.templates().theme.name;
+    let links: String = kinds
+        .clone()
+        .map(|kind| format!("<li><a href=\"#{0}\">{0}</a></li>", kind.name))
+        .collect();
+    let sections: String = kinds.map(|kind| section(renderer, kind)).collect();
+    let main = format!(
+        "<main>\n<h1>The sections of the theme {}</h1>\n\
+         <p>Each from its <code>example.yaml</code>, by day and by night, at 360, 768 and 1280 pixels.</p>\n\
+         <nav aria-label=\"Kinds of section\"><ul>{links}</ul></nav>\n{sections}</main>",
+        escape(theme)
+    );
+    document(&format!("Gallery of {theme}"), &main, STYLE)
+}
+
+fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {
+    let name = &kind.name;
+    let frames: String = match kind.example {
+        None => "<p>It has no <code>example.yaml</code>.</p>".to_owned(),
+        Some(_) => TIMES
+            .iter()
+            .map(|(time, _)| frames(renderer, name, time))
+            .collect(),
+    };
+    format!(
+        "<section id=\"{name}\" aria-labelledby=\"title-{name}\">\n<h2 id=\"title-{name}\">{name}</h2>\n<p>{}</p>\n{}{frames}</section>\n",
+        escape(&kind.description),
+        table(name, kind.shape.json()),
+    )
+}
+
+fn frames(renderer: &Renderer<'_>, kind: &str, time: &str) -> String {
+    let href = escape(&renderer.resolver.href(&format!("{PATH}/{kind}/{time}")));
+    let frames: String = WIDTHS
+        .iter()
+        .map(|width| {
+            format!(
+                "<figure><figcaption>By {time}, {width} pixels</figcaption>\
+                 <iframe src=\"{href}\" width=\"{width}\" loading=\"lazy\" title=\"{kind} by {time} at {width} pixels\"></iframe></figure>"
+            )
+        })
+        .collect();
+    format!(
+        "<div class=\"frames\" role=\"region\" aria-label=\"{kind} by {time}\" tabindex=\"0\">{frames}</div>\n"
+    )
+}
+
+/// The keys of a schema as a table.
+fn table(kind: &str, schema: &Json) -> String {
+    let mut rows = String::new();
+    keys(schema, schema, "", 0, &mut rows);
+    format!(
+        "<div class=\"table\" role=\"region\" aria-label=\"Keys of {kind}\" tabindex=\"0\"><table>\n\
+         <thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Type</th><th scope=\"col\">Default</th><th scope=\"col\">What it is</th></tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n"
+    )
+}
+
+/// Schemas may refer to themselves; nobody reads deeper.
+const DEEPEST: usize = 4;
+
+fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut String) {
+    let schema = referred(root, schema);
+    if let Some(items) = schema.get("items") {
+        return keys(root, items, &format!("{prefix}[]"), depth, rows);
+    }
+    let Some(Json::Object(properties)) = schema.get("properties") else {
+        return;
+    };
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    for (name, property) in properties {
+        let path = match prefix {
+            "" => name.clone(),
+            prefix => format!("{prefix}.{name}"),
+        };
+        let target = referred(root, property);
+        let default = property.get("default").or_else(|| target.get("default"));
+        let default = match default {
+            Some(default) => format!("<code>{}</code>", escape(&default.to_string())),
+            None if required.contains(&Json::from(name.as_str())) => "needed".to_owned(),
+            None => String::new(),
+        };
+        let about = property
+            .get("description")
+            .or_else(|| target.get("description"));
+        rows.push_str(&format!(
+            "<tr><th scope=\"row\"><code>{}</code></th><td>{}</td><td>{default}</td><td>{}</td></tr>\n",
+            escape(&path),
+            escape(&type_of(target)),
+            escape(about.and_then(Json::as_str).unwrap_or_default()),
+        ));
+        if depth < DEEPEST {
+            keys(root, target, &path, depth + 1, rows);
+        }
+    }
+}
+
+fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
+    let reference = schema.get("$ref").and_then(Json::as_str);
+    let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+    pointer
+        .and_then(|pointer| root.pointer(pointer))
+        .unwrap_or(schema)
+}
+
+/// The type of a value in words: its format, its choices or its type.
+fn type_of(schema: &Json) -> String {
+    if let Some(format) = schema["format"].as_str() {
+        return format.to_owned();
+    }
+    if let Some(choices) = schema["enum"].as_array() {
+        let choices: Vec<String> = choices
+            .iter()
+            .map(|choice| {
+                choice
+                    .as_str()
+                    .map_or_else(|| choice.to_string(), ToOwned::to_owned)
+            })
+            .collect();
+        return choices.join(", ");
+    }
+    if let Some(constant) = schema.get("const") {
+        return constant.to_string();
+    }
+    match schema["type"].as_str() {
+        Some("string") => "text".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        Some("array") => "list".to_owned(),
+        Some("object") => "mapping".to_owned(),
+        Some(other) => other.to_owned(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Puts a tenant into the shapes of its theme, once for all its pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+
+use super::asset::Asset;
+use super::card::Card;
+use super::language::Language;
+use super::link::Deployment;
+use super::media_type::is_drawing;
+use super::prepared::Prepared;
+use super::template::Templates;
+use super::tenant_files::{tenant_asset, tenant_assets};
+use super::values::inline_svg;
+use content::report::{Code, Diagnostic, Report, hint_for};
+use content::tenant::conform::{Conformed, conform, settings};
+use content::tenant::{MANIFEST, Site};
+
+/// Prepares a tenant. None when it does not fit its theme.
+pub(crate) fn prepare(
+    site: &Site,
+    templates: &Templates,
+    deployment: &Deployment,
+    report: &mut Report,
+) -> Option<Prepared> {
+    let assets = tenant_assets(site, report);
+    let (content, problems) = conform(&site.written, &templates.theme);
+    let fits = problems.is_servable();
+    report.extend(problems);
+    let language = language(site, templates, &content, report);
+    let used: BTreeSet<&str> = content
+        .sections
+        .values()
+        .flatten()
+        .map(|section| section.kind.as_str())
+        .collect();
+    Some(Prepared {
+        language: language.filter(|_| fits)?,
+        sheet: templates.sheet(&used, &deployment.sites),
+        assets,
+        content,
+    })
+}
+
+/// The tenant's language as its theme speaks it: `de-AT`, else `de`.
+fn language(
+    site: &Site,
+    templates: &Templates,
+    content: &Conformed,
+    report: &mut Report,
+) -> Option<Arc<Language>> {
+    let tag = site.manifest.language.as_str();
+    let Some(language) = templates.language(tag) else {
+        let names = templates.languages.keys().map(String::as_str);
+        let message = format!(
+            "the theme `{}` has no words in `{tag}`",
+            templates.theme.name
+        );
+        let hint = format!(
+            "{} Or add `strings/{tag}.yaml` to the theme",
+            hint_for(tag, names)
+        );
+        let diagnostic = Diagnostic::error(Code::UnknownLanguage, site.name_of(MANIFEST), message);
+        let place = site.place_of(tag);
+        let located = match place {
+            Some(place) => site.locate(diagnostic, MANIFEST, place),
+            None => diagnostic,
+        };
+        report.push(located.hint(hint));
+        return None;
+    };
+    Some(match content.strings.is_empty() {
+        true => Arc::clone(language),
+        false => Arc::new(language.with(&content.strings)),
+    })
+}
+
+/// The card of a tenant, with its site and its theme if it is there.
+#[must_use]
+pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card {
+    let mut card = Card {
+        tenant: tenant.to_owned(),
+        name: name.to_owned(),
+        settings: None,
+        drawings: BTreeMap::new(),
+    };
+    let Some((site, templates)) = site else {
+        return card;
+    };
+    let Some(data) = settings(&site.written, &templates.theme) else {
+        return card;
+    };
+    for (pointer, format) in &data.formats {
+        let Some(Json::String(text)) = data.value.pointer(pointer) else {
+            continue;
+        };
+        let path = match format.as_str() {
+            "icon" => format!("icons/{text}.svg"),
+            "drawing" => text.clone(),
+            _ => continue,
+        };
+        if let Some(html) = drawing(&path, site, templates) {
+            card.drawings.insert(pointer.clone(), html.into());
+        }
+    }
+    card.settings = Some(Arc::new(data));
+    card
+}
+
+fn drawing(path: &str, site: &Site, templates: &Templates) -> Option<String> {
+    let own = |bytes: &Bytes| tenant_asset(path, bytes, path).0;
+    let asset: Asset = match site.assets.get(path).filter(|_| is_drawing(path)) {
+        Some(bytes) => own(bytes),
+        None => templates.assets.files.get(path)?.clone(),
+    };
+    inline_svg(&asset, None, None)
+}
