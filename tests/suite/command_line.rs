@@ -123,7 +123,7 @@ fn the_greeting_has_colours_and_the_first_error_of_a_site() {
     assert!(text.contains("\u{1b}["), "{text}");
     for words in [
         "not served",
-        "6 errors",
+        "5 errors",
         "tenants/sample/pages/index.md:3:1: ",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");

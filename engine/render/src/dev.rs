@@ -51,7 +51,8 @@ pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String
     )
 }
 
-fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
+/// The script's tag for a page with this content; empty without `--dev`.
+pub(super) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
     let Some(script) = &islands.dev else {
         return String::new();
     };

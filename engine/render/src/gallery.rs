@@ -67,6 +67,7 @@ pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
                     &kind.name,
                     &format!("<p>The example cannot be shown: {said}</p>"),
                     &style,
+                    "",
                 )
             });
             add(format!("{PATH}/{}/{time}", kind.name), html, &style);
@@ -90,12 +91,12 @@ fn body(html: String, style: &str, secure: bool) -> Resource {
     })
 }
 
-fn document(title: &str, main: &str, style: &str) -> String {
+fn document(title: &str, main: &str, style: &str, script: &str) -> String {
     let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{main}\n</body>\n</html>\n"
+         <title>{title}</title>\n<style>{style}</style>\n{script}</head>\n<body>\n{main}\n</body>\n</html>\n"
     )
 }
 
@@ -115,7 +116,8 @@ fn index<'k>(
          <nav aria-label=\"Kinds of section\"><ul>{links}</ul></nav>\n{sections}</main>",
         escape(theme)
     );
-    document(&format!("Gallery of {theme}"), &main, STYLE)
+    let script = renderer.dev_script(&main);
+    document(&format!("Gallery of {theme}"), &main, STYLE, &script)
 }
 
 fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {

@@ -182,7 +182,14 @@ impl<'a> Renderer<'a> {
             sections: vec![resolve(example, self.site, &scope)],
             ..PageView::default()
         };
-        self.finished(EXAMPLE, page, &head, scope, false)
+        // Without the script of `--dev`: the gallery around it has one, and a browser opens few connections to a host.
+        let (html, scope) = self.rendered(EXAMPLE, page, &head, scope)?;
+        Ok(html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1))
+    }
+
+    /// What `--dev` adds to a page of the engine's own with this content.
+    pub(super) fn dev_script(&self, html: &str) -> String {
+        dev::element(&self.inputs.islands, self.site.id.as_str(), html, false)
     }
 
     /// One of the tenant's own files.
@@ -277,7 +284,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Renders the layout.
+    /// Renders the layout, and puts the scripts into the head once the islands are known.
     fn finish(
         &self,
         page: PageView<'_>,
@@ -286,31 +293,27 @@ impl<'a> Renderer<'a> {
         draft: bool,
     ) -> Result<String, Diagnostic> {
         let template = format!("layouts/{}.html", page.layout);
-        self.finished(&template, page, head, scope, draft)
+        let (html, scope) = self.rendered(&template, page, head, scope)?;
+        // The script of `--dev` comes first, so that it hears of every island that fails.
+        let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
+        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
     }
 
-    /// Renders a template, and puts the scripts into the head once the islands are known.
-    fn finished(
+    /// A page by a template, and its scope with the islands that it uses.
+    fn rendered(
         &self,
         template: &str,
         page: PageView<'_>,
         head: &Head,
         scope: Scope,
-        draft: bool,
-    ) -> Result<String, Diagnostic> {
+    ) -> Result<(String, Scope), Diagnostic> {
         let view = View {
             head: head.html(),
             site: describe::site(self.site, &scope, page.path),
             company: describe::company(&self.resolver, page.path),
             page,
         };
-        let (html, scope) = self
-            .inputs
-            .templates
-            .render(template, &view, scope.clone())?;
-        // The script of `--dev` comes first, so that it hears of every island that fails.
-        let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
-        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
+        self.inputs.templates.render(template, &view, scope.clone())
     }
 
     fn view<'p>(

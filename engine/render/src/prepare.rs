@@ -11,7 +11,8 @@ use super::card::Card;
 use super::language::Language;
 use super::link::Deployment;
 use super::media_type::is_drawing;
-use super::prepared::Prepared;
+use super::prepared::{Listed, Prepared};
+use super::structure::name_of;
 use super::template::Templates;
 use super::tenant_files::{tenant_asset, tenant_assets};
 use super::values::inline_svg;
@@ -40,9 +41,21 @@ pub(crate) fn prepare(
     Some(Prepared {
         language: language.filter(|_| fits)?,
         sheet: templates.sheet(&used, &deployment.sites),
+        pages: pages(site),
+        listed: std::sync::Mutex::default(),
         assets,
         content,
     })
+}
+
+fn pages(site: &Site) -> Vec<Listed> {
+    let found = site.pages.values().filter(|page| !page.front.noindex);
+    found
+        .map(|page| Listed {
+            label: name_of(page).to_owned(),
+            path: page.path.clone(),
+        })
+        .collect()
 }
 
 /// The tenant's language as its theme speaks it: `de-AT`, else `de`.

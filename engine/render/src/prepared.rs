@@ -1,7 +1,9 @@
 //! What is made of a tenant once, for all its pages at all its addresses.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use tera::Value;
 
 use super::asset::Asset;
 use super::card::colours;
@@ -21,6 +23,19 @@ pub struct Prepared {
     pub(crate) language: Arc<Language>,
     /// Its stylesheet.
     pub(crate) sheet: Arc<Sheet>,
+    /// The pages that are to be found, in the order of their paths.
+    pub(crate) pages: Vec<Listed>,
+    /// The same as templates see them, by the address that they are at: a page that lists all pages is as much work as all of them.
+    pub(crate) listed: Mutex<BTreeMap<String, Value>>,
+}
+
+/// A page in a list of all pages.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// Its name.
+    pub(crate) label: String,
+    /// Its path within the tenant.
+    pub(crate) path: String,
 }
 
 impl Prepared {

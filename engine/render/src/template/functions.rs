@@ -1,8 +1,9 @@
 //! What templates can call.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
-use tera::{Kwargs, State, Tera, TeraResult, Value};
+use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 
 use super::render::{Scope, asset_href, with_scope};
 use crate::asset::Asset;
@@ -23,6 +24,7 @@ pub(super) fn register(tera: &mut Tera) {
     tera.register_function("fit", fit_function);
     tera.register_function("t", t);
     tera.register_function("words", words);
+    tera.register_function("pages", pages);
     tera.register_filter("markdown", |text: &str, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
             Ok(Value::safe_string(
@@ -181,6 +183,30 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         })?;
         scope.used.push((name.to_owned(), client));
         Ok(Value::safe_string(&html))
+    })
+}
+
+/// `pages()`: every page of the tenant that is to be found, in the order of the paths: `label`, `href`, `path`, and `depth`, 0 for the landing page.
+fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
+    with_scope(|scope| {
+        let address = &scope.resolver.address;
+        let place = format!("{}{}", address.host, address.prefix);
+        let listed = &scope.prepared.listed;
+        let mut listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = listed.entry(place).or_insert_with(|| {
+            let pages = scope.prepared.pages.iter().map(|page| {
+                let path = page.path.as_str();
+                let mut map = Map::default();
+                map.insert("label".into(), page.label.as_str().into());
+                map.insert("href".into(), scope.resolver.href(path).into());
+                map.insert("path".into(), path.into());
+                let depth = path.split('/').filter(|part| !part.is_empty()).count();
+                map.insert("depth".into(), depth.into());
+                Value::from(map)
+            });
+            Value::from(pages.collect::<Vec<_>>())
+        });
+        Ok(all.clone())
     })
 }
 
