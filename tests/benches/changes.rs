@@ -1,4 +1,4 @@
-//! The time from the last write to the first answer with the new bytes, over HTTP: a saved page, a dropped folder and a removed one, a hundred times each, beside the six tenants.
+//! The time from the last write to the first answer with the new bytes, over HTTP: a saved page, a changed theme, a dropped folder and a removed one, a hundred times each, beside the six tenants.
 //!
 //! `cargo bench -p rowhouse-tests --bench changes`; it fails where a median is over the budget.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
@@ -38,8 +38,10 @@ fn main() {
         place,
     };
     bench.settle();
-    let kinds: [(&str, Change); 3] = [
+    let kinds: [(&str, Change); 5] = [
         ("a saved page", Bench::save),
+        ("a section's template", Bench::template),
+        ("a word of the theme", Bench::word),
         ("a dropped folder", Bench::drop_in),
         ("a removed folder", Bench::remove),
     ];
@@ -50,7 +52,7 @@ fn main() {
             times.add(change(&mut bench, round));
         }
         over |= times.median() > BUDGET;
-        println!("{name:<18} {times}");
+        println!("{name:<20} {times}");
     }
     let memory = Process(bench.server.id()).memory() >> 20;
     println!("resident memory after all: {memory} MB");
@@ -83,6 +85,33 @@ impl Bench {
         self.wait_for("/bluedoor/terms", |status, text| {
             status == 200 && text.contains(&mark)
         })
+    }
+
+    /// All six sites use the theme. What is seen is one of them, the others are rendered beside it.
+    fn template(&mut self, round: usize) -> Duration {
+        let path = "themes/base/sections/checklist/section.html";
+        let mark = format!("<b hidden>Marked {round}.</b>");
+        self.replace(path, "<b hidden>", &mark);
+        self.wait_for("/verses", |_, text| text.contains(&mark))
+    }
+
+    fn word(&mut self, round: usize) -> Duration {
+        let mark = format!("Skip to content {round}");
+        let line = format!("  skip_link: {mark}");
+        self.replace("themes/base/strings/en.yaml", "  skip_link:", &line);
+        self.wait_for("/verses", |_, text| text.contains(&mark))
+    }
+
+    /// Puts a line in the place of the one that begins so, or at the end.
+    fn replace(&self, path: &str, begin: &str, line: &str) {
+        let path = self.place.path().join(path);
+        let text = fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        match lines.iter().position(|line| line.starts_with(begin)) {
+            Some(at) => lines[at] = line,
+            None => lines.push(line),
+        }
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
     }
 
     fn drop_in(&mut self, round: usize) -> Duration {

@@ -33,4 +33,5 @@ mod replaced;
 mod reserved;
 mod site_files;
 mod state;
+mod theming;
 mod watching;

@@ -131,7 +131,7 @@ fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {
     };
     format!(
         "<section id=\"{name}\" aria-labelledby=\"title-{name}\">\n<h2 id=\"title-{name}\">{name}</h2>\n<p>{}</p>\n{}{frames}</section>\n",
-        escape(&kind.description),
+        words(&kind.description),
         table(name, kind.shape.json()),
     )
 }
@@ -176,6 +176,10 @@ fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut Strin
     };
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
     for (name, property) in properties {
+        // The heading says it.
+        if property.get("const").is_some() {
+            continue;
+        }
         let path = match prefix {
             "" => name.clone(),
             prefix => format!("{prefix}.{name}"),
@@ -194,12 +198,23 @@ fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut Strin
             "<tr><th scope=\"row\"><code>{}</code></th><td>{}</td><td>{default}</td><td>{}</td></tr>\n",
             escape(&path),
             escape(&type_of(target)),
-            escape(about.and_then(Json::as_str).unwrap_or_default()),
+            words(about.and_then(Json::as_str).unwrap_or_default()),
         ));
         if depth < DEEPEST {
             keys(root, target, &path, depth + 1, rows);
         }
     }
+}
+
+/// A description, in which backticks mark what is typed.
+fn words(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(index, part)| match index % 2 {
+            0 => escape(part),
+            _ => format!("<code>{}</code>", escape(part)),
+        })
+        .collect()
 }
 
 fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {

@@ -1,0 +1,350 @@
+//! A theme owns sections, words and settings: another company, another language, a kind of its own, without Rust.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use content::schema::Schema;
+use content::yaml::{Node, parse};
+use rowhouse_tests::{TestSite, binary, copy, fixture, text_of, workspace};
+
+/// A German company: a theme with a kind of section of its own over the neutral one, and two tenants.
+fn german() -> TestSite {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(&fixture("german"), folder.path());
+    let plain = folder.path().join("themes/plain");
+    copy(&workspace().join("themes/plain"), &plain);
+    TestSite::copy_of(folder.path())
+}
+
+/// The words of a text: what is made of letters.
+fn words(text: &str) -> BTreeSet<String> {
+    text.split(|character: char| !character.is_alphabetic())
+        .filter(|word| word.chars().count() > 1)
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// What of a page is read, seen or heard: its text, and the attributes that hold words.
+fn read_aloud(html: &str) -> String {
+    let mut said = String::new();
+    let mut rest = html;
+    while let Some((text, after)) = rest.split_once('<') {
+        said.push_str(text);
+        said.push(' ');
+        let (tag, after) = after.split_once('>').unwrap_or((after, ""));
+        let value = |name: &str| {
+            let (_, value) = tag.split_once(&format!(" {name}=\""))?;
+            value.split('"').next()
+        };
+        let is_about = |name: &str| {
+            ["description", "title", "alt", "site_name"]
+                .iter()
+                .any(|word| name.ends_with(word))
+        };
+        let names = [
+            "alt",
+            "title",
+            "aria-label",
+            "placeholder",
+            "label",
+            "value",
+            "data-error-title",
+            "data-error-text",
+        ];
+        let mut say = |text: &str| {
+            said.push_str(text);
+            said.push(' ');
+        };
+        names
+            .iter()
+            .filter_map(|name| value(name))
+            .for_each(&mut say);
+        if let Some(content) = value("content")
+            && [value("name"), value("property")]
+                .into_iter()
+                .flatten()
+                .any(is_about)
+        {
+            say(content);
+        }
+        if let Some(props) = value("props") {
+            let props = props.replace("&quot;", "\"").replace("&amp;", "&");
+            let props: serde_json::Value = serde_json::from_str(&props).expect("properties");
+            strings(&props["labels"], &mut say);
+        }
+        rest = if tag.starts_with("script type=\"application/ld+json\"") {
+            let (graph, after) = after.split_once("</script>").expect("an end");
+            let graph: serde_json::Value = serde_json::from_str(graph).expect("a graph");
+            named(&graph, &mut say);
+            after
+        } else if tag.starts_with("style") || tag.starts_with("script") {
+            after.split_once("</").map_or("", |(_, after)| after)
+        } else {
+            after
+        };
+    }
+    said.replace("{hotkey}", "")
+}
+
+/// Every text of a value.
+fn strings(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
+    match value {
+        serde_json::Value::String(text) => say(text),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| strings(item, say)),
+        serde_json::Value::Object(pairs) => pairs.values().for_each(|item| strings(item, say)),
+        _ => {}
+    }
+}
+
+/// What structured data says in words: names, descriptions, headlines, languages, what an address is for.
+fn named(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
+    match value {
+        serde_json::Value::Array(items) => items.iter().for_each(|item| named(item, say)),
+        serde_json::Value::Object(pairs) => {
+            for (key, item) in pairs {
+                let in_words = [
+                    "name",
+                    "description",
+                    "headline",
+                    "text",
+                    "contactType",
+                    "availableLanguage",
+                ];
+                match item {
+                    serde_json::Value::String(text) if in_words.contains(&key.as_str()) => {
+                        say(text)
+                    }
+                    other => named(other, say),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// All words that the company and its theme say, and the months of the language.
+fn german_words(site: &TestSite) -> BTreeSet<String> {
+    let mut known = words("Januar Februar März Mai");
+    for file in [
+        "tenants/laden/tenant.yaml",
+        "tenants/laden/pages/index.md",
+        "tenants/laden/pages/impressum.md",
+        "tenants/laden/pages/blog/index.md",
+        "tenants/laden/pages/blog/lesung-1.md",
+        "tenants/laden/pages/blog/lesung-2.md",
+        "tenants/cafe/tenant.yaml",
+        "tenants/cafe/pages/index.md",
+        "themes/laden/strings/de.yaml",
+        "themes/plain/strings/de.yaml",
+    ] {
+        let text = fs::read_to_string(site.path(file)).expect("a file");
+        // Keys are no words that anybody reads.
+        let lines = text.lines().map(|line| {
+            let line = line.trim_start_matches([' ', '-']);
+            let value = line.split_once(": ").map_or(line, |(_, value)| value);
+            if file.ends_with(".md") { line } else { value }
+        });
+        known.extend(words(&lines.collect::<Vec<_>>().join("\n")));
+    }
+    known
+}
+
+#[test]
+fn a_german_theme_says_no_english_word() {
+    let site = german();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let known = german_words(&site);
+    let mount = site.mount("studio.example", "").expect("the shop");
+    let not_found = mount
+        .not_found
+        .iter()
+        .map(|(path, page)| (format!("404 {path}"), page));
+    let pages = mount
+        .resources
+        .iter()
+        .map(|(path, page)| (path.to_string(), page))
+        .chain(not_found)
+        .chain([("405".to_owned(), &mount.method_not_allowed)]);
+    let mut looked = 0;
+    for (path, page) in pages {
+        let Some(text) = text_of(page) else {
+            continue;
+        };
+        if !text.contains("<html") && !text.contains("<feed") {
+            continue;
+        }
+        assert!(text.contains("lang=\"de\""), "{path}");
+        let said = words(&read_aloud(&text));
+        let strange: Vec<_> = said.difference(&known).collect();
+        assert!(strange.is_empty(), "{path} says {strange:?}");
+        looked += 1;
+    }
+    assert!(looked >= 9, "{looked} pages");
+    let page = site.page("studio.example", "", "/").expect("a page");
+    for words in [
+        "8:00 bis 18:30 Uhr",
+        "2 Tage in der Woche",
+        "Gilt seit dem 4. Mai 2026.",
+        ">zeiten.pdf</a>",
+    ] {
+        assert!(page.contains(words), "no `{words}` in {page}");
+    }
+    let cafe = site.page("studio.example", "/cafe", "/").expect("a page");
+    assert!(cafe.contains("lang=\"de-AT\""), "{cafe}");
+    let missing = text_of(&mount.not_found.last().expect("a page").1).expect("a text");
+    assert!(missing.contains("Zurück in den Laden"), "{missing}");
+    let unknown = site.snapshot.unknown_host.as_ref().expect("an answer");
+    let unknown = text_of(unknown).expect("a text");
+    assert!(words(&unknown).is_subset(&known), "{unknown}");
+}
+
+#[test]
+fn an_error_in_a_kind_of_the_themes_own_has_its_place_and_the_right_key() {
+    let mut site = german();
+    site.edit(
+        "tenants/laden/pages/index.md",
+        "{tag: Samstag",
+        "{tga: Samstag",
+    );
+    site.reload();
+    let text = site.report_text();
+    for words in [
+        "error[unknown-key]: unknown key `tga` in an item of `tage`",
+        "tenants/laden/pages/index.md:9:10",
+        "did you mean `tag`?",
+        "error[missing-key]: an item of `tage` needs the key `tag`",
+        "`tag`: Der Wochentag.",
+    ] {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+    // What was good is served on.
+    assert!(site.page("studio.example", "", "/").is_some());
+}
+
+#[test]
+fn the_schemas_of_a_tenant_know_the_kinds_settings_and_words_of_its_theme() {
+    let site = german();
+    let output = Command::new(binary())
+        .args(["schema", "schemas"])
+        .current_dir(site.folder())
+        .output()
+        .expect("rowhouse");
+    assert!(output.status.success(), "{output:?}");
+    let schema = |name: &str| {
+        let path = site.path(&format!("schemas/{name}.schema.json"));
+        let text = fs::read_to_string(&path).expect("a schema");
+        let schema: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        Schema::new(schema, |_, _| Ok(())).expect("a schema")
+    };
+    let page = schema("laden/page");
+    let fits = |schema: &Schema, yaml: &str| {
+        let node: Node = parse(yaml, 1).expect("YAML");
+        schema.check(&node).0.is_empty()
+    };
+    let section = |tag: &str| {
+        format!(
+            "title: A\nsections: [{{kind: zeiten, title: B, tage: [{{{tag}: Mo, von: a, bis: b}}]}}]"
+        )
+    };
+    assert!(fits(&page, &section("tag")));
+    assert!(!fits(&page, &section("tga")));
+    assert!(!fits(&page, "title: A\nsections: [{title: B}]"));
+    let text = page.root().to_string();
+    assert!(text.contains("Der Wochentag."), "{text}");
+    let manifest = schema("laden/tenant");
+    assert!(fits(
+        &manifest,
+        "name: A\nsettings: {}\nstrings: {engine: {home: Start}}"
+    ));
+    assert!(!fits(
+        &manifest,
+        "name: A\nstrings: {engine: {hoem: Start}}"
+    ));
+    assert!(!fits(&manifest, "name: A\nsettings: {shade: dark}"));
+}
+
+#[test]
+fn a_change_of_a_theme_renders_the_tenants_that_use_it_and_no_other() {
+    let mut site = TestSite::fixture("sites");
+    site.write("themes/other/theme.yaml", "name: other\nparent: base\n");
+    site.write("themes/alone/theme.yaml", "name: alone\nroles: {}\n");
+    for part in ["layouts", "strings"] {
+        copy(
+            &fixture("sites/themes/base").join(part),
+            &site.path("themes/alone").join(part),
+        );
+    }
+    for (tenant, theme) in [("child", "other"), ("stranger", "alone")] {
+        site.write(
+            &format!("tenants/{tenant}/tenant.yaml"),
+            format!("name: {tenant}\ntheme: {theme}\n"),
+        );
+        site.write(
+            &format!("tenants/{tenant}/pages/index.md"),
+            "---\ntitle: A page\n---\nWords.\n",
+        );
+    }
+    site.edit(
+        "tenants/child/pages/index.md",
+        "---\nWords",
+        "sections: [{kind: call, title: Come}]\n---\nWords",
+    );
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let mounts = |site: &TestSite| {
+        ["/child", "/stranger"].map(|prefix| site.mount("studio.example", prefix).expect("a mount"))
+    };
+    let changes: [(&str, &str, &str); 4] = [
+        (
+            "themes/base/sections/call/section.html",
+            "<h2>",
+            "<h2 class=\"loud\">",
+        ),
+        (
+            "themes/base/sections/call/schema.yaml",
+            "The heading.",
+            "What stands above.",
+        ),
+        ("themes/base/strings/en.yaml", "Home", "Begin"),
+        ("themes/base/theme.yaml", "#a52c1c", "#a51c1c"),
+    ];
+    for (file, from, to) in changes {
+        let before = mounts(&site);
+        site.edit(file, from, to);
+        site.reload();
+        let after = mounts(&site);
+        assert!(
+            !Arc::ptr_eq(&before[0], &after[0]),
+            "{file} did not reach the child"
+        );
+        assert!(
+            Arc::ptr_eq(&before[1], &after[1]),
+            "{file} reached a stranger"
+        );
+    }
+    let page = site.page("studio.example", "/child", "/").expect("a page");
+    assert!(page.contains("<h2 class=\"loud\">Come</h2>"), "{page}");
+}
+
+#[test]
+fn a_page_has_the_styles_of_the_sections_that_its_tenant_uses() {
+    let site = TestSite::copy_of(&workspace());
+    let sheet = |prefix: &str| {
+        let page = site.page("studio.example", prefix, "/").expect("a page");
+        let (_, rest) = page
+            .split_once("<link rel=\"stylesheet\" href=\"")
+            .expect("a sheet");
+        let path = rest.split('"').next().expect("an address").to_owned();
+        let file = site.snapshot.shared.get(path.as_str()).expect("the file");
+        text_of(file).expect("a text")
+    };
+    let (verses, studio) = (sheet("/verses"), sheet(""));
+    assert!(verses.contains(".plan-list") && !studio.contains(".plan-list"));
+    assert!(!verses.contains(".street-lots") && studio.contains(".street-lots"));
+    // The same for all: what every page has, then the kinds by their names.
+    let common = verses.find("@layer").expect("layers");
+    assert_eq!(verses[..common + 400], studio[..common + 400]);
+    assert!(studio.contains(".tenant-bluedoor{--tenant:tenant-bluedoor;--spot:light-dark("));
+}
