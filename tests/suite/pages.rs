@@ -390,6 +390,10 @@ fn a_tenant_without_a_social_image_shows_the_root_tenants() {
 #[test]
 fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
     let mut site = TestSite::fixture("sites");
+    let questions = workspace().join("themes/base/sections/questions/schema.yaml");
+    let schema = std::fs::read_to_string(questions).expect("a schema");
+    site.write("themes/base/sections/questions/schema.yaml", schema);
+    site.write("themes/base/sections/questions/section.html", "<p>Asked</p>\n");
     site.edit(
         "tenants/app/pages/terms.md",
         "title: Terms",

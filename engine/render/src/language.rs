@@ -68,15 +68,15 @@ impl Language {
         })
     }
 
-    /// The same with some words of a tenant's own.
+    /// The same with some words of a tenant's own, and by the rules of its own tag: Austria's January is not Germany's.
     #[must_use]
-    pub(crate) fn with(&self, own: &Strings) -> Self {
+    pub(crate) fn of_tenant(&self, tag: &str, own: &Strings) -> Self {
         let mut strings = self.strings.clone();
         strings.extend(own.iter().map(|(key, text)| (key.clone(), text.clone())));
-        Self {
+        Self::new(tag, strings.clone()).unwrap_or_else(|_| Self {
             strings,
             rules: Arc::clone(&self.rules),
-        }
+        })
     }
 
     /// A word without placeholders; its key where there is none, which [`content::theme::words`] does not let happen.

@@ -85,9 +85,10 @@ fn language(
         report.push(located.hint(hint));
         return None;
     };
-    Some(match content.strings.is_empty() {
+    let as_it_is = content.strings.is_empty() && templates.languages.contains_key(tag);
+    Some(match as_it_is {
         true => Arc::clone(language),
-        false => Arc::new(language.with(&content.strings)),
+        false => Arc::new(language.of_tenant(tag, &content.strings)),
     })
 }
 

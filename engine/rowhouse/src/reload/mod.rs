@@ -9,7 +9,7 @@
 //! reload_loop  waits for changes, reloads, swaps, reports; started again if it fails
 //!   registry   every tenant, theme and address: `read`, `compile`, `persist`, `dev`, `cross_tenant` are steps of it
 //!     tenant   one tenant's content and reports, and its `lifecycle`: what is under way, what is served
-//!     themes, addresses, hosts, shared, replaced, persisted   what else it is made of
+//!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
 //!     workers  the threads for steps 1 and 3
 //!   background the thread that draws pictures
 //! ```
@@ -21,6 +21,7 @@
 
 mod addresses;
 mod background;
+mod cards;
 mod compile;
 mod cross_tenant;
 mod dev;

@@ -13,17 +13,18 @@ use tracing::warn;
 use content::address::{Address, Origin};
 use content::name::TenantId;
 use content::report::Report;
-use content::report::guard::{guard, inject};
+use content::report::guard::inject;
 use content::source::SourceError;
 use content::tenant::Site;
 use content::tenant::manifest::Company;
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::Deployment;
 use render::picture::Undrawn;
-use render::{Card, Compiled, Islands, Sheet, card};
+use render::{Compiled, Islands, Sheet};
 use server::status::Status;
 
 use super::addresses::Addresses;
+use super::cards::Cards;
 use super::hosts::Hosts;
 use super::persisted::Persisted;
 use super::places::Places;
@@ -57,6 +58,7 @@ pub struct Registry {
     pub(super) addresses: Addresses,
     pub(super) themes: Themes,
     deployment: Option<Arc<Deployment>>,
+    cards: Cards,
     pub(super) shared: Shared,
     hosts: Hosts,
     pub(super) notes: Report,
@@ -87,6 +89,7 @@ impl Registry {
             addresses: Addresses::default(),
             themes: Themes::default(),
             deployment: None,
+            cards: Cards::default(),
             shared: Shared::default(),
             now: Timestamp::UNIX_EPOCH,
             hosts: Hosts::default(),
@@ -279,12 +282,18 @@ impl Registry {
         let origin = &self.places.origin;
         let company = site.and_then(|site| site.manifest.company.clone());
         let company = company.unwrap_or_else(|| anonymous(origin));
-        let sites = company.sites.iter();
+        let sites = company.sites.iter().map(|one| {
+            let site = TenantId::new(&one.tenant)
+                .ok()
+                .and_then(|id| self.tenants.get(&id)?.site.clone());
+            let theme = |site: &Site| self.themes.get(&site.manifest.theme);
+            let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
+            (one.clone(), source)
+        });
+        let sites = sites.collect();
         let deployment = Deployment {
             origin: origin.clone(),
-            sites: sites
-                .map(|site| self.card(&site.tenant, &site.name))
-                .collect(),
+            sites: self.cards.renew(sites),
             year: company.time_zone.year(now),
             company,
             image: site.and_then(|site| render::default_image(site, origin)),
@@ -300,23 +309,6 @@ impl Registry {
         let deployment = Arc::new(deployment);
         self.deployment = Some(Arc::clone(&deployment));
         deployment
-    }
-
-    /// What all sites may show of a tenant.
-    fn card(&self, tenant: &str, name: &str) -> Card {
-        let site = TenantId::new(tenant)
-            .ok()
-            .and_then(|id| self.tenants.get(&id)?.site.as_deref());
-        let site = site.and_then(|site| Some((site, self.themes.get(&site.manifest.theme)?)));
-        let make = || {
-            card(
-                tenant,
-                name,
-                site.as_ref().map(|(site, theme)| (*site, &**theme)),
-            )
-        };
-        // A drawing that the program fails at is its tenant's business, which is told of it when it is rendered.
-        guard("card", tenant, tenant, make).unwrap_or_else(|_| card(tenant, name, None))
     }
 
     /// The files that every host serves: those of every theme that is rendered with, and the stylesheets of the tenants.
