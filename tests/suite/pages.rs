@@ -393,7 +393,10 @@ fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
     let questions = workspace().join("themes/base/sections/questions/schema.yaml");
     let schema = std::fs::read_to_string(questions).expect("a schema");
     site.write("themes/base/sections/questions/schema.yaml", schema);
-    site.write("themes/base/sections/questions/section.html", "<p>Asked</p>\n");
+    site.write(
+        "themes/base/sections/questions/section.html",
+        "<p>Asked</p>\n",
+    );
     site.edit(
         "tenants/app/pages/terms.md",
         "title: Terms",

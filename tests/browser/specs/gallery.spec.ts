@@ -1,0 +1,68 @@
+/** The gallery of `rowhouse serve --dev`: every section of each theme from its example, judged by axe. */
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expectNoViolations } from '../support/axe.ts';
+import { repository } from '../support/environment.ts';
+import { serve } from '../support/program.ts';
+import { expect, test } from '../support/test.ts';
+
+test.describe.configure({ mode: 'serial' });
+
+const themes = ['base', 'plain'];
+const kinds = (theme: string) =>
+  readdirSync(join(repository, 'themes', theme, 'sections'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name);
+
+let place: string;
+let origin: string;
+let server: ChildProcess;
+
+test.beforeAll(async () => {
+  place = mkdtempSync(join(tmpdir(), 'rowhouse-gallery-'));
+  cpSync(join(repository, 'themes'), join(place, 'themes'), { recursive: true });
+  for (const theme of themes) {
+    const pages = join(place, 'tenants', theme, 'pages');
+    mkdirSync(pages, { recursive: true });
+    writeFileSync(join(place, 'tenants', theme, 'tenant.yaml'), `name: Gallery\ntheme: ${theme}\n`);
+    writeFileSync(join(pages, 'index.md'), '---\ntitle: Gallery\n---\nSome words.\n');
+  }
+  [server, origin] = await serve(place, '--dev');
+});
+
+test.afterAll(() => {
+  server.kill();
+  rmSync(place, { recursive: true });
+});
+
+for (const theme of themes) {
+  test(`the gallery of ${theme} lists every kind with its keys, and shows it at three widths by day and by night`, async ({
+    page,
+  }) => {
+    await page.goto(`${origin}/${theme}/_gallery`);
+    await expect(page.locator('section h2')).toHaveText(kinds(theme).sort());
+    for (const kind of kinds(theme)) {
+      const section = page.locator(`#${kind}`);
+      await expect(section.locator('tbody tr')).not.toHaveCount(0);
+      await expect(section.locator('iframe')).toHaveCount(6);
+    }
+    const frame = page.frameLocator('iframe').first();
+    await expect(frame.locator('main')).not.toBeEmpty();
+    await expectNoViolations(page, `the gallery of ${theme}`);
+  });
+
+  for (const kind of kinds(theme))
+    for (const time of ['day', 'night'])
+      test(`the section ${kind} of ${theme} holds by ${time}`, async ({ page }) => {
+        for (const width of [360, 768, 1280]) {
+          await page.setViewportSize({ width, height: 800 });
+          await page.goto(`${origin}/${theme}/_gallery/${kind}/${time}`);
+          await expect(page.locator('main > *')).not.toHaveCount(0);
+          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          expect(overflow, `${width} px`).toBeLessThanOrEqual(0);
+        }
+        await expectNoViolations(page, `${kind} by ${time}`);
+      });
+}
