@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pulldown_cmark::{
-    Alignment, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
+    Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
 };
 use serde::Serialize;
 
@@ -202,6 +202,27 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 let plain = vec![Alignment::None; alignments.len()];
                 events.push(Event::Start(Tag::Table(plain)));
                 columns = alignments;
+            }
+            Event::Start(Tag::CodeBlock(kind)) => {
+                // Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
+                let class = match &kind {
+                    CodeBlockKind::Fenced(info) => {
+                        let language = info.split([' ', ',']).next().unwrap_or_default();
+                        match language {
+                            "" => String::new(),
+                            language => format!(" class=\"language-{}\"", escape(language)),
+                        }
+                    }
+                    CodeBlockKind::Indented => String::new(),
+                };
+                events.push(Event::Html(
+                    format!("<pre tabindex=\"0\"><code{class}>").into(),
+                ));
+                let code = parser
+                    .by_ref()
+                    .take_while(|event| !matches!(event, Event::End(TagEnd::CodeBlock)));
+                events.extend(code.collect::<Vec<_>>());
+                events.push(Event::Html("</code></pre>\n".into()));
             }
             Event::Start(Tag::TableHead | Tag::TableRow) => {
                 cell = if matches!(event, Event::Start(Tag::TableHead)) {

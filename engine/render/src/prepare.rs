@@ -12,7 +12,7 @@ use super::language::Language;
 use super::link::Deployment;
 use super::media_type::is_drawing;
 use super::prepared::{Listed, Prepared};
-use super::structure::name_of;
+use super::structure::{layout_of, name_of};
 use super::template::Templates;
 use super::tenant_files::{tenant_asset, tenant_assets};
 use super::values::inline_svg;
@@ -50,12 +50,16 @@ pub(crate) fn prepare(
 
 fn pages(site: &Site) -> Vec<Listed> {
     let found = site.pages.values().filter(|page| !page.front.noindex);
-    found
+    let mut listed: Vec<Listed> = found
         .map(|page| Listed {
             label: name_of(page).to_owned(),
             path: page.path.clone(),
+            layout: layout_of(site, page).to_owned(),
         })
-        .collect()
+        .collect();
+    // A page is followed by those below it.
+    listed.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
+    listed
 }
 
 /// The tenant's language as its theme speaks it: `de-AT`, else `de`.

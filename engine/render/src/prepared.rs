@@ -36,6 +36,8 @@ pub(crate) struct Listed {
     pub(crate) label: String,
     /// Its path within the tenant.
     pub(crate) path: String,
+    /// Its layout.
+    pub(crate) layout: String,
 }
 
 impl Prepared {

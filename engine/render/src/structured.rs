@@ -195,7 +195,7 @@ fn organization(facts: &Facts<'_>, id: &str) -> Json {
         "email": company.email.as_str(),
         "telephone": company.phone,
         "sameAs": company.network.as_ref().map(|url| json!([url.as_str()])),
-        "location": towns,
+        "location": if towns.is_empty() { Json::Null } else { towns.into() },
         "contactPoint": without_nulls(json!({
             "@type": "ContactPoint",
             "contactType": company.contact_type,

@@ -39,7 +39,7 @@ const VOCABULARY: &[(&str, &[&str])] = &[
     ("li", &[]),
     ("ol", &["start"]),
     ("p", &[]),
-    ("pre", &[]),
+    ("pre", &["tabindex"]),
     ("strong", &[]),
     ("sup", &["class"]),
     ("table", &[]),

@@ -186,7 +186,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// `pages()`: every page of the tenant that is to be found, in the order of the paths: `label`, `href`, `path`, and `depth`, 0 for the landing page.
+/// `pages()`: every page of the tenant that is to be found, in the order of the paths: `label`, `href`, `path`, `layout`, and `depth`, 0 for the landing page.
 fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     with_scope(|scope| {
         let address = &scope.resolver.address;
@@ -200,6 +200,7 @@ fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
                 map.insert("label".into(), page.label.as_str().into());
                 map.insert("href".into(), scope.resolver.href(path).into());
                 map.insert("path".into(), path.into());
+                map.insert("layout".into(), page.layout.as_str().into());
                 let depth = path.split('/').filter(|part| !part.is_empty()).count();
                 map.insert("depth".into(), depth.into());
                 Value::from(map)
