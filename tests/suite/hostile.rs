@@ -403,3 +403,41 @@ fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
     assert_eq!(names.len(), 5, "{names:?}");
     assert!(names.iter().all(|name| name.ends_with(".bin")), "{names:?}");
 }
+
+#[test]
+fn a_drawing_that_every_site_shows_cannot_grow_their_pages() {
+    let mut site = TestSite::fixture("sites");
+    site.edit(
+        "themes/base/theme.yaml",
+        "  properties:\n",
+        "  properties:\n    sign: {type: string, format: drawing}\n",
+    );
+    site.edit(
+        "themes/base/layouts/page.html",
+        "<h1>",
+        "{% for one in company.sites %}<i>{{ one.settings.sign }}</i>{% endfor %}<h1>",
+    );
+    site.edit(
+        "tenants/app/tenant.yaml",
+        "settings:\n",
+        "settings:\n  sign: sign.svg\n",
+    );
+    let svg = |paths: usize| {
+        let path = "<path d=\"M0 0h1\" id=\"x\"/>".repeat(paths);
+        format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\">{path}</svg>")
+    };
+    site.write("tenants/app/assets/sign.svg", svg(10));
+    let length = |site: &TestSite| {
+        let page = site.page("studio.example", "", "/").expect("a page");
+        assert!(!page.contains("<script>alert"), "{page}");
+        page.len()
+    };
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    let small = length(&site);
+    site.write("tenants/app/assets/sign.svg", svg(100_000));
+    site.reload();
+    assert!(length(&site) < small, "{}", length(&site));
+    let text = site.report_text();
+    assert!(text.contains("that other sites show"), "{text}");
+}

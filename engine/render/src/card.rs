@@ -9,7 +9,11 @@ use serde_json::Value as Json;
 use tera::Value;
 
 use super::values::walk;
+use content::tenant::formats::check_format;
 use content::theme::shape::Data;
+
+/// The most bytes of a drawing that other sites' pages show: it stands in every one of them.
+pub(crate) const LARGEST_DRAWING: usize = 64 << 10;
 
 /// A site of the company.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,10 +56,31 @@ impl Card {
     }
 }
 
-/// The colours by day and by night of a setting that has both.
+/// The colours by day and by night of a setting that has both. What is no colour never reaches a style, whatever a theme's schema lets pass.
 pub(crate) fn colours(setting: &Json) -> Option<(&str, &str)> {
-    Some((
-        setting.get("day")?.as_str()?,
-        setting.get("night")?.as_str()?,
-    ))
+    let colour = |time: &str| {
+        let colour = setting.get(time)?.as_str()?;
+        check_format("colour", colour).is_ok().then_some(colour)
+    };
+    Some((colour("day")?, colour("night")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_colour_reaches_no_style() {
+        let both = json!({"day": "#123456", "night": "#abcdef"});
+        assert_eq!(colours(&both), Some(("#123456", "#abcdef")));
+        for bad in ["red", "</style><script>", "#12345", "8:00"] {
+            assert_eq!(
+                colours(&json!({"day": "#123456", "night": bad})),
+                None,
+                "{bad}"
+            );
+        }
+    }
 }

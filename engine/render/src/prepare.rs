@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value as Json;
 
 use super::asset::Asset;
-use super::card::Card;
+use super::card::{Card, LARGEST_DRAWING};
 use super::language::Language;
 use super::link::Deployment;
 use super::media_type::is_drawing;
@@ -134,5 +134,7 @@ fn drawing(path: &str, site: &Site, templates: &Templates) -> Option<String> {
         Some(bytes) => own(bytes),
         None => templates.assets.files.get(path)?.clone(),
     };
-    inline_svg(&asset, None, None)
+    // What is too large for everybody's pages is left out of them, and its tenant is told.
+    let fits = asset.bytes.len() <= LARGEST_DRAWING;
+    inline_svg(&asset, None, None).filter(|_| fits)
 }

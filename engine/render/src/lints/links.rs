@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::asset::Asset;
+use crate::card::LARGEST_DRAWING;
 use crate::link::{Target, target};
 use crate::markdown;
 use crate::structure::collection_of;
@@ -40,6 +41,8 @@ pub(super) struct Checker<'a> {
     pub content: &'a Conformed,
     /// Its files.
     pub assets: &'a BTreeMap<String, Asset>,
+    /// Whether the pages of other sites show its drawings.
+    pub is_shown: bool,
     /// Its theme.
     pub templates: &'a Templates,
     /// What the pages hold once they are rendered.
@@ -279,6 +282,16 @@ impl<'a> Checker<'a> {
     }
 
     fn drawing(&mut self, path: &str, spot: Spot<'_>) {
+        let own = self.assets.get(path).map_or(0, |asset| asset.bytes.len());
+        if self.is_shown && spot.file == MANIFEST && own > LARGEST_DRAWING {
+            self.report(Severity::Warning, Code::TooLarge, spot, || {
+                let message = format!(
+                    "`{path}` has {own} bytes, more than the {LARGEST_DRAWING} of a drawing that other sites show"
+                );
+                let hint = "they show none of it: give it a simpler drawing";
+                (message, Some(hint.to_owned()))
+            });
+        }
         if !self.assets.contains_key(path) && !self.templates.assets.files.contains_key(path) {
             let words = "neither the tenant's `assets` nor the theme has";
             self.missing(path, path, words, spot);

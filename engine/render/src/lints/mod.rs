@@ -71,6 +71,7 @@ pub(crate) fn check<'a>(
         site,
         content: &prepared.content,
         assets: &prepared.assets,
+        is_shown: (inputs.deployment.sites.iter()).any(|card| card.tenant == site.id.as_str()),
         templates: &inputs.templates,
         fragments: &fragments,
         known_missing: (site.manifest.known_missing.iter().rev())
