@@ -7,7 +7,7 @@ export interface Facts {
   /** The address and integrity of the stylesheet. */
   sheet: { href: string; integrity: string } | undefined;
   /** The tenant's own colours. */
-  brand: string | undefined;
+  ownStyle: string | undefined;
 }
 
 /** Reads a page. The engine writes these tags, in one form; the policy lets no script parse HTML. */
@@ -18,22 +18,22 @@ export function factsOf(html: string): Facts | undefined {
   return {
     page,
     sheet: href && integrity ? { href, integrity } : undefined,
-    brand: /<style>([^<]*)<\/style>/.exec(html)?.[1],
+    ownStyle: /<style>([^<]*)<\/style>/.exec(html)?.[1],
   };
 }
 
 /** Colours that this script put in; the policy knows the hash of the first ones only. */
 let adopted: CSSStyleSheet | undefined;
-let brand = document.querySelector('head > style')?.textContent ?? undefined;
+let ownStyle = document.querySelector('head > style')?.textContent ?? undefined;
 
 /** Puts a page's styles in the place of those that are there. False when they cannot be had. */
 export async function swapStyles(facts: Facts): Promise<boolean> {
-  if (facts.brand !== brand) {
-    brand = facts.brand;
+  if (facts.ownStyle !== ownStyle) {
+    ownStyle = facts.ownStyle;
     document.querySelector('head > style')?.remove();
     const others = document.adoptedStyleSheets.filter((sheet) => sheet !== adopted);
     adopted = new CSSStyleSheet();
-    adopted.replaceSync(brand ?? '');
+    adopted.replaceSync(ownStyle ?? '');
     document.adoptedStyleSheets = [...others, adopted];
   }
   const old = document.querySelector<HTMLLinkElement>('link[rel="stylesheet"]');
