@@ -34,4 +34,5 @@ mod reserved;
 mod site_files;
 mod state;
 mod theming;
+mod tutorial;
 mod watching;

@@ -1,0 +1,173 @@
+//! `themes/TUTORIAL.md`: every step of it is taken as a reader takes it, in a new folder beside the themes.
+//!
+//! | in the tutorial | here |
+//! |---|---|
+//! | a path in bold type, then a block | the file is written; `, at the end` adds to it, `, in place of line 3` replaces that line |
+//! | a block of `sh` | a shell runs it; `rowhouse serve` starts a server that stays |
+//! | a block of `text` | what the commands before it print, stdout and then stderr |
+//! | a list with addresses | the server's pages hold what stands between backticks |
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{TestServer, binary, copy, expect_text, workspace};
+use tempfile::TempDir;
+
+use crate::program::{stderr, stdout};
+
+/// The longest that a saved file may take to be served on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the tutorial names the server that its reader has started.
+const ADDRESS: &str = "<http://localhost:8080";
+
+/// Somebody who follows the tutorial.
+struct Reader {
+    server: Option<TestServer>,
+    place: TempDir,
+}
+
+impl Reader {
+    /// One with the repository's themes where a clone would have them.
+    fn new() -> Self {
+        let place = TempDir::new().expect("a folder");
+        let clone = place.path().join("rowhouse/themes");
+        copy(&workspace().join("themes"), &clone);
+        let reader = Self {
+            server: None,
+            place,
+        };
+        fs::create_dir(reader.folder()).expect("a folder");
+        reader
+    }
+
+    /// The folder that the reader works in.
+    fn folder(&self) -> PathBuf {
+        self.place.path().join("bakery")
+    }
+
+    /// Types commands. A server prints nothing that a reader needs.
+    fn run(&mut self, script: &str) -> Option<Output> {
+        let folder = self.folder();
+        if let Some(flags) = script.trim().strip_prefix("rowhouse serve") {
+            let flags: Vec<&str> = flags.split_whitespace().collect();
+            self.server = Some(TestServer::start(&folder, &flags));
+            return None;
+        }
+        let program = binary().parent().expect("a folder").display();
+        let others = std::env::var("PATH").expect("a path");
+        let output = Command::new("sh")
+            .args(["-ec", script])
+            .current_dir(folder)
+            .env("PATH", format!("{program}:{others}"))
+            .output();
+        Some(output.expect("a shell"))
+    }
+
+    /// Writes a file. `target`: its path, two stars, and where in the file the text belongs.
+    fn write(&self, target: &str, text: &str) {
+        let (path, place) = target.split_once("**").expect("a path in bold type");
+        let file = self.folder().join(path);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        let before = || fs::read_to_string(&file).expect("a file");
+        let text = match place {
+            "" => text.to_owned(),
+            ", at the end" => before() + text,
+            _ => {
+                let number = place.strip_prefix(", in place of line ");
+                let number: usize = number
+                    .and_then(|number| number.parse().ok())
+                    .expect("a number");
+                let mut lines: Vec<String> =
+                    before().lines().map(|line| format!("{line}\n")).collect();
+                lines[number - 1] = text.to_owned();
+                lines.concat()
+            }
+        };
+        fs::write(&file, text).expect("a written file");
+    }
+
+    /// Looks at a page until it shows what a line says. `line`: a path, `>`, and words between backticks.
+    fn look(&self, line: &str) {
+        let (path, claims) = line.split_once('>').expect("an address");
+        let wanted: Vec<&str> = claims.split('`').skip(1).step_by(2).collect();
+        assert!(!wanted.is_empty(), "{path} shows nothing");
+        let server = self.server.as_ref().expect("a server");
+        let begin = Instant::now();
+        loop {
+            let page = server.get(&server.domain(), path).text();
+            let missing: Vec<&&str> = wanted
+                .iter()
+                .filter(|words| !page.contains(**words))
+                .collect();
+            if missing.is_empty() {
+                return;
+            }
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{path} does not show {missing:?}:\n{page}"
+            );
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Commands whose output the tutorial does not show have to succeed.
+fn settle(printed: &mut Option<Output>) {
+    if let Some(output) = printed.take() {
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+#[test]
+fn every_step_of_the_tutorial_works() {
+    let path = workspace().join("themes/TUTORIAL.md");
+    let tutorial = fs::read_to_string(&path).expect("the tutorial");
+    let mut reader = Reader::new();
+    // The tutorial again, with what the commands really print.
+    let mut followed = String::new();
+    let mut target = None;
+    let mut printed = None;
+    let mut looks = 0;
+    let mut lines = tutorial.lines();
+    while let Some(line) = lines.next() {
+        followed.push_str(line);
+        followed.push('\n');
+        if let Some(file) = line.strip_prefix("**") {
+            target = Some(file);
+        }
+        if let Some((_, page)) = line.split_once(ADDRESS) {
+            settle(&mut printed);
+            reader.look(page);
+            looks += 1;
+        }
+        let Some(language) = line.strip_prefix("```") else {
+            continue;
+        };
+        let block = lines.by_ref().take_while(|line| *line != "```");
+        let mut block: String = block.map(|line| format!("{line}\n")).collect();
+        match language {
+            "text" => {
+                let output = printed.take().expect("a command before what it prints");
+                let both = stdout(&output) + &stderr(&output);
+                block = format!("{}\n", both.trim());
+            }
+            "sh" => {
+                settle(&mut printed);
+                printed = reader.run(&block);
+            }
+            _ => {
+                settle(&mut printed);
+                reader.write(target.take().expect("the path of a file"), &block);
+            }
+        }
+        followed.push_str(&block);
+        followed.push_str("```\n");
+    }
+    settle(&mut printed);
+    assert_eq!(looks, tutorial.matches("localhost:8080").count());
+    expect_text(&followed, &path);
+}
