@@ -79,6 +79,21 @@ impl Language {
         })
     }
 
+    /// The plural forms that the language has and a text has not, by the text's key.
+    pub(crate) fn missing_forms(&self) -> Vec<(&str, &'static str)> {
+        let texts = self.strings.iter().filter_map(|(key, text)| match text {
+            Text::Plural(forms) => Some((key.as_str(), forms)),
+            Text::One(_) => None,
+        });
+        texts
+            .flat_map(|(key, forms)| {
+                let needed = self.rules.plurals.categories().map(category);
+                let missing = needed.filter(|needed| !forms.contains_key(needed));
+                missing.map(move |form| (key, form))
+            })
+            .collect()
+    }
+
     /// A word without placeholders; its key where there is none, which [`content::theme::words`] does not let happen.
     pub(crate) fn word(&self, key: &str) -> String {
         self.text(key, &BTreeMap::new())
@@ -275,6 +290,13 @@ mod tests {
         assert_eq!(count("de", 1200), "1.200 things");
         assert_eq!(count("fr", 0), "0 thing");
         assert_eq!(count("pl", 3), "3 few");
+    }
+
+    #[test]
+    fn a_language_needs_all_its_plural_forms() {
+        assert_eq!(language("en").missing_forms(), []);
+        assert_eq!(language("ar").missing_forms().len(), 3);
+        assert_eq!(language("pl").missing_forms(), [("entries", "many")]);
     }
 
     #[test]

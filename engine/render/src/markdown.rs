@@ -204,20 +204,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 columns = alignments;
             }
             Event::Start(Tag::CodeBlock(kind)) => {
-                // Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
-                let class = match &kind {
-                    CodeBlockKind::Fenced(info) => {
-                        let language = info.split([' ', ',']).next().unwrap_or_default();
-                        match language {
-                            "" => String::new(),
-                            language => format!(" class=\"language-{}\"", escape(language)),
-                        }
-                    }
-                    CodeBlockKind::Indented => String::new(),
-                };
-                events.push(Event::Html(
-                    format!("<pre tabindex=\"0\"><code{class}>").into(),
-                ));
+                events.push(Event::Html(code_begins(&kind).into()));
                 let code = parser
                     .by_ref()
                     .take_while(|event| !matches!(event, Event::End(TagEnd::CodeBlock)));
@@ -245,14 +232,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 events.push(Event::Html("</div>\n".into()));
             }
             Event::Start(Tag::HtmlBlock) => {
-                let block: String = parser
-                    .by_ref()
-                    .take_while(|event| !matches!(event, Event::End(TagEnd::HtmlBlock)))
-                    .map(|event| match event {
-                        Event::Html(text) => text.into_string(),
-                        _ => String::new(),
-                    })
-                    .collect();
+                let block = html_block(&mut parser);
                 let shown = without_comments(&block);
                 if !shown.trim().is_empty() {
                     events.push(Event::Start(Tag::Paragraph));
@@ -265,6 +245,30 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
     }
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
+}
+
+/// The text of a block of HTML, up to its end.
+fn html_block<'a>(parser: &mut impl Iterator<Item = Event<'a>>) -> String {
+    parser
+        .take_while(|event| !matches!(event, Event::End(TagEnd::HtmlBlock)))
+        .map(|event| match event {
+            Event::Html(text) => text.into_string(),
+            _ => String::new(),
+        })
+        .collect()
+}
+
+/// The beginning of a block of code. Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
+fn code_begins(kind: &CodeBlockKind<'_>) -> String {
+    let language = match kind {
+        CodeBlockKind::Fenced(info) => info.split([' ', ',']).next().unwrap_or_default(),
+        CodeBlockKind::Indented => "",
+    };
+    let class = match language {
+        "" => String::new(),
+        language => format!(" class=\"language-{}\"", escape(language)),
+    };
+    format!("<pre tabindex=\"0\"><code{class}>")
 }
 
 /// Renders a text that stands within a line: without the paragraph around it.

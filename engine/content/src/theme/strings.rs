@@ -137,7 +137,7 @@ fn collect(node: &Node, prefix: &str, strings: &mut Strings, problems: &mut Vec<
         };
         let text = match &value.value {
             Value::Text(text) => pattern(text).map(Text::One),
-            Value::Map(forms) if forms.iter().any(|(key, _)| key.name == "other") => plural(forms),
+            Value::Map(forms) if is_plural(forms) => plural(forms),
             Value::Map(_) => {
                 collect(value, &name, strings, problems);
                 continue;
@@ -168,7 +168,18 @@ fn wrong(place: Place, message: String, hint: &str) -> Violation {
     }
 }
 
+/// Whether a mapping is plural forms, and no group of words: it has the form `other`, or nothing but forms.
+fn is_plural(forms: &[(crate::yaml::Key, Node)]) -> bool {
+    let is_form = |name: &str| CATEGORIES.contains(&name);
+    !forms.is_empty()
+        && (forms.iter().any(|(key, _)| key.name == "other")
+            || forms.iter().all(|(key, _)| is_form(&key.name)))
+}
+
 fn plural(forms: &[(crate::yaml::Key, Node)]) -> Result<Text, String> {
+    if !forms.iter().any(|(key, _)| key.name == "other") {
+        return Err("it has no plural form `other`, which every language has".to_owned());
+    }
     let mut read = BTreeMap::new();
     for (key, form) in forms {
         let Some(category) = CATEGORIES.into_iter().find(|known| *known == key.name) else {
@@ -278,6 +289,10 @@ mod tests {
             (
                 "a: \"{n, colour}\"",
                 "`a`: a placeholder cannot be a `colour`: there are `text`, `number`, `date` and `list`",
+            ),
+            (
+                "a: {one: x}",
+                "`a`: it has no plural form `other`, which every language has",
             ),
             (
                 "a: {some: x, other: y}",

@@ -2,7 +2,7 @@
 
 use tera::ErrorKind;
 
-use super::load::opening;
+use super::section::opening;
 use content::report::{Code, Diagnostic, Place};
 use content::theme::Theme;
 

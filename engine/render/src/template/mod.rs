@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`load`] | a theme's folder becomes templates |
+//! | [`section`] | the templates of kinds of section become components |
 //! | [`render`] | a template and a view become a page |
 //! | [`functions`] | what templates can call |
 //! | [`error`] | Tera's errors with their places in the theme |
@@ -15,8 +16,9 @@ mod error;
 mod functions;
 mod load;
 mod render;
+mod section;
 
 pub(super) use functions::drawing_of;
-pub(super) use load::EXAMPLE;
 pub(super) use render::{SOCIAL, asset_of};
 pub use render::{Scope, Templates, asset_href};
+pub(super) use section::EXAMPLE;
