@@ -9,13 +9,25 @@ use content::schema::Schema;
 use content::yaml::{Node, parse};
 use rowhouse_tests::{TestSite, binary, copy, fixture, text_of, workspace};
 
-/// A German company: a theme with a kind of section of its own over the neutral one, and two tenants.
-fn german() -> TestSite {
+/// A German company: a theme with a kind of section of its own over another one, and two tenants.
+fn german_over(parent: &str) -> TestSite {
     let folder = tempfile::tempdir().expect("a folder");
     copy(&fixture("german"), folder.path());
-    let plain = folder.path().join("themes/plain");
-    copy(&workspace().join("themes/plain"), &plain);
+    let themes = folder.path().join("themes");
+    copy(
+        &workspace().join("themes").join(parent),
+        &themes.join(parent),
+    );
+    let manifest = themes.join("laden/theme.yaml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let text = text.replace("parent: plain", &format!("parent: {parent}"));
+    fs::write(manifest, text).expect("a written file");
     TestSite::copy_of(folder.path())
+}
+
+/// The same over the neutral theme.
+fn german() -> TestSite {
+    german_over("plain")
 }
 
 /// The words of a text: what is made of letters.
@@ -129,8 +141,9 @@ fn named(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
 }
 
 /// All words that the company and its theme say, and the months of the language.
-fn german_words(site: &TestSite) -> BTreeSet<String> {
+fn german_words(site: &TestSite, parent: &str) -> BTreeSet<String> {
     let mut known = words("Januar Februar März Mai");
+    let parent = format!("themes/{parent}/strings/de.yaml");
     for file in [
         "tenants/laden/tenant.yaml",
         "tenants/laden/pages/index.md",
@@ -141,7 +154,7 @@ fn german_words(site: &TestSite) -> BTreeSet<String> {
         "tenants/cafe/tenant.yaml",
         "tenants/cafe/pages/index.md",
         "themes/laden/strings/de.yaml",
-        "themes/plain/strings/de.yaml",
+        parent.as_str(),
     ] {
         let text = fs::read_to_string(site.path(file)).expect("a file");
         // Keys are no words that anybody reads.
@@ -157,9 +170,14 @@ fn german_words(site: &TestSite) -> BTreeSet<String> {
 
 #[test]
 fn a_german_theme_says_no_english_word() {
-    let site = german();
+    for parent in ["plain", "base"] {
+        says_no_english_word(&german_over(parent), parent);
+    }
+}
+
+fn says_no_english_word(site: &TestSite, parent: &str) {
     assert!(site.report().is_servable(), "{}", site.report_text());
-    let known = german_words(&site);
+    let known = german_words(site, parent);
     let mount = site.mount("studio.example", "").expect("the shop");
     let not_found = mount
         .not_found

@@ -180,6 +180,10 @@ impl<'a> Renderer<'a> {
             heading: title,
             layout: "page",
             sections: vec![resolve(example, self.site, &scope)],
+            // Some kinds show the entries of their page, and an example is on none that has any.
+            entries: (self.site.pages.values().take(3))
+                .map(|page| entry(page, &scope))
+                .collect(),
             ..PageView::default()
         };
         // Without the script of `--dev`: the gallery around it has one, and a browser opens few connections to a host.

@@ -226,7 +226,7 @@ fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone)
     let theme = &site.manifest.theme;
     let (message, hint) = if themes.clone().any(|known| known == theme.as_str()) {
         (
-            format!("the theme `{theme}` has errors and was never good"),
+            format!("the theme `{theme}` has errors, so that no page can be rendered"),
             format!("mend what is reported of `themes/{theme}`"),
         )
     } else {
