@@ -64,7 +64,7 @@ for (const { path, link } of [
 
     await page.evaluate(() => history.back());
     await expect(page.locator('.header-link[aria-current]').filter({ hasText: link })).toHaveCount(0);
-    expect(await page.evaluate(() => window.shownFromCache)).toEqual([false, true]);
+    await expect.poll(() => page.evaluate(() => window.shownFromCache)).toEqual([false, true]);
     if ((await field.count()) > 0) await expect(field).toHaveValue('ada@example.com');
     // The page is alive, not only its picture.
     await page.evaluate(() => scrollTo({ top: 0, behavior: 'instant' }));

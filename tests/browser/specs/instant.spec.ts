@@ -220,6 +220,8 @@ test.describe('between pages', () => {
     await visit(page, '/projects');
     await page.getByRole('main').getByRole('link', { name: 'Bluedoor' }).click();
     await page.waitForURL(/\/bluedoor$/);
-    expect(await page.evaluate(() => window.shown)).toEqual([{ persisted: false, travels: false }]);
+    // The event belongs to the first frame, which may come after the page's `load`.
+    const shown = () => page.evaluate(() => window.shown);
+    await expect.poll(shown).toEqual([{ persisted: false, travels: false }]);
   });
 });
