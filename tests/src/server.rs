@@ -17,6 +17,9 @@ use crate::client::read_head;
 /// The longest that a server may take to answer at first: a debug build compiles every page.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long tenants may take that are waited for.
+const LONG: Duration = Duration::from_secs(15);
+
 /// Runs a program with the socket at its standard input as the third descriptor, as `sd_listen_fds(3)` has it.
 const HAND_OVER: &str = r#"exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@""#;
 
@@ -66,6 +69,14 @@ impl TestServer {
         Self::start_with(folder, more, &[], log, stderr)
     }
 
+    /// The same, as soon as it serves: tenants may still have to be rendered.
+    #[must_use]
+    pub fn start_at_once(folder: &Path, more: &[&str]) -> Self {
+        let log = NamedTempFile::new().expect("a file");
+        let stderr = log.reopen().expect("a file").into();
+        Self::spawn(folder, more, &[], log, stderr, Duration::ZERO)
+    }
+
     /// The same, failing where the lines of the file `faults` say so (`content::report::guard::inject`); the file may change while the server runs.
     /// Its log is a file `*.log` in the folder, which can be read before the server is ready.
     #[must_use]
@@ -96,6 +107,18 @@ impl TestServer {
         log: NamedTempFile,
         stderr: Stdio,
     ) -> Self {
+        Self::spawn(folder, more, environment, log, stderr, LONG)
+    }
+
+    /// `long`: how long tenants may take that are waited for.
+    fn spawn(
+        folder: &Path,
+        more: &[&str],
+        environment: &[(&str, &Path)],
+        log: NamedTempFile,
+        stderr: Stdio,
+        long: Duration,
+    ) -> Self {
         // Open before the program is there, as a supervisor holds it: the origin names its port, and nobody else can get it.
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let socket = server::listen::bind(anywhere).expect("a socket");
@@ -124,11 +147,11 @@ impl TestServer {
             visitors,
             operators: anywhere,
         };
-        server.wait_until_ready();
+        server.wait_until_ready(long);
         server
     }
 
-    fn wait_until_ready(&mut self) {
+    fn wait_until_ready(&mut self, long: Duration) {
         // Of a log that goes into a pipe only the beginning is read.
         if let Some(pipe) = self.child.stderr.as_mut() {
             let mut lines = BufReader::with_capacity(1, pipe).lines();
@@ -146,8 +169,10 @@ impl TestServer {
                     .lines()
                     .find_map(|line| address_in(line, "admin"));
                 self.operators = told.unwrap_or(self.operators);
-            } else if ask(self.operators, "GET", "/readyz", &[])
-                .is_some_and(|answer| answer.status == 200)
+            } else if let Some(answer) = ask(self.operators, "GET", "/readyz", &[])
+                && answer.status == 200
+                // It serves while tenants are still to be rendered; most tests want them all.
+                && (!answer.text().contains("pending") || begin.elapsed() > long)
             {
                 return;
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::Renderer;
 use content::report::Report;
-use release::snapshot::{HostEntry, Mount, Resource, ResourceTable, Snapshot};
+use release::snapshot::{HostEntry, Mount, Pages, Resource, ResourceTable, Snapshot};
 use render::Islands;
 use render::policy::Caching;
 use rowhouse::reload::{Places, Registry};
@@ -158,9 +158,13 @@ impl TestSite {
     /// The mount at the root of a host, or at a prefix of it.
     #[must_use]
     pub fn mount(&self, host: &str, prefix: &str) -> Option<Arc<Mount>> {
+        self.mounted(host, prefix).cloned()
+    }
+
+    fn mounted(&self, host: &str, prefix: &str) -> Option<&Arc<Mount>> {
         match self.snapshot.hosts.get(host)? {
-            HostEntry::Site(routes) if prefix.is_empty() => routes.root.clone(),
-            HostEntry::Site(routes) => routes.prefixes.get(prefix).cloned(),
+            HostEntry::Site(routes) if prefix.is_empty() => routes.root.as_ref(),
+            HostEntry::Site(routes) => routes.prefixes.get(prefix),
             HostEntry::Moved(_) => None,
         }
     }
@@ -189,11 +193,21 @@ impl TestSite {
         }
     }
 
+    /// What a tenant answers at a place.
+    ///
+    /// # Panics
+    /// When there is no mount, or nothing is rendered.
+    #[must_use]
+    pub fn pages(&self, host: &str, prefix: &str) -> &Pages {
+        let mount = self.mounted(host, prefix).expect("a mount");
+        mount.pages.get().expect("what is rendered")
+    }
+
     /// The text of a page, by the path below its mount.
     #[must_use]
     pub fn page(&self, host: &str, prefix: &str, path: &str) -> Option<String> {
         let mount = self.mount(host, prefix)?;
-        text_of(mount.resources.get(path)?)
+        text_of(mount.resource(path)?)
     }
 }
 

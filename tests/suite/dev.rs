@@ -40,13 +40,14 @@ pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
         }
         for mount in routes.root.iter().chain(routes.prefixes.values()) {
             let place = format!("{host}{}", mount.prefix);
-            for (path, resource) in &mount.resources {
+            let pages = mount.pages.get().expect("rendered");
+            for (path, resource) in &pages.resources {
                 add(format!("{place} {path}"), resource);
             }
-            for (area, page) in &mount.not_found {
+            for (area, page) in &pages.not_found {
                 add(format!("{place} special {area}"), page);
             }
-            add(format!("{place} special 405"), &mount.method_not_allowed);
+            add(format!("{place} special 405"), &pages.method_not_allowed);
         }
     }
     all.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -47,7 +47,8 @@ fn addresses(html: &str) -> BTreeSet<String> {
 
 /// Each page of a host with its path.
 fn pages<'a>(prefix: &'a str, mount: &'a Mount) -> impl Iterator<Item = (String, String)> + 'a {
-    mount
+    let pages = mount.pages.get().expect("rendered");
+    pages
         .resources
         .iter()
         .filter(|(path, _)| !path.starts_with("/assets/"))

@@ -19,7 +19,7 @@ fn answers(snapshot: &Snapshot, path: &str) -> bool {
     };
     let below = |prefix: &str| {
         let mount = routes.prefixes.get(prefix)?;
-        mount.resources.get(path.strip_prefix(prefix)?)
+        mount.resource(path.strip_prefix(prefix)?)
     };
     below("/app").is_some() || routes.files.contains_key(path) || snapshot.shared.contains_key(path)
 }
@@ -30,7 +30,7 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
         panic!("no site");
     };
     let mount = routes.prefixes.get("/app").expect("a mount");
-    let page = text_of(mount.resources.get("/data").expect("a page")).expect("a text");
+    let page = text_of(mount.resource("/data").expect("a page")).expect("a text");
     ["src=\"", "<link rel=\"stylesheet\" href=\""].map(|before| {
         let (_, rest) = page.split_once(before).expect("an address");
         rest[..rest.find('"').expect("an end")].to_owned()

@@ -86,7 +86,8 @@ fn whatever_the_engine_makes_has_a_path_of_its_own() {
             .flat_map(content::tenant::Page::paths)
             .collect();
         for mount in host.root.iter().chain(host.prefixes.values()) {
-            let paths = mount
+            let rendered = mount.pages.get().expect("rendered");
+            let paths = rendered
                 .resources
                 .keys()
                 .filter(|path| !pages.contains(path.as_ref()));

@@ -225,7 +225,7 @@ fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
         "/.well-known/apple-app-site-association",
         "/.well-known/assetlinks.json",
     ] {
-        let Resource::Body(body) = mount.resources[path].as_ref() else {
+        let Resource::Body(body) = mount.resource(path).expect("a file").as_ref() else {
             panic!("{path} is no body");
         };
         let whole = body.variants.last().expect("a body");
@@ -238,7 +238,8 @@ fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
         ("studio.example", "/apps/app"),
     ] {
         let mount = site.mount(host, prefix).expect("a mount");
-        let ties = mount
+        let pages = mount.pages.get().expect("rendered");
+        let ties = pages
             .resources
             .keys()
             .filter(|path| path.starts_with("/.well-known/") || path.as_ref() == "/app-ads.txt");
@@ -254,8 +255,8 @@ fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
 #[test]
 fn a_tenant_without_an_app_is_tied_to_none() {
     let site = TestSite::fixture("sites");
-    let mount = site.mount("app.studio.example", "").expect("a mount");
-    let ties = mount
+    let pages = site.pages("app.studio.example", "");
+    let ties = pages
         .resources
         .keys()
         .filter(|path| path.starts_with("/.well-known/"));

@@ -39,7 +39,7 @@ impl Street {
         self.0.path().join(path)
     }
 
-    fn serve(&self) -> TestServer {
+    pub(crate) fn serve(&self) -> TestServer {
         TestServer::start(self.0.path(), &["--state", "state"])
     }
 

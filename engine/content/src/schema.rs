@@ -6,6 +6,7 @@
 //! **Invariant:** knows no file format and no meaning of any key; formats are checked by whoever calls.
 
 mod finder;
+mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,7 @@ use thiserror::Error;
 
 use self::finder::{Finder, node_at};
 pub use self::finder::{FormatCheck, Violation};
+pub use self::reference::referred;
 use crate::report::{Code, Place};
 use crate::yaml::{Node, Value};
 

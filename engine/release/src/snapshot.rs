@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is built once, by the owner that swaps it, and only read after that.
 //! It is made of one [`Mount`] a tenant and place, behind an `Arc`, so that a new snapshot shares everything that did not change with the one before it.
 //!
-//! Two things in it are set once while it is served, and never changed after that: a mount's counters, and pictures as they are drawn.
+//! Three things in it are set once while it is served, and never changed after that: a mount's counters, its pages as it is rendered, and pictures as they are drawn.
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
 
@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, StatusCode};
+use tokio::sync::Notify;
 
 pub use self::coding::{Coding, Variant};
 use self::fields::Fields;
@@ -29,6 +30,8 @@ pub struct Snapshot {
     pub shared: Arc<ResourceTable>,
     /// What an unknown host gets: status 421, no tenant's page, no name of any.
     pub unknown_host: Option<Arc<Resource>>,
+    /// Whether some mount was open when this was built: a request may have to wait.
+    pub is_partial: bool,
 }
 
 /// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
@@ -64,29 +67,65 @@ pub struct HostRoutes {
     /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
     pub files: ResourceTable,
     /// Pictures by whole path. Each answers from the moment at which it is drawn.
-    pub pictures: HashMap<Box<str>, Arc<Slot>>,
+    pub pictures: HashMap<Box<str>, Arc<Slot<Resource>>>,
 }
 
-/// A place for what takes so long to make that nothing waits for it: open when the snapshot is built, filled once.
-#[derive(Debug, Default)]
-pub struct Slot(OnceLock<Option<Resource>>);
+/// A place for what takes so long to make that no snapshot waits for it: open when the snapshot is built, filled once.
+#[derive(Debug)]
+pub struct Slot<T> {
+    made: OnceLock<Option<T>>,
+    filled: Notify,
+}
 
-impl Slot {
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self {
+            made: OnceLock::new(),
+            filled: Notify::new(),
+        }
+    }
+}
+
+impl<T> From<T> for Slot<T> {
+    fn from(made: T) -> Self {
+        Self {
+            made: OnceLock::from(Some(made)),
+            filled: Notify::new(),
+        }
+    }
+}
+
+impl<T> Slot<T> {
     /// Fills it for good; `None` when there will never be anything. What comes second is dropped.
-    pub fn fill(&self, made: Option<Resource>) {
-        let _ = self.0.set(made);
+    pub fn fill(&self, made: Option<T>) {
+        let _ = self.made.set(made);
+        self.filled.notify_waiters();
     }
 
     /// Whether it is still to be filled.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.0.get().is_none()
+        self.made.get().is_none()
     }
 
     /// What is in it by now.
     #[must_use]
-    pub fn get(&self) -> Option<&Resource> {
-        self.0.get()?.as_ref()
+    pub fn get(&self) -> Option<&T> {
+        self.made.get()?.as_ref()
+    }
+
+    /// What is in it, taken out.
+    #[must_use]
+    pub fn into_inner(self) -> Option<T> {
+        self.made.into_inner()?
+    }
+
+    /// Waits until it is filled.
+    pub async fn filled(&self) {
+        let filled = self.filled.notified();
+        if self.is_open() {
+            filled.await;
+        }
     }
 }
 
@@ -97,6 +136,23 @@ pub struct Mount {
     pub tenant: Arc<str>,
     /// `/corner`, or empty at the root of a host.
     pub prefix: Box<str>,
+    /// What it answers, from the moment at which the tenant is rendered.
+    pub pages: Slot<Pages>,
+    /// The tenant's counters: empty when built, set once when the mount first goes on the snapshot store.
+    pub traffic: OnceLock<Arc<Traffic>>,
+}
+
+impl Mount {
+    /// What it answers at a path below its prefix, where it is rendered.
+    #[must_use]
+    pub fn resource(&self, path: &str) -> Option<&Arc<Resource>> {
+        self.pages.get()?.resources.get(path)
+    }
+}
+
+/// What a tenant answers at one place. A copy shares the resources.
+#[derive(Debug, Clone)]
+pub struct Pages {
     /// By the path below the prefix (`/terms`; `/` for the mount itself).
     pub resources: ResourceTable,
     /// The 404 pages by the part of the site that they speak for: (`/blog`, 'Post not found'), most specific first.
@@ -104,8 +160,6 @@ pub struct Mount {
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
     /// The page for 405, when a page is asked for with another method than GET and HEAD.
     pub method_not_allowed: Arc<Resource>,
-    /// The tenant's counters: empty when built, set once when the mount first goes on the snapshot store.
-    pub traffic: OnceLock<Arc<Traffic>>,
 }
 
 /// What one path answers.

@@ -61,6 +61,12 @@ impl State {
         Self { folder, writer }
     }
 
+    /// Where the entries of this deployment lie.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// An entry, when there is one and it is whole.
     #[must_use]
     pub fn read(&self, name: &str) -> Option<Bytes> {
@@ -78,6 +84,22 @@ impl State {
             warn!(file = %path.display(), "an entry of the state is damaged or foreign, and ignored");
         }
         content
+    }
+
+    /// Whether an entry is there, whole or not.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.folder.join(name).is_file()
+    }
+
+    /// Whether an entry is there with just this content. Of the file only the first line is read.
+    #[must_use]
+    pub fn holds(&self, name: &str, content: &[u8]) -> bool {
+        let stamp = stamp::stamp(content);
+        let mut start = vec![0; stamp.len()];
+        let read = fs::File::open(self.folder.join(name))
+            .and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
+        read.is_ok() && start == stamp.as_bytes()
     }
 
     /// Writes an entry soon. `make` is called on the writing thread, unless another version comes before its turn.
@@ -157,6 +179,8 @@ mod tests {
         assert_eq!(written(directory.path()).read("two"), None);
         let again = State::open(directory.path(), "here");
         assert_eq!(again.read("one").as_deref(), Some(&b"content"[..]));
+        assert!(again.holds("one", b"content") && !again.holds("one", b"Content"));
+        assert!(!again.holds("two", b"content"));
         assert_eq!(again.names("o"), ["ne"]);
         assert_eq!(State::open(directory.path(), "there").read("one"), None);
         again.remove("one".to_owned());

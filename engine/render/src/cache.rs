@@ -8,6 +8,7 @@
 mod sources;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -17,13 +18,18 @@ use sha2::{Digest, Sha256};
 pub type Key = [u8; 32];
 
 /// Results by their keys.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Cache {
     generations: Mutex<Generations>,
 }
 
-#[derive(Debug, Default)]
+/// Gives what was used before, when it is first asked for.
+type Load = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
+
+#[derive(Default)]
 struct Generations {
+    /// What was used before, while nobody has asked for it.
+    unread: Option<Load>,
     before: HashMap<Key, Bytes>,
     used: HashMap<Key, Bytes>,
     /// Whether work was done since somebody last asked.
@@ -53,12 +59,20 @@ impl Cache {
     /// A cache of what was used before, as [`Cache::used`] gave it.
     #[must_use]
     pub fn of(before: impl IntoIterator<Item = (Bytes, Bytes)>) -> Self {
-        let before = before
-            .into_iter()
-            .filter_map(|(key, bytes)| Some((key.as_ref().try_into().ok()?, bytes)))
-            .collect();
         let generations = Generations {
-            before,
+            before: by_key(before),
+            ..Generations::default()
+        };
+        Self {
+            generations: Mutex::new(generations),
+        }
+    }
+
+    /// The same, loaded when somebody works with it for the first time.
+    #[must_use]
+    pub fn unread(load: impl FnOnce() -> Vec<(Bytes, Bytes)> + Send + 'static) -> Self {
+        let generations = Generations {
+            unread: Some(Box::new(load)),
             ..Generations::default()
         };
         Self {
@@ -72,15 +86,31 @@ impl Cache {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The results, loaded.
+    fn loaded(&self) -> MutexGuard<'_, Generations> {
+        let mut generations = self.generations();
+        if let Some(load) = generations.unread.take() {
+            generations.before.extend(by_key(load()));
+        }
+        generations
+    }
+
     /// Begins another compilation: what the last one used may be used again.
     pub fn begin(&self) {
         let generations = &mut *self.generations();
         generations.before.extend(generations.used.drain());
     }
 
+    /// Whether all that was there before was used, or nobody asked for any of it.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.generations().before.is_empty()
+    }
+
     /// Forgets what the compilation that ends now did not use, and gives what it did.
     pub fn used(&self) -> Vec<(Key, Bytes)> {
         let generations = &mut *self.generations();
+        generations.unread = None;
         generations.before = HashMap::new();
         let mut used: Vec<_> = generations
             .used
@@ -99,7 +129,7 @@ impl Cache {
     /// Whether there is a result, without using it.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
-        let generations = self.generations();
+        let generations = self.loaded();
         generations.before.contains_key(key) || generations.used.contains_key(key)
     }
 
@@ -121,11 +151,24 @@ impl Cache {
 
     /// A result that is there; it counts as used.
     pub(crate) fn known(&self, key: &Key) -> Option<Bytes> {
-        let generations = &mut *self.generations();
+        let generations = &mut *self.loaded();
         if let Some(known) = generations.before.remove(key) {
             generations.used.insert(*key, known);
         }
         generations.used.get(key).cloned()
+    }
+}
+
+fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<Key, Bytes> {
+    let entries = entries.into_iter();
+    entries
+        .filter_map(|(key, bytes)| Some((key.as_ref().try_into().ok()?, bytes)))
+        .collect()
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Cache").finish_non_exhaustive()
     }
 }
 

@@ -24,36 +24,33 @@ pub struct Card {
     pub name: String,
     /// Its settings, where it is there and they fit its theme.
     pub(super) settings: Option<Arc<Data>>,
-    /// The drawings that they name, as HTML, by their places in the settings (JSON Pointer).
-    pub(super) drawings: BTreeMap<String, Arc<str>>,
+    /// The settings as templates see them.
+    pub(super) shown: Value,
 }
 
 impl Card {
-    /// The settings as templates see them.
-    pub(crate) fn settings(&self) -> Value {
-        let Some(data) = &self.settings else {
-            return Value::from(tera::Map::default());
-        };
-        // What leads somewhere leads there from its own pages only.
-        let shown = |format: &str| matches!(format, "colour" | "email" | "hostname" | "web-url");
-        let mut formats = data.formats.clone();
-        for (pointer, format) in &mut formats {
-            if self.drawings.contains_key(pointer) {
-                format.clone_from(pointer);
-            }
-        }
-        let resolved = |format: &str, text: &str| match self.drawings.get(format) {
-            Some(html) => Value::safe_string(html),
-            None if shown(format) => Value::from(text),
-            None => Value::none(),
-        };
-        walk(&data.value, &formats, &mut String::new(), &resolved)
-    }
-
     /// A setting that is a colour by day and by night.
     pub(crate) fn colours(&self, name: &str) -> Option<(&str, &str)> {
         colours(self.settings.as_ref()?.value.get(name)?)
     }
+}
+
+/// The settings of a site as pages of all sites see them. `drawings` are HTML by their places.
+pub(super) fn shown(data: &Data, drawings: &BTreeMap<String, Value>) -> Value {
+    // What leads somewhere leads there from its own pages only.
+    let shown = |format: &str| matches!(format, "colour" | "email" | "hostname" | "web-url");
+    let mut formats = data.formats.clone();
+    for (pointer, format) in &mut formats {
+        if drawings.contains_key(pointer) {
+            format.clone_from(pointer);
+        }
+    }
+    let resolved = |format: &str, text: &str| match drawings.get(format) {
+        Some(html) => html.clone(),
+        None if shown(format) => Value::from(text),
+        None => Value::none(),
+    };
+    walk(&data.value, &formats, &mut String::new(), &resolved)
 }
 
 /// The colours by day and by night of a setting that has both. What is no colour never reaches a style, whatever a theme's schema lets pass.

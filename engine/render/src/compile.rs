@@ -20,7 +20,7 @@ use super::site_files::SiteFiles;
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::{MANIFEST, Site};
-use release::snapshot::{Mount, Resource, ResourceTable};
+use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
 
 /// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
 const MOST_HTML: usize = 96 << 20;
@@ -41,7 +41,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         return (None, report);
     };
     let at_home = Resolver::new(site, canonical, &inputs.deployment);
-    let site_files = SiteFiles::new(site, &inputs.scope(&at_home, &prepared));
+    let site_files = SiteFiles::new(site, &inputs.scope(site, at_home, &prepared));
     report.extend(site_files.problem.clone());
     let mut mounts = Vec::with_capacity(addresses.len());
     let html = AtomicUsize::new(0);
@@ -88,6 +88,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
             ],
         },
         mounts,
+        is_rendered: true,
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,
         fragments: Arc::new(findings.fragments),
@@ -194,9 +195,11 @@ fn mount(
     let mount = Mount {
         tenant: renderer.site.id.shared(),
         prefix: renderer.resolver.address.prefix.as_str().into(),
-        resources,
-        not_found,
-        method_not_allowed: special(Special::MethodNotAllowed),
+        pages: Slot::from(Pages {
+            resources,
+            not_found,
+            method_not_allowed: special(Special::MethodNotAllowed),
+        }),
         traffic: OnceLock::new(),
     };
     (mount, failures.report())

@@ -16,6 +16,8 @@ use release::snapshot::Mount;
 pub struct Compiled {
     /// One for each address.
     pub mounts: Vec<PlacedMount>,
+    /// Whether its pages were rendered and looked at; else there is only what was known before.
+    pub is_rendered: bool,
     /// Links that only the owner of all tenants can check.
     pub neighbour_links: Vec<NeighbourLink>,
     /// Pages that none of its own leads to.

@@ -38,7 +38,7 @@ pub(super) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView
         root: resolver.is_root(),
         language: manifest.language.as_str(),
         home: resolver.href("/"),
-        settings: resolve(&scope.prepared.content.settings, site, scope),
+        settings: scope.settings.clone(),
         app: manifest.app.as_ref(),
         navigation: company_links(
             &resolver.deployment.company.navigation,
@@ -107,7 +107,7 @@ fn card_view(card: &Card, resolver: &Resolver) -> Value {
         "root".into(),
         root.is_some_and(|root| root.as_str() == id).into(),
     );
-    view.insert("settings".into(), card.settings());
+    view.insert("settings".into(), card.shown.clone());
     view.into()
 }
 

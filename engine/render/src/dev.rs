@@ -24,7 +24,7 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::Diagnostic;
 use content::tenant::manifest::Hsts;
-use release::snapshot::{Body, Mount, Resource, ResourceTable};
+use release::snapshot::{Body, Mount, Pages, Resource, ResourceTable, Slot};
 
 /// The script's tag for a page; empty without `--dev`.
 pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String {
@@ -97,9 +97,11 @@ pub fn nothing_yet(
     let mount = Mount {
         tenant: tenant.shared(),
         prefix: address.prefix.as_str().into(),
-        resources: ResourceTable::new(),
-        not_found: vec![("".into(), Arc::clone(&page))],
-        method_not_allowed: page,
+        pages: Slot::from(Pages {
+            resources: ResourceTable::new(),
+            not_found: vec![("".into(), Arc::clone(&page))],
+            method_not_allowed: page,
+        }),
         traffic: OnceLock::new(),
     };
     PlacedMount {

@@ -48,14 +48,19 @@ pub(super) fn plain_file(
     }))
 }
 
-/// Files by path, compressed as small as they get.
-pub(super) fn shared_files(assets: &[Asset], secure: bool, cache: &Cache) -> ResourceTable {
+/// Files of all hosts by path.
+pub(super) fn shared_files<'a>(
+    assets: impl IntoParallelIterator<Item = &'a Asset>,
+    level: Level,
+    secure: bool,
+    cache: &Cache,
+) -> ResourceTable {
     assets
-        .par_iter()
+        .into_par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
             let kind = (BodyKind::Immutable, media_type(&asset.hashed_name));
-            let resource = file(asset, kind, secure, Level::Shared, cache);
+            let resource = file(asset, kind, secure, level, cache);
             (path.into_boxed_str(), Arc::new(resource))
         })
         .collect()

@@ -14,6 +14,7 @@ use super::compress::{self, Level};
 use super::markdown::escape;
 use super::page::Renderer;
 use super::policy::{self, BodyKind};
+use content::schema::referred;
 use content::theme::kind::SectionKind;
 use release::snapshot::{Body, Resource, ResourceTable};
 
@@ -167,9 +168,12 @@ fn table(kind: &str, schema: &Json) -> String {
 const DEEPEST: usize = 4;
 
 fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut String) {
+    if depth > DEEPEST {
+        return;
+    }
     let schema = referred(root, schema);
     if let Some(items) = schema.get("items") {
-        return keys(root, items, &format!("{prefix}[]"), depth, rows);
+        return keys(root, items, &format!("{prefix}[]"), depth + 1, rows);
     }
     let Some(Json::Object(properties)) = schema.get("properties") else {
         return;
@@ -200,9 +204,7 @@ fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut Strin
             escape(&type_of(target)),
             words(about.and_then(Json::as_str).unwrap_or_default()),
         ));
-        if depth < DEEPEST {
-            keys(root, target, &path, depth + 1, rows);
-        }
+        keys(root, target, &path, depth + 1, rows);
     }
 }
 
@@ -215,14 +217,6 @@ fn words(text: &str) -> String {
             _ => format!("<code>{}</code>", escape(part)),
         })
         .collect()
-}
-
-fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
-    let reference = schema.get("$ref").and_then(Json::as_str);
-    let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
-    pointer
-        .and_then(|pointer| root.pointer(pointer))
-        .unwrap_or(schema)
 }
 
 /// The type of a value in words: its format, its choices or its type.

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use tera::Value;
+
 use super::cache::Cache;
 use super::island::Islands;
 use super::link::{Deployment, Resolver};
 use super::prepared::Prepared;
 use super::progress::Progress;
+use super::resolve::resolve;
 use super::template::{Scope, Templates};
+use content::tenant::Site;
 
 /// What a tenant is compiled with.
 #[derive(Debug, Clone)]
@@ -26,9 +30,10 @@ pub struct Inputs {
 
 impl Inputs {
     /// What the templates of a page work with that uses no island yet.
-    pub(super) fn scope(&self, resolver: &Resolver, prepared: &Arc<Prepared>) -> Scope {
-        Scope {
-            resolver: resolver.clone(),
+    pub(super) fn scope(&self, site: &Site, resolver: Resolver, prepared: &Arc<Prepared>) -> Scope {
+        let mut scope = Scope {
+            resolver,
+            settings: Value::none(),
             prepared: Arc::clone(prepared),
             templates: Arc::clone(&self.templates),
             islands: Arc::clone(&self.islands),
@@ -36,6 +41,8 @@ impl Inputs {
             used: Vec::new(),
             progress: Arc::clone(&self.progress),
             failed: None,
-        }
+        };
+        scope.settings = resolve(&prepared.content.settings, site, &scope);
+        scope
     }
 }

@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use super::asset::{ASSETS, Asset};
 use super::cache::{self, Cache};
+use super::compress::Level;
 use super::files::shared_files;
 use super::markdown::escape;
 use content::report::{Code, hint_for};
@@ -65,7 +66,7 @@ impl Islands {
             .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
             .collect();
         Self {
-            files: shared_files(&assets, secure, cache),
+            files: shared_files(&assets, Level::Shared, secure, cache),
             integrity: assets
                 .into_iter()
                 .map(|asset| (asset.hashed_name, asset.integrity))
@@ -91,6 +92,7 @@ impl Islands {
         let script = Asset::new("dev.js", script);
         self.files.extend(shared_files(
             std::slice::from_ref(&script),
+            Level::Shared,
             secure,
             &Cache::default(),
         ));

@@ -121,10 +121,8 @@ impl Language {
             let hint = content::report::hint_for(key, known);
             return Err(format!("the theme has no word `{key}`: {hint}"));
         };
-        let placeholders = text.placeholders();
-        let unknown = arguments
-            .keys()
-            .find(|name| *name != COUNT && !placeholders.contains_key(name.as_str()));
+        let takes = |name: &str| name == COUNT || text.placeholders().contains_key(name);
+        let unknown = arguments.keys().find(|name| !takes(name));
         if let Some(name) = unknown {
             return Err(format!("`{key}` takes no `{name}`"));
         }

@@ -9,6 +9,7 @@
 //!   picture        social images, icons                svg
 //!   files          assets as resources                 asset, media_type, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
+//! waiting        a tenant before it is rendered
 //! shared         what every host serves
 //! former         files that were replaced
 //! dev, gallery   what `--dev` adds
@@ -68,6 +69,7 @@ mod tenant_files;
 mod theme_files;
 mod values;
 mod view;
+mod waiting;
 mod xml;
 
 pub use card::Card;

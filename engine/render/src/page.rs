@@ -43,6 +43,7 @@ pub(super) struct Renderer<'a> {
     pub resolver: Resolver,
     canonical: &'a Address,
     prepared: &'a Arc<Prepared>,
+    scope: Scope,
     inputs: &'a Inputs,
     site_files: &'a SiteFiles,
     own_style: Option<String>,
@@ -103,9 +104,11 @@ impl<'a> Renderer<'a> {
                 deployment.origin.is_secure(),
             )
         };
+        let resolver = Resolver::new(site, address, &inputs.deployment);
         Self {
             site,
-            resolver: Resolver::new(site, address, &inputs.deployment),
+            scope: inputs.scope(site, resolver.clone(), prepared),
+            resolver,
             canonical: addresses.first().unwrap_or(address),
             prepared,
             inputs,
@@ -430,7 +433,7 @@ impl<'a> Renderer<'a> {
 
     /// What its templates work with.
     pub(super) fn scope(&self) -> Scope {
-        self.inputs.scope(&self.resolver, self.prepared)
+        self.scope.clone()
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value as Json;
+use tera::{Map, Value};
 
 use super::asset::Asset;
-use super::card::{Card, LARGEST_DRAWING};
+use super::card::{Card, LARGEST_DRAWING, shown};
 use super::language::Language;
 use super::link::Deployment;
 use super::media_type::is_drawing;
@@ -103,7 +104,7 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
         tenant: tenant.to_owned(),
         name: name.to_owned(),
         settings: None,
-        drawings: BTreeMap::new(),
+        shown: Value::from(Map::default()),
     };
     let Some((site, templates)) = site else {
         return card;
@@ -111,6 +112,7 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
     let Some(data) = settings(&site.written, &templates.theme) else {
         return card;
     };
+    let mut drawings = BTreeMap::new();
     for (pointer, format) in &data.formats {
         let Some(Json::String(text)) = data.value.pointer(pointer) else {
             continue;
@@ -121,9 +123,10 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
             _ => continue,
         };
         if let Some(html) = drawing(&path, site, templates) {
-            card.drawings.insert(pointer.clone(), html.into());
+            drawings.insert(pointer.clone(), Value::safe_string(&html));
         }
     }
+    card.shown = shown(&data, &drawings);
     card.settings = Some(Arc::new(data));
     card
 }

@@ -29,14 +29,14 @@ pub fn shared(
     secure: bool,
     cache: &Cache,
 ) -> ResourceTable {
-    let assets: Vec<Asset> = themes
+    let mut files: Vec<&Asset> = themes
         .iter()
         .flat_map(|templates| templates.assets.files.values())
-        .chain(sheets.iter().map(|sheet| &sheet.asset))
-        .cloned()
         .collect();
-    let mut table = shared_files(&assets, secure, cache);
-    table.extend(shared_files(&[speculation::rules().clone()], secure, cache));
+    files.push(speculation::rules());
+    let sheets: Vec<&Asset> = sheets.iter().map(|sheet| &sheet.asset).collect();
+    let mut table = shared_files(files, Level::Shared, secure, cache);
+    table.extend(shared_files(sheets, Level::Sheet, secure, cache));
     table.extend(
         islands
             .files

@@ -3,6 +3,8 @@
 mod minify;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minify::minified;
@@ -21,6 +23,20 @@ pub struct Sheet {
     pub asset: Asset,
     /// How much it weighs on the way to a visitor, in bytes.
     pub(crate) weight: usize,
+    is_served: AtomicBool,
+}
+
+impl Sheet {
+    /// Whether visitors get it by now.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.is_served.load(Relaxed)
+    }
+
+    /// Says that a snapshot with it is served. What was served once stays for as long as pages may name it.
+    pub fn set_served(&self) {
+        self.is_served.store(true, Relaxed);
+    }
 }
 
 /// The styles of a theme, minified: those of every page, and those of each kind of section.
@@ -83,6 +99,7 @@ impl Styles {
         let sheet = Arc::new(Sheet {
             weight: compress::weight(css.as_bytes()),
             asset: Asset::new(&self.name, css.clone().into()),
+            is_served: AtomicBool::new(false),
         });
         sheets.retain(|_, sheet| Arc::strong_count(sheet) > 1);
         sheets.insert(css, Arc::clone(&sheet));

@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use url::Url;
 
 use content::address::Origin;
+use content::name::TenantId;
 use server::admin::host_name;
 use server::settings::network;
 
@@ -21,8 +22,9 @@ use flags::{CachingFlags, LimitFlags};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  errors were found (check, export), or the server is not ready (probe)
-  2  could not run, or a second signal ended it at once";
+  1  errors were found (check, export), the server is not ready (probe), or it refused (releases,
+     diff, rollback, resume)
+  2  could not run, no server was reached, or a second signal ended it at once";
 
 /// Serves many small sites from one program: a site is a folder.
 #[derive(Debug, Parser)]
@@ -52,6 +54,14 @@ pub enum Command {
     Check(CheckArguments),
     /// List every page: its host, path, tenant and file
     Routes(RoutesArguments),
+    /// List what a tenant served when: the releases that a running server keeps
+    Releases(ReleasesArguments),
+    /// Show what changed between two releases of a tenant
+    Diff(DiffArguments),
+    /// Serve an earlier release of a tenant, and stay with it
+    Rollback(RollbackArguments),
+    /// Follow a tenant's folder again after `rollback`
+    Resume(ResumeArguments),
     /// Write all sites as files, for a static host or CDN
     Export(ExportArguments),
     /// Create a tenant's folder to start from
@@ -154,6 +164,22 @@ pub struct ServeArguments {
     /// It may be deleted at any time.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// The most bytes of pages and pictures in memory [default: half of what the machine or the control group has]
+    ///
+    /// Beyond it, what nobody has asked for lately goes first, and is rendered again when somebody asks. The program takes some 60 MB besides, and 20 KB for each tenant.
+    #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
+    pub memory: Option<usize>,
+    /// How many releases of each tenant are kept below `--state`, to list, compare and go back to
+    #[arg(
+        long,
+        env = "ROWHOUSE_KEEP_RELEASES",
+        value_name = "NUMBER",
+        default_value_t = 10
+    )]
+    pub keep_releases: usize,
+    /// The most bytes that all releases together may take below `--state`; the oldest go first
+    #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "BYTES", default_value_t = 1 << 30)]
+    pub state_size: u64,
     /// For authors: open pages follow what is saved, errors are shown over them, drafts are shown
     #[arg(
         long,
@@ -297,6 +323,14 @@ pub struct NewArguments {
 /// `probe`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArguments {
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// Which running server is meant.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct RunningServer {
     /// The server's admin address
     #[arg(
         long,
@@ -345,15 +379,68 @@ pub struct ManArguments {
 pub struct RoutesArguments {
     /// The form of the output
     #[arg(long, value_name = "FORM", default_value = "text")]
-    pub format: RoutesFormat,
+    pub format: ListFormat,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,
 }
 
-/// How routes are printed.
+/// `releases`.
+#[derive(Debug, Clone, Args)]
+pub struct ReleasesArguments {
+    /// The tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// The form of the output
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub format: ListFormat,
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// `diff`.
+#[derive(Debug, Clone, Args)]
+pub struct DiffArguments {
+    /// The tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// The number of the earlier release [default: the one before the newest]
+    pub from: Option<u64>,
+    /// The number of the later release [default: the newest]
+    pub to: Option<u64>,
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// `rollback`.
+#[derive(Debug, Clone, Args)]
+pub struct RollbackArguments {
+    /// The tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// The number of the release to serve [default: the one before what is served]
+    pub release: Option<u64>,
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// `resume`.
+#[derive(Debug, Clone, Args)]
+pub struct ResumeArguments {
+    /// The tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// How a list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RoutesFormat {
+pub enum ListFormat {
     /// A table
     Text,
     /// A JSON array

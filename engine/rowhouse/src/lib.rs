@@ -40,6 +40,18 @@
 //! 5. Steps 1 to 3 happen on threads beside the owner. What takes longer than a moment is swapped in when it is done; pictures are drawn aside, into the slots that the snapshot has for them. No other change waits for either.
 //! 6. What fails is one tenant's: a panic at any step becomes its error, and what could not be read is tried again until it is.
 //!
+//! # Walkthrough: a start, and a tenant that is out of memory
+//!
+//! 1. Every folder is read and addresses are given out. The first snapshot has an open mount at each address, and the server is ready.
+//! 2. The tenants are rendered in the background. A request that finds an open mount has its tenant brought to the front, and waits until the mount is filled, on the event loop as others are answered.
+//! 3. What does not fit into `--memory` is put to sleep: the next snapshot has an open mount in its place, and a request there has it rendered again, from content that is still in memory, packed.
+//!
+//! # Walkthrough: back to yesterday
+//!
+//! 1. With a state, what a tenant serves is recorded as a release ([`release::history`]) once nobody waits for anything: its pages, and the shared files that they name.
+//! 2. `rowhouse rollback` asks the admin listener, which asks the owner ([`reload::Operator`]). It loads the release, pins it on disk, and swaps in a snapshot with the release's pages in the tenant's mounts.
+//! 3. The folder is read, rendered, reported and recorded as before. `rowhouse resume` swaps its pages in again.
+//!
 //! # Walkthrough: a new folder
 //!
 //! 1. The folder's name is the tenant's id, if it is a host label.

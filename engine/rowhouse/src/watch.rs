@@ -147,9 +147,16 @@ impl Watch {
             }
         }
         let begin = Instant::now();
+        let mut settled = begin + SETTLED;
         while begin.elapsed() < PATIENCE {
-            match self.notices.recv_timeout(SETTLED) {
-                Ok(notice) => self.add(notice, &mut changes),
+            let left = settled.saturating_duration_since(Instant::now());
+            match self.notices.recv_timeout(left) {
+                // Nothing changed, so that nothing has to settle.
+                Ok(Notice::Ready) => {}
+                Ok(notice) => {
+                    self.add(notice, &mut changes);
+                    settled = Instant::now() + SETTLED;
+                }
                 Err(_) => break,
             }
         }

@@ -26,7 +26,8 @@ use hyper_util::rt::TokioIo;
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Snapshot, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, ResourceTable, Slot, Snapshot,
+    Variant,
 };
 use server::access::{AccessLog, Format};
 use server::listen;
@@ -387,9 +388,11 @@ fn snapshot() -> Snapshot {
         Arc::new(Mount {
             tenant: tenant.into(),
             prefix: prefix.into(),
-            resources,
-            not_found: vec![("".into(), page())],
-            method_not_allowed: page(),
+            pages: Slot::from(Pages {
+                resources,
+                not_found: vec![("".into(), page())],
+                method_not_allowed: page(),
+            }),
             traffic: Default::default(),
         })
     };

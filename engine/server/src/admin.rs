@@ -6,15 +6,21 @@
 //! | `/readyz` | 200 once every tenant has been tried, or takes so long that it is rendered while all others are served, 503 before that and while draining; lists the tenants that are not live, and says where the folders could not be read |
 //! | `/metrics` | counters in the OpenMetrics text format |
 //! | `/tenants` | how every tenant is, as JSON |
+//! | `/tenants/{id}/releases` | the releases of a tenant that are kept, as JSON |
+//! | `/tenants/{id}/diff?from=&to=` | what changed between two of them, as JSON |
+//! | `POST /tenants/{id}/rollback?release=` | serves one of them and stays with it |
+//! | `POST /tenants/{id}/resume` | follows the tenant's folder again |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
 //!
-//! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing.
+//! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing. Commands need a header field that no web page can send ([`COMMAND`]).
 //! The router is axum's, with layers of tower-http for the time that an answer may take, for content, which nothing here takes, and for the fields that all answers have.
 //! Accepting is own code: `axum::serve` has no limit for connections, no time for a request's header fields and none for a client that does not read. Here each connection has one request and a time, and the oldest makes room for the newest, so that clients that stall take neither descriptors nor the place of others.
 //!
 //! A degraded tenant does not make the process unready: its visitors get the last good state, and taking the other tenants away from theirs would help nobody.
 //!
-//! **Invariant:** changes nothing; what it shows is in the snapshot store and on the status board.
+//! **Invariant:** changes nothing itself; what it shows is in the snapshot store and on the status board, and commands are passed on to the [`Control`].
+
+mod releases;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -39,13 +45,15 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 
+pub use self::releases::COMMAND;
 use super::access::AccessLog;
+use super::control::Control;
 use super::error::ServeError;
 use super::host::{HostError, requested_host};
 use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};
 use super::snapshot_store::SnapshotStore;
-use super::status::{State, StatusBoard};
+use super::status::{State, StatusBoard, TenantStatus};
 
 /// How long the reload loop may be without a heartbeat before `/readyz` says so.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
@@ -61,6 +69,8 @@ pub struct Admin {
     pub access_log: Option<AccessLog>,
     /// The names that the listener answers to, besides IP addresses and `localhost`, in lower case: what [`host_name`] makes of them.
     pub hosts: Vec<String>,
+    /// Who lists, compares and changes what tenants serve; `None` where nothing is kept.
+    pub control: Option<Arc<dyn Control>>,
 }
 
 /// Connections at once. Probes, scrapes and questions of a proxy need a few.
@@ -69,6 +79,8 @@ const CONNECTIONS: usize = 64;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for an answer to be ready.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for an answer about releases, which is read from disk; what is asked of the owner of the tenants waits for what it is doing.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(25);
 /// Time for a request and its response together, to the last byte.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -147,17 +159,16 @@ fn router(admin: Admin) -> Router {
         .layer(fixed_field(CACHE_CONTROL, "no-store"))
         .layer(fixed_field(X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(from_fn_with_state(admin.clone(), own_host))
-        .layer(RequestBodyLimitLayer::new(0))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::SERVICE_UNAVAILABLE,
-            HANDLER_TIMEOUT,
-        ));
+        .layer(RequestBodyLimitLayer::new(0));
+    let within = |time| TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, time);
     Router::new()
         .route("/livez", get(|| async { "live\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .route("/tenants", get(tenants))
         .route("/tls/ask", get(tls_ask))
+        .layer(within(HANDLER_TIMEOUT))
+        .merge(releases::router(admin.control.clone()).layer(within(CONTROL_TIMEOUT)))
         .layer(layers)
         .with_state(admin)
 }
@@ -188,10 +199,15 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
             "watch: polling, since the system gives no notifications"
         );
     }
+    let pending = |tenant: &&TenantStatus| tenant.state == State::Pending;
+    let count = status.tenants.iter().filter(pending).count();
+    if count > 0 {
+        let _ = writeln!(text, "pending: {count} of {} tenants", status.tenants.len());
+    }
     for tenant in status
         .tenants
         .iter()
-        .filter(|tenant| tenant.state != State::Live)
+        .filter(|tenant| !matches!(tenant.state, State::Live | State::Pending))
     {
         let doing = if tenant.is_under_way {
             ", being rendered"
@@ -233,6 +249,9 @@ struct TenantLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     doing: Option<&'static str>,
     errors: Vec<String>,
+    /// The release that is served, whatever the folder says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned: Option<u64>,
 }
 
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
@@ -249,6 +268,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
         doing: tenant.is_under_way.then_some("being rendered"),
         errors: tenant.errors.clone(),
+        pinned: tenant.pinned,
     });
     Json(lines.collect())
 }

@@ -87,6 +87,7 @@ pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
         StatusCode::URI_TOO_LONG => b"414 URI Too Long\n",
         StatusCode::RANGE_NOT_SATISFIABLE => b"416 Range Not Satisfiable\n",
         StatusCode::MISDIRECTED_REQUEST => b"421 Misdirected Request\n",
+        StatusCode::SERVICE_UNAVAILABLE => b"503 Service Unavailable\n",
         _ => b"",
     }));
     *response.status_mut() = status;

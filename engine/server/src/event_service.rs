@@ -6,7 +6,8 @@
 //! **Invariant:** does not know what the texts mean.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::ready;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,17 +40,17 @@ pub(super) struct EventService {
 impl Service<Request<Incoming>> for EventService {
     type Response = Response<Either<SnapshotBody, Channel<Bytes>>>;
     type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         if request.method() == Method::GET
             && request.uri().path() == PATH
             && self.is_known_host(&request)
         {
-            return ready(Ok(self.stream().map(Either::Right)));
+            return Box::pin(ready(Ok(self.stream().map(Either::Right))));
         }
-        let answer = self.visitors.call(request).into_inner();
-        ready(answer.map(|response| response.map(Either::Left)))
+        let answer = self.visitors.call(request);
+        Box::pin(async { Ok(answer.await?.map(Either::Left)) })
     }
 }
 

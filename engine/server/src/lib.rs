@@ -11,7 +11,7 @@
 //!                                         v
 //!                                       respond: host, path, redirect, negotiate, condition
 //!
-//! listen -> admin (axum, tower-http) -> status, metrics, snapshot_store
+//! listen -> admin (axum, tower-http) -> status, metrics, snapshot_store, control
 //! ```
 //! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
 //!
@@ -49,6 +49,7 @@ mod condition;
 mod connection_counters;
 mod connection_state;
 mod context;
+pub mod control;
 pub mod descriptors;
 pub mod drain;
 mod error;

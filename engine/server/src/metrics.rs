@@ -36,6 +36,12 @@ pub(super) fn render(counters: Counters) -> Result<String, Error> {
         Unit::Seconds,
         counters.board.reloads.clone(),
     );
+    registry.register_with_unit(
+        "render_wait",
+        "Time that a request waited for its tenant to be rendered",
+        Unit::Seconds,
+        counters.snapshots.waits.clone(),
+    );
     registry.register_collector(Box::new(counters));
     let mut encoded = String::new();
     text::encode(&mut encoded, &registry)?;
@@ -215,6 +221,13 @@ impl Counters {
                 .encode_family(&[("state", state.name())])?
                 .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;
         }
+        let pinned = status
+            .tenants
+            .iter()
+            .filter(|tenant| tenant.pinned.is_some());
+        let pinned = u64::try_from(pinned.count()).unwrap_or(u64::MAX);
+        let help = "Tenants that serve a pinned release, whatever their folders say";
+        gauge(encoder, "tenants_pinned", help, None, pinned)?;
         let help = "Time that the last compilation took";
         let unit = Some(&Unit::Seconds);
         let mut family =

@@ -6,13 +6,17 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use futures_util::future::Either;
 use http::{Request, Response, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
+use tokio::time::timeout;
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 
@@ -26,7 +30,9 @@ use super::layers::exchange::{Answered, Exchange, Inner};
 use super::layers::request_id::RequestId;
 use super::layers::traffic::TrafficCounters;
 use super::layers::uri_length::UriLength;
-use super::respond::respond;
+use super::respond::{awaited, respond};
+use super::snapshot_store::SnapshotStore;
+use release::snapshot::Snapshot;
 
 /// A connection as its requests see it.
 #[derive(Debug)]
@@ -60,10 +66,69 @@ fn look_up(exchange: Exchange<'_>) -> Answered<'_> {
     ready(Ok(respond(exchange.snapshot, &exchange.head)))
 }
 
+/// How long a request waits for its tenant to be rendered.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often who waits looks whether there is another snapshot.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Waits until the tenant of a request is rendered, or for [`PATIENCE`]. Others are answered meanwhile.
+async fn wait(snapshots: &SnapshotStore, head: &RequestHead<'_>, started: Instant) {
+    loop {
+        let mount = match awaited(&snapshots.current(), head) {
+            Some(mount) if started.elapsed() < PATIENCE => Arc::clone(mount),
+            _ => break,
+        };
+        snapshots.want(&mount.tenant);
+        // It may be another mount by now, which nobody fills this one for.
+        let _ = timeout(LOOK, mount.pages.filled()).await;
+    }
+    snapshots.waits.observe(started.elapsed().as_secs_f64());
+}
+
+/// The answer to a request: ready at once, but where its tenant is still to be rendered.
+type Answering = Either<
+    Ready<Result<Response<SnapshotBody>, Infallible>>,
+    Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
+>;
+
+/// What is known of a request before it is looked up.
+struct Call {
+    context: Rc<WorkerContext>,
+    peer: Peer,
+    request: Request<Incoming>,
+    stream: Option<OpenStream>,
+    content: bool,
+    started: Instant,
+}
+
+impl Call {
+    fn head(&self) -> RequestHead<'_> {
+        RequestHead {
+            method: self.request.method(),
+            uri: self.request.uri(),
+            version: self.request.version(),
+            headers: self.request.headers(),
+            content: self.content,
+        }
+    }
+
+    fn answer(self, snapshot: &Snapshot) -> Response<SnapshotBody> {
+        let answer = layered(&self.context).answer(Exchange {
+            head: self.head(),
+            snapshot,
+            peer: self.peer,
+            started: self.started,
+        });
+        let response = answer.response;
+        response.map(|bytes| SnapshotBody::new(bytes, self.stream))
+    }
+}
+
 impl Service<Request<Incoming>> for RequestService {
     type Response = Response<SnapshotBody>;
     type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
+    type Future = Answering;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let started = Instant::now();
@@ -77,21 +142,22 @@ impl Service<Request<Incoming>> for RequestService {
         } else {
             Some(OpenStream::new(Rc::clone(&self.state), started))
         };
-        let snapshot = self.context.snapshots.current();
-        let answer = layered(&self.context).answer(Exchange {
-            head: RequestHead {
-                method: request.method(),
-                uri: request.uri(),
-                version: request.version(),
-                headers: request.headers(),
-                content,
-            },
-            snapshot: &snapshot,
+        let call = Call {
+            context: Rc::clone(&self.context),
             peer: self.peer,
+            request,
+            stream,
+            content,
             started,
-        });
-        ready(Ok(answer
-            .response
-            .map(|bytes| SnapshotBody::new(bytes, stream))))
+        };
+        let snapshot = self.context.snapshots.current();
+        if snapshot.is_partial && awaited(&snapshot, &call.head()).is_some() {
+            return Either::Right(Box::pin(async move {
+                let snapshots = Arc::clone(&call.context.snapshots);
+                wait(&snapshots, &call.head(), started).await;
+                Ok(call.answer(&snapshots.current()))
+            }));
+        }
+        Either::Left(ready(Ok(call.answer(&snapshot))))
     }
 }

@@ -5,7 +5,7 @@
 //! 3. *Method.* OPTIONS is answered for every path alike: 204 with `Allow`. Others than GET and HEAD get 405 with `Allow`, whatever the path names, and the page of the tenant that has the path.
 //! 4. *Moved host.* 308 to the same path of its new origin.
 //! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
-//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root.
+//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks for [`awaited`] first.
 //! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
 //! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share.
 //! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
@@ -15,9 +15,12 @@
 //!
 //! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue,
+    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
+    HeaderValue, RETRY_AFTER,
 };
 use http::{Method, Response, StatusCode, Version};
 
@@ -94,6 +97,9 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
         return outside_mounts(snapshot, routes, &path, request)
             .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
+    let Some(pages) = mount.pages.get() else {
+        return not_yet(mount);
+    };
 
     // 7.
     if path.len() > 1 && path.ends_with('/') {
@@ -101,7 +107,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
             "" => "/",
             shorter => shorter,
         };
-        match mount.resources.get_key_value(shorter) {
+        match pages.resources.get_key_value(shorter) {
             Some((key, resource)) if matches!(**resource, Resource::Redirect(_)) => {
                 let route = Route {
                     prefix: &mount.prefix,
@@ -116,7 +122,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     }
 
     // 8.
-    if let Some((key, resource)) = mount.resources.get_key_value(below) {
+    if let Some((key, resource)) = pages.resources.get_key_value(below) {
         return page(
             resource,
             mount,
@@ -133,7 +139,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     }
 
     // 9.
-    match mount.not_found.iter().find(|(area, _)| covers(area, below)) {
+    match pages.not_found.iter().find(|(area, _)| covers(area, below)) {
         Some((area, resource)) => page(
             resource,
             mount,
@@ -173,16 +179,19 @@ fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'
     let Some((mount, _)) = mount(routes, &path) else {
         return plainly(StatusCode::METHOD_NOT_ALLOWED);
     };
+    let Some(pages) = mount.pages.get() else {
+        return not_yet(mount);
+    };
     let route = Route {
         prefix: &mount.prefix,
         path: "",
         rest: "/*",
     };
-    page(&mount.method_not_allowed, mount, route, request)
+    page(&pages.method_not_allowed, mount, route, request)
 }
 
 /// The mount that takes `path`, and what is left of the path below it.
-fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Mount, &'p str)> {
+fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount>, &'p str)> {
     let segments = memchr::memchr_iter(b'/', &path.as_bytes()[1..])
         .map(|slash| slash + 1)
         .chain([path.len()]);
@@ -192,7 +201,39 @@ fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Mount, &'
             taken = Some((mount, end));
         }
     }
-    taken.map(|(mount, end)| (&**mount, if end == path.len() { "/" } else { &path[end..] }))
+    taken.map(|(mount, end)| (mount, if end == path.len() { "/" } else { &path[end..] }))
+}
+
+/// The mount that a request has to wait for: it takes the path, and is not rendered yet.
+pub(super) fn awaited<'s>(
+    snapshot: &'s Snapshot,
+    request: &RequestHead<'_>,
+) -> Option<&'s Arc<Mount>> {
+    let host = requested_host(request.uri, request.headers, request.version).ok()?;
+    let HostEntry::Site(routes) = snapshot.hosts.get(&*host)? else {
+        return None;
+    };
+    let path = normal_path(request.uri.path()).ok()?;
+    let (mount, _) = mount(routes, &path)?;
+    mount.pages.is_open().then_some(mount)
+}
+
+/// What a tenant answers while it is not rendered.
+fn not_yet(mount: &Mount) -> Answer<'_> {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    Answer {
+        response,
+        owner: Owner::Tenant(mount),
+        route: Route {
+            prefix: &mount.prefix,
+            path: "",
+            rest: "/*",
+        },
+        coding: Coding::Identity,
+    }
 }
 
 /// Whether `path` is `area` or lies below it.

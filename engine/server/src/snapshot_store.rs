@@ -8,10 +8,12 @@
 //! **Invariant:** never builds or changes what is in a snapshot.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
+use prometheus_client::metrics::histogram::Histogram;
 
 use super::connection_counters::ConnectionCounters;
 use release::snapshot::traffic::Traffic;
@@ -22,10 +24,15 @@ pub(super) const SHARED: &str = "_shared";
 /// What they call a request that names no known host, or is none.
 pub(super) const UNKNOWN: &str = "_unknown";
 
+/// Is told of a tenant that a request waits for.
+type Wanted = Box<dyn Fn(&str) + Send + Sync>;
+
 /// The current snapshot, and the counters that outlive it.
-#[derive(Debug)]
 pub struct SnapshotStore {
     current: ArcSwap<Snapshot>,
+    wanted: OnceLock<Wanted>,
+    /// Seconds that requests waited for their tenant to be rendered.
+    pub(super) waits: Histogram,
     since: Mutex<Instant>,
     tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
     /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
@@ -36,10 +43,23 @@ pub struct SnapshotStore {
     pub connections: ConnectionCounters,
 }
 
+/// Upper bounds of the histogram of waits, in seconds.
+const WAIT_BOUNDS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
+
+impl fmt::Debug for SnapshotStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SnapshotStore")
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for SnapshotStore {
     fn default() -> Self {
         Self {
             current: ArcSwap::default(),
+            wanted: OnceLock::new(),
+            waits: Histogram::new(WAIT_BOUNDS),
             since: Mutex::new(Instant::now()),
             tenants: Mutex::default(),
             shared: Traffic::default(),
@@ -64,8 +84,8 @@ impl SnapshotStore {
         self.current.load()
     }
 
-    /// Serves `next` from the next request on. Requests under way finish with what they have.
-    pub fn replace(&self, next: Snapshot) {
+    /// Serves `next` from the next request on, and gives back what was served before. Requests under way finish with what they have.
+    pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         let mut named = BTreeMap::new();
         for mount in mounts(&next) {
@@ -80,8 +100,22 @@ impl SnapshotStore {
         }
         *tenants = named;
         drop(tenants);
-        self.current.store(Arc::new(next));
+        let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        former
+    }
+
+    /// Calls `wanted` from now on with each tenant that a request waits for, more than once for as long as it does.
+    pub fn on_wanted(&self, wanted: impl Fn(&str) + Send + Sync + 'static) {
+        // There is one owner, which says so once.
+        let _ = self.wanted.set(Box::new(wanted));
+    }
+
+    /// Says that a request waits for a tenant.
+    pub(super) fn want(&self, tenant: &str) {
+        if let Some(wanted) = self.wanted.get() {
+            wanted(tenant);
+        }
     }
 
     /// How long ago the current snapshot was put into the store.

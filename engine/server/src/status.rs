@@ -45,6 +45,8 @@ pub struct TenantStatus {
     pub is_under_way: bool,
     /// What its authors have to correct, one line each.
     pub errors: Vec<String>,
+    /// The release that is served, whatever the folder says.
+    pub pinned: Option<u64>,
 }
 
 /// What visitors of a tenant get.
@@ -55,13 +57,15 @@ pub enum State {
     Live,
     /// The last good state, since what its folder says has errors.
     Degraded,
+    /// Nothing yet: it is rendered when somebody asks for it, or when its turn comes.
+    Pending,
     /// Nothing, since it was never without errors.
     Absent,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [Self; 3] = [Self::Live, Self::Degraded, Self::Absent];
+    pub const ALL: [Self; 4] = [Self::Live, Self::Degraded, Self::Pending, Self::Absent];
 
     /// The word for it in `/tenants` and `/metrics`.
     #[must_use]
@@ -69,6 +73,7 @@ impl State {
         match self {
             Self::Live => "live",
             Self::Degraded => "degraded",
+            Self::Pending => "pending",
             Self::Absent => "absent",
         }
     }

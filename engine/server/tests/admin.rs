@@ -1,67 +1,21 @@
 //! The admin listener, and what its counters say of what visitors did.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "support/admin_listener.rs"]
+mod admin_listener;
 #[path = "support/sample.rs"]
 mod sample;
 #[path = "support/wire.rs"]
 mod wire;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime};
 
-use server::admin::{self, Admin};
-use server::listen;
+use admin_listener::AdminListener;
 use server::settings::Limits;
-use server::snapshot_store::SnapshotStore;
-use server::status::{State, Status, StatusBoard, TenantStatus};
+use server::status::{State, Status, TenantStatus};
 use wire::{Server, get, request};
-
-struct AdminListener {
-    address: SocketAddr,
-    board: Arc<StatusBoard>,
-}
-
-impl AdminListener {
-    fn open(snapshots: &Arc<SnapshotStore>) -> Self {
-        let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = listener.local_addr().unwrap();
-        let board = Arc::new(StatusBoard::default());
-        let shown = Admin {
-            snapshots: Arc::clone(snapshots),
-            board: Arc::clone(&board),
-            access_log: None,
-            hosts: vec!["monitoring.example".to_owned()],
-        };
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(admin::run(listener, shown)).unwrap();
-        });
-        Self { address, board }
-    }
-
-    fn ask(&self, path: &str) -> (u16, String) {
-        let reply = self.send(&get(path, "localhost"));
-        (reply.status, reply.text())
-    }
-
-    fn send(&self, request: &str) -> wire::Reply {
-        let mut socket = TcpStream::connect(self.address).unwrap();
-        socket.write_all(request.as_bytes()).unwrap();
-        wire::Reply::read(&mut socket)
-    }
-
-    fn counters(&self) -> String {
-        let (status, text) = self.ask("/metrics");
-        assert_eq!(status, 200);
-        assert!(text.ends_with("# EOF\n"), "{text}");
-        text
-    }
-}
 
 fn tenant(state: State) -> TenantStatus {
     TenantStatus {
@@ -72,6 +26,7 @@ fn tenant(state: State) -> TenantStatus {
         hosts: vec!["bluedoor.example".to_owned()],
         compiled_in: Duration::from_millis(250),
         is_under_way: false,
+        pinned: None,
         errors: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
     }
 }

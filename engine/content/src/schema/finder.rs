@@ -7,6 +7,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value as Json;
 
+use super::reference::referred;
 use crate::report::{Code, Place, hint_for, list};
 use crate::yaml::{Node, Value};
 
@@ -267,7 +268,7 @@ impl<'a> Finder<'a> {
                 Some((value, Value::Text(text))) => {
                     match names.iter().position(|name| name == text) {
                         Some(index) => {
-                            let what = format!("a section of kind `{text}`");
+                            let what = format!("{what} with `{tag}: {text}`");
                             for error in context.get(index).into_iter().flatten() {
                                 self.error(error, Some((location, &what)));
                             }
@@ -293,7 +294,7 @@ impl<'a> Finder<'a> {
             None => {
                 let types: Vec<&str> = choices
                     .iter()
-                    .flat_map(|choice| types_of(resolve(schema, choice)))
+                    .flat_map(|choice| types_of(referred(schema, choice)))
                     .collect();
                 self.wrong_type(node, &types, what);
             }
@@ -403,18 +404,6 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
         .map(|choice| choice.get("properties")?.get(tag)?.get("const")?.as_str())
         .collect::<Option<Vec<_>>>()?;
     Some((tag, names))
-}
-
-/// The schema that is meant where one only refers to another of the same root.
-fn resolve<'s>(root: &'s Json, mut schema: &'s Json) -> &'s Json {
-    while let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
-        let pointer = reference.strip_prefix('#');
-        match pointer.and_then(|pointer| root.pointer(pointer)) {
-            Some(target) => schema = target,
-            None => break,
-        }
-    }
-    schema
 }
 
 /// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.

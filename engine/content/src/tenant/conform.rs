@@ -30,6 +30,14 @@ pub struct Written {
 }
 
 impl Written {
+    /// The text of the manifest, where addresses are claimed.
+    pub(super) fn outline(mut self) -> Self {
+        Self {
+            texts: self.texts.remove_entry(MANIFEST).into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// Takes it out of the files that could be read.
     pub(super) fn new(
         label: String,

@@ -101,6 +101,19 @@ impl Site {
         Arc::new(site)
     }
 
+    /// What is known of it without its files: its manifest, and its pages without what stands in them. Addresses and lists of pages need no more; nothing can be rendered from it.
+    #[must_use]
+    pub fn outline(mut self) -> Self {
+        for page in self.pages.values_mut() {
+            page.body = String::new();
+            page.formatted = Vec::new();
+            page.front.sections = Vec::new();
+        }
+        self.assets = BTreeMap::new();
+        self.written = self.written.outline();
+        self
+    }
+
     /// The next moment at which a page comes or goes.
     #[must_use]
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {

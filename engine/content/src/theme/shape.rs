@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::report::hint_for;
-use crate::schema::{Formats, Formatted, Schema, SchemaError, Violation, format_names};
+use crate::schema::{Formats, Formatted, Schema, SchemaError, Violation, format_names, referred};
 use crate::tenant::formats::check_value;
 use crate::yaml::Node;
 
@@ -80,13 +80,13 @@ impl Shape {
     pub fn check(&self, node: &Node, what: &str) -> Result<(Data, Vec<Formatted>), Vec<Violation>> {
         let root = self.schema.root();
         let mut value = node.to_json();
-        complete(root, root, &mut value, Missing::Default);
+        complete(root, root, &mut value, Missing::Default, 0);
         let problems = self.schema.problems(node, &value, what);
         if !problems.is_empty() {
             return Err(problems);
         }
         let (formatted, formats) = self.schema.formatted(node, &value);
-        complete(root, root, &mut value, Missing::Null);
+        complete(root, root, &mut value, Missing::Null, 0);
         Ok((Data { value, formats }, formatted))
     }
 }
@@ -146,8 +146,14 @@ enum Missing {
     Null,
 }
 
+/// So deep are keys completed: a default may hold what has the same default again.
+const DEEPEST: usize = 32;
+
 /// Puts something in the place of every key that is left out, and all keys in the order of the schema.
-fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing) {
+fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing, depth: usize) {
+    if depth == DEEPEST {
+        return;
+    }
     let schema = referred(root, schema);
     match value {
         Json::Object(pairs) => {
@@ -169,7 +175,7 @@ fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing) {
                     (written, _) => written,
                 };
                 if let Some(mut written) = written {
-                    complete(root, property, &mut written, missing);
+                    complete(root, property, &mut written, missing, depth + 1);
                     ordered.insert(name.clone(), written);
                 }
             }
@@ -179,28 +185,12 @@ fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing) {
         Json::Array(items) => {
             if let Some(each) = schema.get("items") {
                 for item in items {
-                    complete(root, each, item, missing);
+                    complete(root, each, item, missing, depth + 1);
                 }
             }
         }
         _ => {}
     }
-}
-
-/// The schema that is meant where one refers to another of the same root. A circle of references ends at a schema without keys.
-fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
-    let mut schema = schema;
-    for _ in 0..16 {
-        let reference = schema.get("$ref").and_then(Json::as_str);
-        let Some(target) = reference
-            .and_then(|reference| reference.strip_prefix('#'))
-            .and_then(|pointer| root.pointer(pointer))
-        else {
-            return schema;
-        };
-        schema = target;
-    }
-    &Json::Null
 }
 
 #[cfg(test)]
@@ -235,6 +225,22 @@ mod tests {
             data.formats,
             [("/link".to_owned(), "link".to_owned())].into()
         );
+    }
+
+    #[test]
+    fn schemas_that_refer_to_themselves_come_to_an_end() {
+        let written = Node::from_json(&json!({}));
+        for own in [
+            json!({"properties": {"inner": {"$ref": "#", "default": {}}}}),
+            json!({"properties": {"inner": {"$ref": "#/$defs/again"}},
+                   "$defs": {"again": {"type": "object", "properties": {"inner": {"$ref": "#/$defs/again", "default": {}}}}}}),
+        ] {
+            let shape = Shape::new(&own, None, None).expect("a schema");
+            assert!(shape.check(&written, "it").is_ok(), "{own}");
+        }
+        let circle = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
+        let end = referred(&circle, &circle["$defs"]["a"]);
+        assert!(end.get("properties").is_none());
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub fn cache_tag(tenant: &str, path: &str) -> String {
 pub struct Fields {
     whole: [HeaderMap; Coding::ALL.len()],
     not_modified: HeaderMap,
+    given: HeaderMap,
+    varies: bool,
     ranges: bool,
 }
 
@@ -48,15 +50,15 @@ impl Fields {
     /// `ranges`: a part of the body may be asked for (`Accept-Ranges: bytes`); for assets, not for pages.
     #[must_use]
     pub fn new(given: HeaderMap, varies: bool, ranges: bool) -> Self {
-        let mut given = given;
+        let mut rest = given.clone();
         // What is set for a body or a request is present from the start, so that the copy does not grow, and stands first, where `set` finds it at once.
         let mut all = HeaderMap::with_capacity(given.len() + 4);
         all.insert(ETAG, HeaderValue::from_static("\"\""));
         all.insert(X_REQUEST_ID, HeaderValue::from_static("-"));
-        if let Some(tag) = given.remove(CACHE_TAG) {
+        if let Some(tag) = rest.remove(CACHE_TAG) {
             all.insert(CACHE_TAG, tag);
         }
-        all.extend(given);
+        all.extend(rest);
         if varies {
             all.append(VARY, HeaderValue::from_static("accept-encoding"));
         }
@@ -89,8 +91,16 @@ impl Fields {
         Self {
             whole,
             not_modified,
+            given,
+            varies,
             ranges,
         }
+    }
+
+    /// What [`new`](Self::new) took, in its order: the same again makes the same fields.
+    #[must_use]
+    pub const fn given(&self) -> (&HeaderMap, bool, bool) {
+        (&self.given, self.varies, self.ranges)
     }
 
     /// A copy of the fields that go with a body in `coding`, with its entity tag.

@@ -55,7 +55,7 @@ pub(crate) fn check<'a>(
     let pages = site.pages.values();
     let seen: BTreeMap<String, Seen> = pages
         .map(|page| {
-            let resource = mount.resources.get(page.path.as_str());
+            let resource = mount.resource(&page.path);
             let seen = resource.map_or_else(Seen::default, |resource| seen_of(resource));
             (page.path.clone(), seen)
         })

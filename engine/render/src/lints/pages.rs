@@ -69,7 +69,7 @@ pub(super) fn check(
         auditor.title(page);
         auditor.headings(page, &seen.headings);
         auditor.pictures(page, &seen.silent);
-        let resource = mount.resources.get(page.path.as_str());
+        let resource = mount.resource(&page.path);
         let heavy = weight::check(
             site,
             page,

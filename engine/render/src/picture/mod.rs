@@ -61,7 +61,7 @@ pub(super) enum Form {
 /// Something to be drawn.
 #[derive(Debug)]
 pub struct Drawing {
-    /// None once it is drawn, for as long as that is shown.
+    /// None once it is drawn, for as long as that is shown, and where its tenant is out of memory.
     svg: Mutex<Option<Arc<str>>>,
     form: Form,
     /// What lies below it: pictures have no holes.
@@ -118,7 +118,7 @@ impl Drawing {
     }
 
     /// Lets the text go, which is as long as the picture.
-    fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.svg() = None;
     }
 

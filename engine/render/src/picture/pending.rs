@@ -18,12 +18,12 @@ use release::snapshot::{Body, Resource, Slot};
 /// The slots of all pictures, by the digests of their drawings.
 #[derive(Debug, Default)]
 pub struct PendingPictures {
-    slots: HashMap<[u8; 32], Weak<Slot>>,
+    slots: HashMap<[u8; 32], Weak<Slot<Resource>>>,
 }
 
 impl PendingPictures {
     /// The slot of a picture, filled or to be filled.
-    pub fn slot(&mut self, picture: &Picture) -> Arc<Slot> {
+    pub fn slot(&mut self, picture: &Picture) -> Arc<Slot<Resource>> {
         let place = self.slots.entry(picture.drawing.digest).or_default();
         place.upgrade().unwrap_or_else(|| {
             let slot = Arc::default();
@@ -32,10 +32,27 @@ impl PendingPictures {
         })
     }
 
-    /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, which are all that there are.
+    /// Gives a picture a slot of its own from the next time on, which is to be filled again.
+    pub fn forget(&mut self, picture: &Picture) {
+        self.slots.remove(&picture.drawing.digest);
+    }
+
+    /// The bytes of all that are drawn.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let slots = self.slots.values().filter_map(Weak::upgrade);
+        let bytes = slots.map(|slot| match slot.get() {
+            Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
+            _ => 0,
+        });
+        bytes.sum()
+    }
+
+    /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, `most` of them.
     pub fn undrawn<'a>(
         &mut self,
         pictures: impl Iterator<Item = (&'a Picture, &'a Arc<Cache>)>,
+        most: usize,
         secure: bool,
     ) -> Vec<Undrawn> {
         self.slots.retain(|_, slot| slot.strong_count() > 0);
@@ -46,6 +63,7 @@ impl PendingPictures {
             cache.known(&key(digest));
             if let Some(slot) = self.slots.get(digest)
                 && slot.upgrade().is_some_and(|slot| slot.is_open())
+                && undrawn.len() < most
                 && named.insert(digest)
             {
                 undrawn.push(Undrawn {
@@ -64,7 +82,7 @@ impl PendingPictures {
 #[derive(Debug)]
 pub struct Undrawn {
     picture: Picture,
-    slot: Weak<Slot>,
+    slot: Weak<Slot<Resource>>,
     cache: Arc<Cache>,
     secure: bool,
 }

@@ -38,6 +38,7 @@ use release::snapshot::{Resource, ResourceTable};
 pub(super) use feed::Feed;
 pub use host::{HostFacts, host_files};
 pub use sitemap::Listing;
+pub(crate) use sitemap::listing;
 
 /// A tenant's own files, made once for all its addresses.
 pub(super) struct SiteFiles {

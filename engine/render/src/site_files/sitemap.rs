@@ -36,7 +36,7 @@ pub struct Listing {
 
 /// The entries of a tenant, by the resolver of its canonical address: its pages without those that search engines should leave out.
 #[must_use]
-pub(super) fn listing(site: &Site, resolver: &Resolver) -> Listing {
+pub(crate) fn listing(site: &Site, resolver: &Resolver) -> Listing {
     let pages = site.pages.values().filter(|page| !page.front.noindex);
     Listing {
         host: resolver.address.host.clone(),

@@ -45,6 +45,8 @@ pub struct Scope {
     pub resolver: Resolver,
     /// The tenant in the shapes of its theme.
     pub prepared: Arc<Prepared>,
+    /// The tenant's settings as its pages at this address see them.
+    pub settings: Value,
     /// The theme.
     pub templates: Arc<Templates>,
     /// The islands.

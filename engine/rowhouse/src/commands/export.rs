@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             say(&format!("note: Cloudflare Pages would drop rules: {line}"));
         }
     }
-    if let Some(next) = registry.next_change(now) {
+    if let Some(next) = registry.next_change() {
         say(&format!(
             "note: a page comes or goes at {next}: export again then"
         ));

@@ -204,7 +204,7 @@ impl Site {
         let [id, address] = widths;
         write!(formatter, "  {BOLD}{:id$}{BOLD:#}", self.id)?;
         let note = match (self.is_under_way, self.state) {
-            (true, _) => "being rendered",
+            (true, _) | (_, State::Pending) => "being rendered",
             (false, State::Live) => "",
             (false, State::Degraded) => "the last good pages are served",
             (false, State::Absent) => "not served",

@@ -1,16 +1,19 @@
 //! What the command line asks for, one file a verb. Only these print.
 //!
-//! Exit codes: 0 success, 1 errors in the content, 2 could not run.
+//! Exit codes: 0 success, 1 errors in the content or a running server refused, 2 could not run.
 
+mod admin_client;
 mod check;
 mod export;
 mod greeting;
 mod log;
+mod memory;
 mod new;
 #[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
 mod otlp;
 mod output;
 mod probe;
+mod releases;
 mod routes;
 mod sarif;
 mod schema;
@@ -33,6 +36,10 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Routes(arguments)) => routes::run(&arguments),
+        Some(Command::Releases(arguments)) => releases::list(&arguments),
+        Some(Command::Diff(arguments)) => releases::diff(&arguments),
+        Some(Command::Rollback(arguments)) => releases::roll_back(&arguments),
+        Some(Command::Resume(arguments)) => releases::resume(&arguments),
         Some(Command::New(arguments)) => new::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),
         Some(Command::Schema(arguments)) => schema::run(&arguments),

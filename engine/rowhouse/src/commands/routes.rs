@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::output::print;
 use super::setup::registry;
-use crate::cli::{RoutesArguments, RoutesFormat};
+use crate::cli::{ListFormat, RoutesArguments};
 use crate::reload::Registry;
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::below;
@@ -33,8 +33,8 @@ pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     let snapshot = registry.reload(Timestamp::now())?;
     let routes = routes(&registry, &snapshot);
     match arguments.format {
-        RoutesFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
-        RoutesFormat::Text => as_table(&routes),
+        ListFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
+        ListFormat::Text => as_table(&routes),
     }
     Ok(ExitCode::SUCCESS)
 }

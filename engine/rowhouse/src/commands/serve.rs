@@ -20,9 +20,9 @@ use super::greeting::{Greeting, Overview};
 use super::otlp::Spans;
 use super::output::FAILED;
 use super::setup::registry;
-use super::{log, supervisor};
+use super::{log, memory, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
-use crate::reload::{ReloadLoop, log_report};
+use crate::reload::{Inbox, Operator, ReloadLoop, log_report};
 use crate::watch::{Method, Notice};
 use content::report::guard::guard;
 use release::snapshot::Snapshot;
@@ -34,6 +34,9 @@ use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::spans::RequestSpans;
 use server::status::StatusBoard;
+
+/// How long a person at a terminal waits for tenants to be rendered before the program serves.
+const GREETING: Duration = Duration::from_secs(2);
 
 /// Serves until a signal ends it.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
@@ -52,16 +55,28 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.state.as_deref(),
         arguments.dev,
     )?
-    .impatient();
+    .impatient()
+    .with_memory(arguments.memory.unwrap_or_else(memory::half));
+    let history = registry.open_history(arguments.keep_releases, arguments.state_size);
+    if let Some(history) = &history {
+        registry = registry.with_history(Arc::clone(history));
+    }
+    let inbox = Inbox::default();
     // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
     let reload = || registry.reload(Timestamp::now());
     let reloaded = guard("start", "all", "tenants", reload);
-    let snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
+    let mut snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
+    let is_terminal = std::io::stderr().is_terminal();
+    if is_terminal {
+        // So that the greeting can say what is wrong.
+        let finish = || registry.finish_soon(GREETING, Timestamp::now());
+        let finished = guard("start", "all", "tenants", finish);
+        snapshot = finished.ok().flatten().unwrap_or(snapshot);
+    }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
+    registry.set_served();
     let board = Arc::new(StatusBoard::default());
-    let overview = std::io::stderr()
-        .is_terminal()
-        .then(|| Overview::of(&registry));
+    let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {
         // The greeting says the same.
         Some(_) => with_default(NoSubscriber::default(), || log_report(&registry, &board)),
@@ -76,12 +91,19 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         snapshots: Arc::clone(&snapshots),
         board: Arc::clone(&board),
         events: events.clone(),
+        inbox: inbox.clone(),
     }
     .start(match arguments.watch {
         WatchMethod::Auto => Method::Notifications,
         WatchMethod::Poll => Method::Polling,
         WatchMethod::Off => Method::Off,
     });
+    let operator = Operator {
+        history,
+        inbox,
+        owner: owner.clone(),
+        board: Arc::clone(&board),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -94,6 +116,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             board,
             access_log,
             hosts: arguments.admin_host.clone(),
+            control: Some(Arc::new(operator)),
         },
         owner,
         events,

@@ -120,7 +120,8 @@ impl<'a> Site<'a> {
     fn routes(&mut self, routes: &HostRoutes, snapshot: &Snapshot) -> Result<(), PlanError> {
         let mounts = || routes.prefixes.values().chain(&routes.root);
         for mount in mounts() {
-            for (below, resource) in &mount.resources {
+            let pages = mount.pages.get();
+            for (below, resource) in pages.iter().flat_map(|pages| &pages.resources) {
                 let path = joined(&mount.prefix, below);
                 let taken = |other: &Mount| is_below(&path, &other.prefix);
                 let longest = mounts()
@@ -140,7 +141,8 @@ impl<'a> Site<'a> {
             }
         }
         for mount in mounts() {
-            for (area, page) in &mount.not_found {
+            let pages = mount.pages.get();
+            for (area, page) in pages.iter().flat_map(|pages| &pages.not_found) {
                 let area = format!("{}{area}", mount.prefix);
                 self.not_found(&area, page)?;
             }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::lifecycle::Finished;
 use super::persisted::kept_site;
-use super::registry::Registry;
+use super::registry::{Came, Registry};
 use super::tenant::{MadeFrom, failure};
 use super::work::{Attempt, Done};
 use super::workers::{Job, Kind, Wait};
@@ -18,10 +18,43 @@ use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site};
 use render::link::Deployment;
 use render::template::Templates;
-use render::{Inputs, Progress};
+use render::{Compiled, Inputs, Progress};
 
 /// How long one page may take to be rendered. Themes are trusted, and the slowest page takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(10);
+
+impl MadeFrom {
+    /// A job that renders it, and fills the open mounts of `waiting`.
+    pub(super) fn job(
+        self,
+        id: &TenantId,
+        waiting: Option<Arc<Compiled>>,
+        is_background: bool,
+    ) -> Job<Done> {
+        let watched = self.clone();
+        Job {
+            id: id.clone(),
+            kind: Kind::Compile,
+            is_background,
+            watchdog: Some(Box::new(move || endless(&watched))),
+            work: Box::new(move || {
+                let begin = Instant::now();
+                let (mut compiled, report) = self.compile();
+                let is_filled = match (&mut compiled, &waiting) {
+                    (Some(compiled), Some(waiting)) => compiled.fill(&waiting.mounts),
+                    _ => false,
+                };
+                Done::Compiled(Box::new(Attempt {
+                    made_from: self,
+                    is_filled,
+                    compiled,
+                    report,
+                    took: begin.elapsed(),
+                }))
+            }),
+        }
+    }
+}
 
 impl Registry {
     /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
@@ -41,14 +74,23 @@ impl Registry {
                 tenant.lifecycle.stop();
                 let report = unknown_theme(&site, self.themes.names());
                 tenant.conclude(report, Duration::ZERO);
-                if tenant.compiled().is_none() {
+                if !tenant.lifecycle.has_served() {
                     without_theme.push((id.clone(), site));
                 }
                 continue;
             };
+            let addresses = assignment.addresses.get(id);
+            let addresses = addresses.map_or(&[][..], Vec::as_slice);
+            let last = tenant.lifecycle.last();
+            if last.is_some_and(|last| {
+                last.is_of(&site, addresses, deployment, &templates, &self.islands)
+            }) {
+                continue;
+            }
             let made_from = MadeFrom {
                 site,
-                addresses: assignment.addresses.get(id).cloned().unwrap_or_default(),
+                packed: tenant.packed.clone(),
+                addresses: addresses.to_vec(),
                 inputs: Inputs {
                     deployment: Arc::clone(deployment),
                     templates,
@@ -57,57 +99,55 @@ impl Registry {
                     progress: Arc::default(),
                 },
             };
-            if !tenant.lifecycle.begin(&made_from) {
-                continue;
-            }
+            tenant.lifecycle.begin(&made_from);
             tenant.persisted.cache.begin();
-            let watched = made_from.clone();
-            jobs.push(Job {
-                id: id.clone(),
-                kind: Kind::Compile,
-                watchdog: Some(Box::new(move || endless(&watched))),
-                work: Box::new(move || {
-                    let begin = Instant::now();
-                    let (compiled, report) = made_from.compile();
-                    Done::Compiled(Box::new(Attempt {
-                        made_from,
-                        compiled,
-                        report,
-                        took: begin.elapsed(),
-                    }))
-                }),
-            });
+            let waiting = match self.is_patient || tenant.lifecycle.has_served() {
+                true => None,
+                false => tenant.wait(&made_from),
+            };
+            let is_background = waiting.is_some();
+            jobs.push(made_from.job(id, waiting, is_background));
         }
         for (id, site) in without_theme {
             let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
-            jobs.extend(self.stand_in(&id, &site, addresses, deployment, now));
+            let job = self.stand_in(&id, &site, addresses, deployment, now);
+            jobs.extend(self.or_give_up(&id, job));
         }
         self.workers.hand_over(jobs);
     }
 
-    /// Takes what was done, and waits for more as far as `wait` says. Whether anything came, and whether a folder was among it, which may change what others are.
-    pub(super) fn take_done(&mut self, wait: Wait, now: Timestamp) -> (bool, bool) {
-        let (mut is_new, mut is_read) = (false, false);
+    /// Takes what was done, and waits for more as far as `wait` says.
+    pub(super) fn take_done(&mut self, wait: Wait, now: Timestamp) -> Came {
+        let mut came = Came::default();
         while let Some((id, done)) = self.workers.next(wait) {
             match done {
                 Done::Read(number, read) => {
-                    is_read |= read.is_some();
+                    came.has_folder |= read.is_some();
+                    came.is_urgent = true;
                     self.take_reading(&id, number, read, now);
                 }
-                Done::Compiled(attempt) => self.take_attempt(&id, *attempt, now),
+                Done::Compiled(attempt) => {
+                    came.is_urgent |= !attempt.is_filled;
+                    self.is_stale = true;
+                    self.take_attempt(&id, *attempt, now);
+                }
                 Done::StandIn(stand_in) => {
+                    came.is_urgent = true;
                     let tenant = self.tenants.get_mut(&id);
-                    let absent = tenant.filter(|tenant| tenant.compiled().is_none());
-                    if let (Some(tenant), Some(stand_in)) = (absent, stand_in) {
-                        let (compiled, made_from) = *stand_in;
-                        tenant.replace_files(&compiled, now);
-                        tenant.lifecycle.stand_in(made_from, Arc::new(compiled));
+                    let absent = tenant.filter(|tenant| !tenant.lifecycle.has_served());
+                    match (absent, stand_in) {
+                        (Some(tenant), Some(stand_in)) => {
+                            let (compiled, made_from) = *stand_in;
+                            tenant.replace_files(&compiled, now);
+                            tenant.lifecycle.stand_in(made_from, Arc::new(compiled));
+                        }
+                        (Some(tenant), None) => tenant.lifecycle.give_up(),
+                        (None, _) => {}
                     }
                 }
             }
-            is_new = true;
         }
-        (is_new, is_read)
+        came
     }
 
     /// Takes a tenant that was compiled, unless it is another one by now.
@@ -122,15 +162,41 @@ impl Registry {
             tenant.replace_files(compiled, now);
         }
         let compiled = attempt.compiled.map(Arc::new);
-        if tenant.lifecycle.finish(made_from.clone(), compiled) == Finished::NeedsStandIn {
+        let finished = tenant.lifecycle.finish(made_from.clone(), compiled);
+        if finished == Finished::Served {
+            tenant.recorded.is_due = self.history.is_some();
+            self.workers.forget(id);
+        }
+        if finished == Finished::Failed
+            && let Some(served) = tenant.lifecycle.served()
+            && served.result.is_open()
+        {
+            // It is out of memory: whoever asks next has it tried again.
+            let waiting = Some(Arc::clone(&served.result));
+            self.workers
+                .sleep(served.inputs.clone().job(id, waiting, true));
+        }
+        if finished == Finished::NeedsStandIn {
             let MadeFrom {
                 site,
                 addresses,
                 inputs,
+                ..
             } = made_from;
             let job = self.stand_in(id, &site, addresses, &inputs.deployment, now);
+            let job = self.or_give_up(id, job);
             self.workers.hand_over(job.into_iter().collect());
         }
+    }
+
+    /// Where nothing can stand in for a tenant that was never rendered, nobody has to wait for it.
+    fn or_give_up(&mut self, id: &TenantId, job: Option<Job<Done>>) -> Option<Job<Done>> {
+        if job.is_none()
+            && let Some(tenant) = self.tenants.get_mut(id)
+        {
+            tenant.lifecycle.give_up();
+        }
+        job
     }
 
     /// A job that compiles the newest content with the newest theme that can be, of what was good before the process began.
@@ -144,7 +210,7 @@ impl Registry {
     ) -> Option<Job<Done>> {
         let persisted = self.persisted.as_ref()?;
         let tenant = self.tenants.get(id)?;
-        let theme = &site.manifest.theme;
+        let (theme, packed) = (&site.manifest.theme, tenant.packed.clone());
         let (themes, drafts) = (Arc::clone(&self.themes.good), self.is_dev());
         let (state, theme) = (Arc::clone(persisted.state()), theme.clone());
         let (id, site, deployment) = (id.clone(), Arc::clone(site), Arc::clone(deployment));
@@ -155,9 +221,10 @@ impl Registry {
         let templates = self.themes.get(&theme);
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
-        let attempt = move |site: Arc<Site>, templates: Arc<Templates>| {
+        let attempt = move |site: Arc<Site>, packed, templates: Arc<Templates>| {
             let made_from = MadeFrom {
                 site,
+                packed,
                 addresses: addresses.clone(),
                 inputs: Inputs {
                     deployment: Arc::clone(&deployment),
@@ -177,14 +244,15 @@ impl Registry {
                 Some(good.at(now, drafts))
             };
             good_theme()
-                .and_then(|good| attempt(Arc::clone(&site), good))
-                .or_else(|| attempt(good_site()?, templates?))
-                .or_else(|| attempt(good_site()?, good_theme()?))
+                .and_then(|good| attempt(Arc::clone(&site), packed, good))
+                .or_else(|| attempt(good_site()?, None, templates?))
+                .or_else(|| attempt(good_site()?, None, good_theme()?))
                 .map(Box::new)
         };
         Some(Job {
             id: name.clone(),
             kind: Kind::Compile,
+            is_background: false,
             watchdog: Some(Box::new(move || {
                 watched.give_up_after(LIMIT).map(|_| Done::StandIn(None))
             })),
@@ -216,6 +284,7 @@ fn endless(made_from: &MadeFrom) -> Option<Done> {
     let hint = "look for loops within loops, and for lists that grow with every turn";
     Some(Done::Compiled(Box::new(Attempt {
         made_from: made_from.clone(),
+        is_filled: false,
         compiled: None,
         report: failure(diagnostic.hint(hint)),
         took: LIMIT,

@@ -11,9 +11,12 @@ use content::report::Report;
 use content::report::guard::guard;
 use release::snapshot::{HostRoutes, ResourceTable};
 use render::link::Deployment;
-use render::picture::{PendingPictures, Undrawn};
+use render::picture::{PendingPictures, Picture, Undrawn};
 use render::site_files::{HostFacts, host_files};
 use render::{Compiled, PlacedMount};
+
+/// So many pictures are ordered at one time.
+const TOGETHER: usize = 64;
 
 /// The files of every host, with what they were made from.
 #[derive(Debug, Default)]
@@ -95,13 +98,28 @@ impl Hosts {
         routes
     }
 
-    /// The pictures whose slots are open.
-    pub(super) fn undrawn(&mut self, tenants: &[Arc<Compiled>], secure: bool) -> Vec<Undrawn> {
-        let pictures = tenants.iter().flat_map(|compiled| {
+    /// Lets pictures go; who is to show one has it drawn again.
+    pub(super) fn forget(&mut self, pictures: &[Picture]) {
+        pictures
+            .iter()
+            .for_each(|picture| self.pending.forget(picture));
+    }
+
+    /// Some of what is still to be drawn: all that is left of `asked`, then of `unasked` while all pictures that are drawn come to fewer bytes than `room`.
+    pub(super) fn undrawn(
+        &mut self,
+        asked: &[Arc<Compiled>],
+        unasked: &[Arc<Compiled>],
+        room: Option<usize>,
+        secure: bool,
+    ) -> Vec<Undrawn> {
+        let has_room = room.is_none_or(|room| self.pending.bytes() < room);
+        let unasked = if has_room { unasked } else { &[] };
+        let pictures = asked.iter().chain(unasked).flat_map(|compiled| {
             let pictures = compiled.pictures.iter();
             pictures.map(|picture| (picture, &compiled.cache))
         });
-        self.pending.undrawn(pictures, secure)
+        self.pending.undrawn(pictures, TOGETHER, secure)
     }
 
     fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, deployment: &Arc<Deployment>) {

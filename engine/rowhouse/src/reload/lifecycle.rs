@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! its folder    Unread ──request──> Reading ──take──> Taken            (a newer request: Reading again)
-//! its pages     Idle ──begin──> Rendering ──finish──> Rendered         (other inputs: Rendering again; no theme: Idle)
-//! its visitors  Absent ──serve──> Live <──errors──> Degraded           (what was served once is never taken away)
+//! its pages     Idle ──begin──> Rendering ──finish──> Rendered ──sleep──> Asleep ──finish──> Rendered   (other inputs: Rendering again; no theme: Idle)
+//! its visitors  Absent ──wait──> Pending ──serve──> Live <──errors──> Degraded   (what was served once is never taken away)
 //! ```
 //!
 //! What comes back late, from a request or from inputs that are no longer the newest, changes nothing.
@@ -36,6 +36,8 @@ enum Pages<I> {
     Rendering(I),
     /// Over, whatever came of it.
     Rendered(I),
+    /// Served, and out of memory: rendered again when somebody asks.
+    Asleep(I),
 }
 
 /// What visitors get, and what it was made from.
@@ -43,6 +45,17 @@ enum Pages<I> {
 pub(super) struct Served<I, R> {
     pub(super) inputs: I,
     pub(super) result: R,
+}
+
+/// What visitors get.
+#[derive(Debug)]
+enum Visitors<I, R> {
+    /// Nothing.
+    Absent,
+    /// What they ask for as soon as it is there.
+    Waiting(Served<I, R>),
+    /// Pages.
+    Served(Served<I, R>),
 }
 
 /// What came of a rendering.
@@ -61,7 +74,7 @@ pub(super) enum Finished {
 pub(super) struct Lifecycle<I, R> {
     folder: Folder,
     pages: Pages<I>,
-    served: Option<Served<I, R>>,
+    visitors: Visitors<I, R>,
     state: State,
     since: SystemTime,
 }
@@ -71,7 +84,7 @@ impl<I, R> Default for Lifecycle<I, R> {
         Self {
             folder: Folder::Unread,
             pages: Pages::Idle,
-            served: None,
+            visitors: Visitors::Absent,
             state: State::Absent,
             since: SystemTime::now(),
         }
@@ -114,7 +127,11 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
     /// The content is to be rendered from these inputs. Whether that has to be done: it was not with the same ones.
     pub(super) fn begin(&mut self, inputs: &I) -> bool {
         match &self.pages {
-            Pages::Rendering(before) | Pages::Rendered(before) if before == inputs => false,
+            Pages::Rendering(before) | Pages::Rendered(before) | Pages::Asleep(before)
+                if before == inputs =>
+            {
+                false
+            }
             _ => {
                 self.pages = Pages::Rendering(inputs.clone());
                 true
@@ -129,34 +146,81 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
 
     /// Whether a rendering from these inputs is the one that is waited for.
     pub(super) fn awaits(&self, inputs: &I) -> bool {
-        matches!(&self.pages, Pages::Rendering(awaited) if awaited == inputs)
+        let (Pages::Rendering(awaited) | Pages::Asleep(awaited)) = &self.pages else {
+            return false;
+        };
+        awaited == inputs
     }
 
     /// The rendering that is waited for comes back, with a result or without.
     pub(super) fn finish(&mut self, inputs: I, result: Option<R>) -> Finished {
         self.pages = Pages::Rendered(inputs.clone());
-        match (result, &self.served) {
+        match (result, &self.visitors) {
             (Some(result), _) => {
-                self.served = Some(Served { inputs, result });
+                self.visitors = Visitors::Served(Served { inputs, result });
                 Finished::Served
             }
-            (None, Some(_)) => Finished::Failed,
-            (None, None) => Finished::NeedsStandIn,
+            (None, Visitors::Served(_)) => Finished::Failed,
+            (None, _) => Finished::NeedsStandIn,
+        }
+    }
+
+    /// Visitors may ask from now on, and wait. What was served before stays.
+    pub(super) fn wait(&mut self, inputs: I, result: R) {
+        if !self.has_served() {
+            self.visitors = Visitors::Waiting(Served { inputs, result });
+        }
+    }
+
+    /// What is being rendered, or was last.
+    pub(super) const fn last(&self) -> Option<&I> {
+        match &self.pages {
+            Pages::Idle => None,
+            Pages::Rendering(last) | Pages::Rendered(last) | Pages::Asleep(last) => Some(last),
+        }
+    }
+
+    /// Whether what is served is what was rendered last.
+    pub(super) fn is_at_rest(&self) -> bool {
+        match (&self.pages, &self.visitors) {
+            (Pages::Rendered(last), Visitors::Served(served)) => *last == served.inputs,
+            _ => false,
+        }
+    }
+
+    /// What is served is out of memory. `result` is what is left of it.
+    pub(super) fn sleep(&mut self, inputs: I, result: R) {
+        self.pages = Pages::Asleep(inputs.clone());
+        self.visitors = Visitors::Served(Served { inputs, result });
+    }
+
+    /// Nothing will come: visitors no longer wait.
+    pub(super) fn give_up(&mut self) {
+        if !self.has_served() {
+            self.visitors = Visitors::Absent;
         }
     }
 
     /// What was good before the process began is served, unless something else is by now. Whether it is.
     pub(super) fn stand_in(&mut self, inputs: I, result: R) -> bool {
-        let is_absent = self.served.is_none();
-        if is_absent {
-            self.served = Some(Served { inputs, result });
+        let is_new = !self.has_served();
+        if is_new {
+            self.visitors = Visitors::Served(Served { inputs, result });
         }
-        is_absent
+        is_new
     }
 
-    /// What visitors get.
+    /// What visitors get, or wait for.
     pub(super) const fn served(&self) -> Option<&Served<I, R>> {
-        self.served.as_ref()
+        match &self.visitors {
+            Visitors::Absent => None,
+            Visitors::Waiting(served) | Visitors::Served(served) => Some(served),
+        }
+    }
+
+    /// Whether visitors have got pages.
+    pub(super) const fn has_served(&self) -> bool {
+        matches!(self.visitors, Visitors::Served(_))
     }
 
     /// Whether pages are being rendered.
@@ -171,10 +235,11 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
 
     /// Settles how visitors are served, now that it is known whether the folder has errors.
     pub(super) fn settle(&mut self, has_errors: bool) {
-        let state = match (&self.served, has_errors) {
-            (None, _) => State::Absent,
-            (Some(_), false) => State::Live,
-            (Some(_), true) => State::Degraded,
+        let state = match (&self.visitors, has_errors) {
+            (Visitors::Absent, _) => State::Absent,
+            (Visitors::Waiting(_), _) => State::Pending,
+            (Visitors::Served(_), false) => State::Live,
+            (Visitors::Served(_), true) => State::Degraded,
         };
         if state != self.state {
             self.state = state;
@@ -280,6 +345,42 @@ mod tests {
         tested.begin(&"newer");
         assert_eq!(tested.finish("newer", None), Finished::Failed);
         assert_eq!(served(&tested), Some(1));
+    }
+
+    #[test]
+    fn visitors_wait_for_what_is_not_rendered_until_it_is_or_never_will_be() {
+        let mut tested = Tested::default();
+        tested.begin(&"one");
+        tested.wait("one", 0);
+        tested.settle(true);
+        assert_eq!(tested.state().0, State::Pending);
+        assert_eq!(tested.finish("one", None), Finished::NeedsStandIn);
+        assert_eq!(served(&tested), Some(0), "something may stand in");
+        tested.give_up();
+        assert_eq!(served(&tested), None);
+        tested.begin(&"two");
+        tested.wait("two", 0);
+        assert_eq!(tested.finish("two", Some(2)), Finished::Served);
+        tested.wait("three", 0);
+        tested.give_up();
+        assert_eq!(served(&tested), Some(2), "it stays");
+    }
+
+    #[test]
+    fn what_is_out_of_memory_is_awaited_and_not_under_way() {
+        let mut tested = Tested::default();
+        tested.begin(&"one");
+        assert!(!tested.is_at_rest());
+        tested.finish("one", Some(1));
+        assert!(tested.is_at_rest());
+        tested.sleep("one", 0);
+        tested.settle(false);
+        assert_eq!(tested.state().0, State::Live);
+        assert!(!tested.is_under_way() && !tested.is_at_rest());
+        assert!(!tested.begin(&"one") && tested.awaits(&"one"));
+        assert_eq!(tested.finish("one", Some(1)), Finished::Served);
+        tested.sleep("one", 0);
+        assert!(tested.begin(&"two") && !tested.awaits(&"one"));
     }
 
     #[test]

@@ -7,9 +7,11 @@
 //!
 //! ```text
 //! reload_loop  waits for changes, reloads, swaps, reports; started again if it fails
-//!   registry   every tenant, theme and address: `read`, `compile`, `persist`, `dev`, `cross_tenant` are steps of it
+//!   registry   every tenant, theme and address: `read`, `compile`, `assembly`, `persist`, `dev`, `cross_tenant` are steps of it
 //!     tenant   one tenant's content and reports, and its `lifecycle`: what is under way, what is served
 //!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
+//!     memory, packed   what nobody asks for gives its memory back
+//!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks
 //!     workers  the threads for steps 1 and 3
 //!   background the thread that draws pictures
 //! ```
@@ -20,18 +22,25 @@
 //! **Invariant:** the only one that sees both halves, what renders and what is served. It serves nothing itself.
 
 mod addresses;
+mod assembly;
 mod background;
 mod cards;
+pub mod compare;
 mod compile;
 mod cross_tenant;
 mod dev;
 mod hosts;
 mod lifecycle;
+mod memory;
+mod operator;
+mod packed;
 mod persist;
 mod persisted;
 mod places;
 mod read;
+mod recorded;
 mod registry;
+mod releases;
 mod reload_loop;
 mod replaced;
 mod shared;
@@ -40,6 +49,7 @@ mod themes;
 mod work;
 mod workers;
 
+pub use self::operator::{Inbox, Operator};
 pub use self::persisted::Persisted;
 pub use self::places::Places;
 pub use self::registry::{Registry, ReloadError};

@@ -1,11 +1,14 @@
 //! Hands what is new to the store on disk, and takes up at the start what is there.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::addresses::Addresses;
 use super::persisted::Persisted;
 use super::registry::Registry;
+use super::tenant::Tenant;
 use content::report::{Code, Severity};
+use release::history::History;
 
 impl Registry {
     /// Takes up what was kept, and keeps what is new from now on.
@@ -19,16 +22,27 @@ impl Registry {
         self
     }
 
+    /// The releases of this deployment, where there is a state: `keep` of each tenant, and `bytes` of bodies in all.
+    #[must_use]
+    pub fn open_history(&self, keep: usize, bytes: u64) -> Option<Arc<History>> {
+        let state = self.persisted.as_ref()?.state();
+        let folder = state.folder().join("history");
+        Some(Arc::new(History::open(folder, keep, bytes)))
+    }
+
     /// Hands what is new to the thread that writes it. To be called when nobody waits: after a change is served.
     pub fn keep(&mut self) {
-        let failing = self.failing_themes();
+        let unproven = self.unproven_themes();
         for (id, tenant) in &mut self.tenants {
             if let Some(persisted) = &self.persisted
                 && tenant.replaced.is_new()
             {
                 persisted.keep_replaced(id, &tenant.replaced);
             }
-            if tenant.lifecycle.is_rendering() {
+            let is_there = tenant
+                .rendered()
+                .is_some_and(|compiled| !compiled.is_open());
+            if tenant.lifecycle.is_rendering() || !is_there {
                 continue;
             }
             let has_grown = tenant.persisted.cache.has_grown();
@@ -41,12 +55,11 @@ impl Registry {
                 continue;
             };
             let good = tenant.pending.take_if(|_| is_good);
-            let good = good.map(|folder| (tenant.fingerprint.unwrap_or_default(), folder));
-            persisted.keep_tenant(id, &mut tenant.persisted, good);
+            persisted.keep_tenant(id, &mut tenant.persisted, has_grown, good);
         }
         if let Some(persisted) = &mut self.persisted {
             for (name, folder) in self.themes.good_folders() {
-                if !failing.contains(name) {
+                if !unproven.contains(name) {
                     persisted.keep_theme(name, folder);
                 }
             }
@@ -57,6 +70,7 @@ impl Registry {
             let (owners, deployment) = self.addresses.to_keep();
             persisted.keep_addresses(owners, deployment);
         }
+        self.is_behind = self.record();
     }
 
     /// Waits until everything that was handed over is on the disk.
@@ -66,16 +80,16 @@ impl Registry {
         }
     }
 
-    /// The themes with which a page could not be rendered.
-    fn failing_themes(&self) -> BTreeSet<String> {
+    /// The themes with which a page could not be rendered, or is still to be.
+    fn unproven_themes(&self) -> BTreeSet<String> {
+        let has_failed = |tenant: &Tenant| {
+            tenant.result.iter().any(|diagnostic| {
+                diagnostic.severity == Severity::Error && diagnostic.code == Code::TemplateFailed
+            })
+        };
         let tenants = self.tenants.values();
         tenants
-            .filter(|tenant| {
-                tenant.result.iter().any(|diagnostic| {
-                    diagnostic.severity == Severity::Error
-                        && diagnostic.code == Code::TemplateFailed
-                })
-            })
+            .filter(|tenant| tenant.lifecycle.is_rendering() || has_failed(tenant))
             .filter_map(|tenant| Some(tenant.site.as_ref()?.manifest.theme.clone()))
             .collect()
     }

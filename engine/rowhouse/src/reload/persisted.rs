@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `good.tenant.<id>` | a tenant's folder when it was last without an error |
 //! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
-//! | `made.tenant.<id>` | a tenant's [`Cache`], and the fingerprint of its good copy |
+//! | `made.tenant.<id>` | a tenant's [`Cache`] |
 //! | `addresses` | who has which address, so that nobody takes one over a restart |
 //! | `good.deployment` | `deployment.yaml` when it was last without an error |
 //! | `made.themes`, `made.islands` | the memos of what all tenants share |
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::packed::{Content, bytes_of, folder_of};
 use super::places::Places;
 use super::replaced::ReplacedFiles;
 use content::address::Owners;
@@ -41,9 +42,6 @@ const MADE_ISLANDS: &str = "made.islands";
 const OLD_TENANT: &str = "old.tenant.";
 const OLD_SHARED: &str = "old.shared";
 
-/// The name of the fingerprint among a cache's keys, which are longer.
-const FINGERPRINT: &[u8] = b"folder";
-
 /// The state of one deployment, as its owner uses it.
 #[derive(Debug)]
 pub struct Persisted {
@@ -60,50 +58,50 @@ pub struct Persisted {
 #[derive(Debug, Default)]
 pub(super) struct PersistedCache {
     pub(super) cache: Arc<Cache>,
+    /// Whether the good copy of its tenant is the folder as it is.
+    pub(super) is_good: bool,
+    /// Whether it was written before this process.
+    is_on_disk: bool,
     written: Option<Key>,
-    /// The fingerprint of the good copy.
-    good: Option<Bytes>,
 }
 
 impl PersistedCache {
-    fn of(state: &State, name: &str) -> Self {
-        let packed = state.read(name);
-        let Some(entries) = packed.as_ref().and_then(unpack) else {
-            return Self::default();
+    fn of(state: &Arc<State>, name: String) -> Self {
+        let is_on_disk = state.has(&name);
+        let state = Arc::clone(state);
+        let load = move || {
+            let packed = state.read(&name);
+            packed.as_ref().and_then(unpack).unwrap_or_default()
         };
-        let good = entries.iter().find(|(key, _)| key == FINGERPRINT);
         Self {
-            written: Some(digest(entries.iter().map(|(key, _)| key.as_ref()))),
-            good: good.map(|(_, fingerprint)| fingerprint.clone()),
-            cache: Arc::new(Cache::of(entries)),
+            cache: Arc::new(Cache::unread(load)),
+            is_on_disk,
+            ..Self::default()
         }
     }
 
-    /// What was worked out for a tenant.
-    pub(super) fn of_tenant(state: &State, id: &TenantId) -> Self {
-        Self::of(state, &format!("{MADE_TENANT}{id}"))
+    /// What was worked out for a tenant, read when it is needed.
+    pub(super) fn of_tenant(state: &Arc<State>, id: &TenantId) -> Self {
+        Self::of(state, format!("{MADE_TENANT}{id}"))
     }
 
-    /// Whether the good copy is of this folder.
-    pub(super) fn is_good(&self, fingerprint: &[u8; 32]) -> bool {
-        self.good.as_deref() == Some(fingerprint.as_slice())
+    /// Forgets what is in memory. What is on disk is read again when it is needed.
+    pub(super) fn forget(&mut self, state: Option<&Arc<State>>, id: &TenantId) {
+        let fresh = state.map(|state| Self::of_tenant(state, id));
+        self.cache = fresh.unwrap_or_default().cache;
     }
 
-    /// Writes what was used, if that is something else than what is there.
-    fn keep(&mut self, state: &State, name: &str) {
+    /// Writes what was used, if that is something else than what is there. `has_grown`: whether work was done for it.
+    fn keep(&mut self, state: &State, name: &str, has_grown: bool) {
+        let is_same = self.is_on_disk && !has_grown && self.cache.is_used_up();
         let used = self.cache.used();
-        let good = self.good.clone();
-        let names = good.iter().map(|_| FINGERPRINT);
-        let now = digest(names.chain(used.iter().map(|(key, _)| key.as_slice())));
-        if self.written.replace(now) == Some(now) {
+        let now = digest(used.iter().map(|(key, _)| key.as_slice()));
+        if self.written.replace(now) == Some(now) || is_same {
             return;
         }
         state.write(name.to_owned(), move || {
-            let good = good.iter().map(|good| (FINGERPRINT, good.as_ref()));
-            let used = used
-                .iter()
-                .map(|(key, bytes)| (key.as_slice(), bytes.as_ref()));
-            pack(good.chain(used))
+            let used = used.iter();
+            pack(used.map(|(key, bytes)| (key.as_slice(), bytes.as_ref())))
         });
     }
 }
@@ -166,7 +164,7 @@ impl Persisted {
 
     /// What was worked out for the files that all tenants share.
     pub(super) fn shared_cache(&self) -> PersistedCache {
-        PersistedCache::of(&self.state, MADE_THEMES)
+        PersistedCache::of(&self.state, MADE_THEMES.to_owned())
     }
 
     /// Where it all lies.
@@ -256,17 +254,17 @@ impl Persisted {
         &mut self,
         id: &TenantId,
         cache: &mut PersistedCache,
-        good: Option<([u8; 32], Folder)>,
+        has_grown: bool,
+        good: Option<Content>,
     ) {
-        if let Some((fingerprint, folder)) = good
-            && (!self.tenants.contains(id.as_str()) || !cache.is_good(&fingerprint))
+        if let Some(content) = good
+            && (!self.tenants.contains(id.as_str()) || !cache.is_good)
         {
-            cache.good = Some(Bytes::copy_from_slice(&fingerprint));
-            cache.written = None;
+            cache.is_good = true;
             self.tenants.insert(id.to_string());
-            self.keep_folder(format!("{GOOD_TENANT}{id}"), folder);
+            self.keep_folder(format!("{GOOD_TENANT}{id}"), content);
         }
-        cache.keep(&self.state, &format!("{MADE_TENANT}{id}"));
+        cache.keep(&self.state, &format!("{MADE_TENANT}{id}"), has_grown);
     }
 
     /// Keeps a theme's folder, with which every page could be rendered.
@@ -274,7 +272,8 @@ impl Persisted {
         let fingerprint = folder.fingerprint();
         if self.themes.get(name) != Some(&fingerprint) {
             self.themes.insert(name.to_owned(), fingerprint);
-            self.keep_folder(format!("{GOOD_THEME}{name}"), folder.clone());
+            let content = Content::Open(folder.clone());
+            self.keep_folder(format!("{GOOD_THEME}{name}"), content);
         }
     }
 
@@ -290,19 +289,25 @@ impl Persisted {
         cache: &mut PersistedCache,
         new: Option<(&ReplacedFiles, &ResourceTable)>,
     ) {
-        cache.keep(&self.state, MADE_THEMES);
+        let has_grown = cache.cache.has_grown();
+        cache.keep(&self.state, MADE_THEMES, has_grown);
         if let Some((replaced, files)) = new {
             self.state
                 .write(OLD_SHARED.to_owned(), replaced.packed(files));
         }
     }
 
-    fn keep_folder(&self, name: String, folder: Folder) {
+    fn keep_folder(&self, name: String, content: Content) {
         self.state.write(name, move || {
-            let files = folder.files.iter();
-            pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())))
+            let folder = content.folder().unwrap_or_default();
+            bytes_of(&folder)
         });
     }
+}
+
+/// Whether the good copy of a tenant is this folder.
+pub(super) fn is_kept(state: &State, id: &TenantId, folder: &Folder) -> bool {
+    state.holds(&format!("{GOOD_TENANT}{id}"), &bytes_of(folder))
 }
 
 /// The last good content of a tenant, if one was kept.
@@ -342,15 +347,7 @@ pub(super) fn kept_themes(state: &State, directory: &Path) -> BTreeMap<String, F
 }
 
 fn kept_folder(state: &State, name: &str, label: &str) -> Option<Folder> {
-    let files = unpack(&state.read(name)?)?;
-    let files = files.into_iter().map(|(path, bytes)| {
-        let path = String::from_utf8(path.to_vec()).ok()?;
-        Some((path, bytes))
-    });
-    Some(Folder {
-        label: label.to_owned(),
-        files: files.collect::<Option<_>>()?,
-    })
+    folder_of(label, &state.read(name)?)
 }
 
 /// Whether an entry's name is one, and not that of a file that is being written.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::packed::Content;
 use super::persisted::{PersistedCache, kept_replaced, kept_site};
+use super::recorded::changed;
 use super::registry::{Registry, ReloadError};
 use super::replaced::ReplacedFiles;
 use super::tenant::{Tenant, is_unread};
@@ -19,6 +21,9 @@ use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source;
 use content::tenant::conform::conform;
+
+/// With more tenants than this, the content of those that are not at work is kept packed.
+const OPEN: usize = 256;
 
 impl Registry {
     /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
@@ -67,6 +72,7 @@ impl Registry {
         only: Option<&BTreeSet<String>>,
     ) {
         self.notes = Report::default();
+        self.packs = self.memory.is_some() && folders.len() > OPEN;
         let mut present = BTreeSet::new();
         let mut jobs = Vec::new();
         for (name, path) in folders {
@@ -94,7 +100,13 @@ impl Registry {
                 }
             }
         }
-        self.tenants.retain(|id, _| present.contains(id));
+        self.tenants.retain(|id, _| {
+            let is_present = present.contains(id);
+            if !is_present {
+                self.workers.forget(id);
+            }
+            is_present
+        });
         if let Some(persisted) = &mut self.persisted {
             persisted.keep_only(&present);
         }
@@ -114,6 +126,7 @@ impl Registry {
         self.readings += 1;
         tenant.lifecycle.request(self.readings);
         let (number, state) = (self.readings, state.filter(|_| is_new));
+        let packs = self.packs;
         let secure = self.places.origin.is_secure();
         let known = tenant
             .fingerprint
@@ -121,15 +134,15 @@ impl Registry {
         Job {
             id: id.clone(),
             kind: Kind::Read,
+            is_background: false,
             watchdog: None,
             work: Box::new(move || {
-                let work = || Read::of(&id, &path, &label, known, state.as_deref());
+                let work = || Read::of(&id, &path, &label, known, state.as_ref(), packs);
                 let read = guard("read", id.as_str(), &label, work);
                 let mut read =
                     read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
                 if let (Some(read), Some(state)) = (&mut read, &state) {
-                    let is_same = read.is_kept();
-                    read.replaced = Some(kept_replaced(state, &id, is_same, secure));
+                    read.replaced = Some(kept_replaced(state, &id, read.is_kept, secure));
                 }
                 if let (Some(read), Some(state)) = (&mut read, &state)
                     && read.good_site().is_none()
@@ -150,7 +163,7 @@ impl Registry {
         read: Option<Box<Read>>,
         now: Timestamp,
     ) {
-        let drafts = self.is_dev();
+        let (drafts, secure) = (self.is_dev(), self.places.origin.is_secure());
         let Some(tenant) = self.tenants.get_mut(id) else {
             return;
         };
@@ -169,8 +182,23 @@ impl Registry {
         if read.report.is_servable()
             && let Some(site) = read.site
         {
+            tenant.remember_files(secure);
+            if self.history.is_some() {
+                let before = tenant.files.replace(read.files);
+                let now = tenant.files.as_ref();
+                if let Some((before, now)) = before.as_ref().zip(now) {
+                    let changed = changed(before, now).cloned();
+                    tenant.recorded.changed.extend(changed);
+                }
+            }
+            tenant.packed = match &read.content {
+                Content::Packed(packed) => Some(Arc::clone(packed)),
+                Content::Open(_) => None,
+            };
             tenant.take(site, now, drafts);
-            tenant.pending = self.persisted.is_some().then_some(read.folder);
+            tenant.persisted.is_good = read.is_kept;
+            let is_pending = self.persisted.is_some() && !read.is_kept;
+            tenant.pending = is_pending.then_some(read.content);
         } else if tenant.site.is_none()
             && let Some(site) = read.last_good.take()
         {

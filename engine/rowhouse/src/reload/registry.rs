@@ -1,26 +1,25 @@
 //! Every tenant, theme and address, and how they become a snapshot.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 use thiserror::Error;
-use tracing::warn;
 
-use content::address::{Address, Origin};
+use content::address::Origin;
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::inject;
 use content::source::SourceError;
 use content::tenant::Site;
 use content::tenant::manifest::Company;
-use release::snapshot::{HostEntry, Snapshot};
+use release::history::History;
+use release::snapshot::Snapshot;
 use render::link::Deployment;
-use render::picture::Undrawn;
-use render::{Compiled, Islands, Sheet};
+use render::{Compiled, Islands};
 use server::status::Status;
 
 use super::addresses::Addresses;
@@ -49,6 +48,49 @@ pub enum ReloadError {
 /// How long a tenant may take at the start to be waited for: who is sent here once the process is ready should find it, and the others should not wait for long.
 const AT_THE_START: Duration = Duration::from_secs(10);
 
+/// How often what is done in the background is put into a snapshot: visitors who wait for it have it already.
+const PACE: Duration = Duration::from_secs(1);
+
+/// With many tenants, what is done again and again for all of them takes this part of the time, and no more.
+const PART: u32 = 20;
+
+/// When something was last done for all tenants, and how long it took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    begun: Instant,
+    took: Duration,
+}
+
+impl Round {
+    /// Before the first.
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            took: Duration::ZERO,
+        }
+    }
+
+    /// One that began then, and ends now.
+    pub(super) fn since(begun: Instant) -> Self {
+        let took = begun.elapsed();
+        Self { begun, took }
+    }
+
+    /// Whether the next is due.
+    fn is_over(self) -> bool {
+        self.begun.elapsed() >= PACE.max(self.took * PART)
+    }
+}
+
+/// What came of waiting for the workers.
+#[derive(Debug, Default)]
+pub(super) struct Came {
+    /// Whether a folder was read, which may change what others are.
+    pub(super) has_folder: bool,
+    /// Whether somebody waits for a snapshot with what came.
+    pub(super) is_urgent: bool,
+}
+
 /// The owner of all tenants.
 #[derive(Debug)]
 pub struct Registry {
@@ -60,19 +102,35 @@ pub struct Registry {
     deployment: Option<Arc<Deployment>>,
     cards: Cards,
     pub(super) shared: Shared,
-    hosts: Hosts,
+    pub(super) hosts: Hosts,
     pub(super) notes: Report,
     pub(super) persisted: Option<Persisted>,
+    /// The releases of tenants, where they are kept.
+    pub(super) history: Option<Arc<History>>,
+    /// Whether some releases are still to be recorded.
+    pub(super) is_behind: bool,
     /// Where tenants are read, checked and compiled.
     pub(super) workers: Workers<Done>,
     /// How often a folder was handed over to be read.
     pub(super) readings: u64,
+    /// The most bytes of pages and pictures in memory, where there is a limit.
+    pub(super) memory: Option<usize>,
+    /// The last look at memory.
+    pub(super) looked: Round,
+    /// Whether content is kept packed.
+    pub(super) packs: bool,
     /// Whether those that take long are waited for, too.
-    is_patient: bool,
+    pub(super) is_patient: bool,
     /// Whether a reload has ended.
     pub(super) is_started: bool,
+    /// Whether something is compiled that is in no snapshot yet.
+    pub(super) is_stale: bool,
+    /// The last snapshot.
+    renewed: Round,
+    /// The next moment at which a page comes or goes, by the content that was last settled.
+    next_change: Option<Timestamp>,
     /// When folders were last read.
-    now: Timestamp,
+    pub(super) now: Timestamp,
     pub(super) alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were wanted.
     pub(super) is_polled: bool,
@@ -95,10 +153,18 @@ impl Registry {
             hosts: Hosts::default(),
             notes: Report::default(),
             persisted: None,
+            history: None,
+            is_behind: false,
             workers: Workers::new(),
             readings: 0,
+            memory: None,
+            looked: Round::new(),
+            packs: false,
             is_patient: true,
             is_started: false,
+            is_stale: false,
+            renewed: Round::new(),
+            next_change: None,
             alarm: None,
             is_polled: false,
         }
@@ -151,15 +217,20 @@ impl Registry {
         Ok(snapshot)
     }
 
-    /// What was done in the meantime; `None` when nothing was.
+    /// What was done in the meantime; `None` when nothing was, or nobody has to see it at once.
     pub(crate) fn reload_done(&mut self, now: Timestamp) -> Option<Snapshot> {
         let wait = Wait::Until(Instant::now() + SOON);
         let deployment = self.deployment.clone()?;
-        match self.take_done(wait, now) {
-            (false, _) => None,
-            (true, false) => Some(self.renew(&deployment)),
-            (true, true) => Some(self.settle(wait, now)),
+        let came = self.take_done(wait, now);
+        if came.has_folder {
+            return Some(self.settle(wait, now));
         }
+        if came.is_urgent {
+            return Some(self.renew(&deployment));
+        }
+        self.is_stale |= self.looked.is_over() && self.make_room();
+        let is_due = self.is_stale && (self.renewed.is_over() || !self.workers.has_background());
+        is_due.then(|| self.renew(&deployment))
     }
 
     /// Gives out addresses and compiles what changed, until no folder comes in any more that changes what others are.
@@ -168,17 +239,42 @@ impl Registry {
             for tenant in self.tenants.values_mut() {
                 tenant.turn_pages(now, self.islands.dev.is_some());
             }
+            let tenants = self.tenants.values();
+            let changes = tenants.filter_map(|tenant| tenant.next_change(now));
+            self.next_change = changes.min();
             inject("addresses", "all");
             let assignment = self
                 .addresses
                 .assign(&self.places.origin, &mut self.tenants);
             let deployment = self.deployment(assignment.root.clone(), now);
             self.compile(&assignment, &deployment, now);
-            let (_, is_read) = self.take_done(wait, now);
-            if !is_read {
+            if !self.is_started {
+                self.restore_pins();
+            }
+            if !self.take_done(wait, now).has_folder {
                 return self.renew(&deployment);
             }
         }
+    }
+
+    /// Records what tenants serve, and serves what is pinned.
+    #[must_use]
+    pub fn with_history(mut self, history: Arc<History>) -> Self {
+        self.history = Some(history);
+        self
+    }
+
+    /// A snapshot of what is to be served now, after something else than a folder changed.
+    pub(crate) fn serve_again(&mut self) -> Option<Snapshot> {
+        let deployment = self.deployment.clone()?;
+        Some(self.renew(&deployment))
+    }
+
+    /// Keeps no more than so many bytes of pages and pictures in memory.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.memory = Some(bytes);
+        self
     }
 
     /// Lets nobody wait for tenants that take long: what is not done soon is taken by [`Registry::reload_done`].
@@ -191,20 +287,42 @@ impl Registry {
     /// A snapshot of what is compiled now.
     fn renew(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
         inject("loop", "snapshot");
+        let begun = Instant::now();
+        self.is_stale = false;
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
         replaced::prune_all(replaced, self.now);
-        self.snapshot(deployment)
+        let snapshot = self.snapshot(deployment);
+        self.renewed = Round::since(begun);
+        snapshot
+    }
+
+    /// Says that the last snapshot is served: what is compiled now may count on its files.
+    pub(crate) fn set_served(&self) {
+        self.shared.set_served();
+    }
+
+    /// What brings a tenant that is still to be rendered to the front.
+    pub fn hurry(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        self.workers.hurry()
+    }
+
+    /// Waits until all tenants are rendered that can be within this time, and gives a snapshot of what is.
+    pub fn finish_soon(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
+        let until = Instant::now() + time;
+        while self.workers.has_background() && Instant::now() < until {
+            self.take_done(Wait::Until(Instant::now() + SOON), now);
+            thread::sleep(SOON / 20);
+        }
+        let deployment = self.deployment.clone()?;
+        Some(self.renew(&deployment))
     }
 
     /// The next moment at which a page comes or goes, anywhere.
     #[must_use]
-    pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
-        self.tenants
-            .values()
-            .filter_map(|tenant| tenant.next_change(now))
-            .min()
+    pub const fn next_change(&self) -> Option<Timestamp> {
+        self.next_change
     }
 
     /// The year of the copyright line: the company's, where it is.
@@ -276,6 +394,7 @@ impl Registry {
 
     /// What all tenants share; the same `Arc` as before when nothing of it changed.
     fn deployment(&mut self, root: Option<TenantId>, now: Timestamp) -> Arc<Deployment> {
+        self.open_shown(root.as_ref(), now);
         let site = root
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.site.as_deref());
@@ -311,103 +430,19 @@ impl Registry {
         deployment
     }
 
-    /// The files that every host serves: those of every theme that is rendered with, and the stylesheets of the tenants.
-    fn share(&mut self) {
-        let mut themes = self.themes.all();
-        let mut sheets: BTreeMap<String, Arc<Sheet>> = BTreeMap::new();
-        // A theme that stands in for its folder has files, too.
-        let served = self.tenants.values();
-        for served in served.filter_map(|tenant| tenant.lifecycle.served()) {
-            let used = &served.inputs.inputs.templates;
-            if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
-                themes.push(Arc::clone(used));
+    /// Opens the content of those tenants that all pages show something of.
+    fn open_shown(&mut self, root: Option<&TenantId>, now: Timestamp) {
+        let drafts = self.is_dev();
+        let company = || {
+            let site = self.tenants.get(root?)?.site.as_ref()?;
+            site.manifest.company.clone()
+        };
+        let sites = company().map_or_else(Vec::new, |company| company.sites);
+        let sites = sites.iter().map(|site| site.tenant.as_str());
+        for id in root.map(TenantId::as_str).into_iter().chain(sites) {
+            if let Some(tenant) = self.tenants.get_mut(id) {
+                tenant.open(now, drafts);
             }
-            let own = served.result.sheets.iter();
-            sheets.extend(own.map(|sheet| (sheet.asset.hashed_name.clone(), Arc::clone(sheet))));
-        }
-        let secure = self.places.origin.is_secure();
-        let sheets = sheets.into_values().collect();
-        let failed = self
-            .shared
-            .renew(themes, sheets, &self.islands, secure, self.now);
-        self.notes.extend(failed);
-    }
-
-    /// What is said to who comes by a name that nobody has: in the words of the root tenant, else of any theme.
-    fn unknown_host(&self, root: Option<&TenantId>) -> Option<String> {
-        let root = root.and_then(|root| self.tenants.get(root)?.site.as_deref());
-        let own = root.and_then(|site| {
-            let theme = self.themes.get(&site.manifest.theme)?;
-            theme.unknown_host(site.manifest.language.as_str())
-        });
-        own.or_else(|| self.themes.all().first()?.unknown_host(""))
-    }
-
-    /// The pictures that the last snapshot has open slots for. Until they are drawn their addresses answer 404, which nobody who reads a page comes to see.
-    pub fn undrawn(&mut self) -> Vec<Undrawn> {
-        let secure = self.places.origin.is_secure();
-        self.hosts.undrawn(&self.compiled(), secure)
-    }
-
-    /// Draws them all, into the last snapshot.
-    pub fn draw(&mut self) {
-        self.undrawn().into_par_iter().for_each(|picture| {
-            if let Err(problem) = picture.draw() {
-                warn!(problem, "a picture cannot be drawn");
-            }
-        });
-    }
-
-    fn compiled(&self) -> Vec<Arc<Compiled>> {
-        let compiled = self.tenants.values();
-        compiled
-            .filter_map(|tenant| tenant.compiled().cloned())
-            .collect()
-    }
-
-    fn snapshot(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
-        let tenants = self.compiled();
-        let origin = &self.places.origin;
-        let absent = self.absent();
-        let mut routes = self
-            .hosts
-            .routes(&tenants, &absent, deployment, self.addresses.owners());
-        for tenant in self.tenants.values() {
-            let mounts = tenant
-                .compiled()
-                .into_iter()
-                .flat_map(|compiled| &compiled.mounts);
-            for Address { host, prefix, .. } in mounts.map(|placed| &placed.address) {
-                let Some(routes) = routes.get_mut(host.as_str()) else {
-                    continue;
-                };
-                for (path, resource) in tenant.replaced.files() {
-                    let path = format!("{prefix}{path}").into_boxed_str();
-                    let place = routes.files.entry(path);
-                    place.or_insert_with(|| Arc::clone(resource));
-                }
-            }
-        }
-        let mut hosts: HashMap<Box<str>, HostEntry> = routes
-            .into_iter()
-            .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
-            .collect();
-        let labels = std::iter::once("www").chain(deployment.root.as_ref().map(TenantId::as_str));
-        if let Some(home) = render::moved_to(origin, deployment.root.as_ref()) {
-            for label in labels {
-                let host = format!("{label}.{}", origin.domain());
-                hosts
-                    .entry(host.into())
-                    .or_insert_with(|| HostEntry::Moved(home.clone()));
-            }
-        }
-        Snapshot {
-            hosts,
-            shared: Arc::clone(self.shared.served()),
-            unknown_host: Some(render::unknown_host(
-                self.unknown_host(deployment.root.as_ref()),
-                origin.is_secure(),
-            )),
         }
     }
 }

@@ -15,10 +15,12 @@ use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
 use super::background::PictureWorker;
+use super::operator::{Inbox, What, Wish};
 use super::registry::Registry;
 use crate::watch::{Changes, Method, Notice, Watch};
 use content::report::guard::inject;
 use content::report::{Report, Severity};
+use release::snapshot::Snapshot;
 use server::events::Events;
 use server::snapshot_store::SnapshotStore;
 use server::status::{State, Status, StatusBoard};
@@ -41,6 +43,8 @@ pub struct ReloadLoop {
     pub board: Arc<StatusBoard>,
     /// Where authors' browsers hear of it (`--dev`).
     pub events: Option<Events>,
+    /// Where operators leave what they ask for.
+    pub inbox: Inbox,
 }
 
 /// What is to be read again.
@@ -130,6 +134,7 @@ impl ReloadLoop {
         let mut watch = Watch::start(method, roots);
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
+        self.snapshots.on_wanted(self.registry.hurry());
         let mut agenda = Agenda::new(self.registry.still_wanted());
         if !self.registry.is_started {
             agenda.pending = Some(Wanted {
@@ -158,12 +163,11 @@ impl ReloadLoop {
         let mut is_new = true;
         loop {
             self.board.beat();
+            is_new |= picture_worker.has_finished() || self.registry.is_behind;
             if is_new {
                 self.report_watching(watch);
                 inject("loop", "pictures");
                 picture_worker.order(self.registry.undrawn());
-            }
-            if std::mem::take(&mut is_new) || picture_worker.has_finished() {
                 inject("loop", "persist");
                 self.registry.keep();
             }
@@ -174,7 +178,7 @@ impl ReloadLoop {
     /// Waits for something to do, and does it. Whether there is a new snapshot.
     fn turn(&mut self, watch: &mut Watch, agenda: &mut Agenda) -> bool {
         inject("loop", "wait");
-        let next_change = self.registry.next_change(agenda.looked);
+        let next_change = self.registry.next_change();
         match watch.next(agenda.until(next_change)) {
             Some(changes) => {
                 agenda.want(self.wanted(&changes));
@@ -189,7 +193,27 @@ impl ReloadLoop {
         if is_due {
             self.reload(agenda);
         }
+        self.answer_operators();
         self.take_done(agenda) || is_due
+    }
+
+    /// Does what operators asked for, and says so once it is served.
+    fn answer_operators(&mut self) {
+        for Wish { tenant, what, done } in self.inbox.take() {
+            let registry = &mut self.registry;
+            let answer = match what {
+                What::RollBack(number) => registry.roll_back(&tenant, number),
+                What::Resume => registry.resume(&tenant).map(|()| 0),
+            };
+            if answer.is_ok()
+                && let Some(snapshot) = self.registry.serve_again()
+            {
+                self.publish(snapshot);
+                log_report(&self.registry, &self.board);
+            }
+            // Who asked may be gone.
+            let _ = done.send(answer);
+        }
     }
 
     /// After a panic that nobody else has caught: what is pending stays so, and is tried again.
@@ -229,15 +253,22 @@ impl ReloadLoop {
         let Some(snapshot) = self.registry.reload_done(Timestamp::now()) else {
             return false;
         };
-        self.snapshots.replace(snapshot);
+        self.publish(snapshot);
         log_report(&self.registry, &self.board);
         self.announce(None);
-        info!("a tenant that takes long is reloaded");
+        debug!("what took longer is served");
         if agenda.pending.is_none() {
             agenda.pending = self.registry.still_wanted();
             agenda.postpone();
         }
         true
+    }
+
+    fn publish(&self, snapshot: Snapshot) {
+        let former = self.snapshots.replace(snapshot);
+        self.registry.set_served();
+        // Of many tenants it takes a while to take apart.
+        rayon::spawn(move || drop(former));
     }
 
     /// Reads what is pending again, and swaps in what came of it. What could not be read stays pending.
@@ -252,7 +283,7 @@ impl ReloadLoop {
             .reload_some(Timestamp::now(), tenants.as_ref(), themes);
         match reloaded {
             Ok(snapshot) => {
-                self.snapshots.replace(snapshot);
+                self.publish(snapshot);
                 inject("loop", "report");
                 log_report(&self.registry, &self.board);
                 self.announce(None);
@@ -339,6 +370,9 @@ pub(crate) fn log_report(registry: &Registry, board: &StatusBoard) {
             .binary_search_by(|old| old.id.cmp(&tenant.id));
         let old = place.ok().and_then(|place| before.tenants.get(place));
         if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
+            continue;
+        }
+        if tenant.state == State::Pending {
             continue;
         }
         if tenant.is_under_way && tenant.errors.is_empty() {

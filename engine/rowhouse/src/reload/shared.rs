@@ -37,6 +37,11 @@ impl Shared {
         &self.served
     }
 
+    /// Says that they are served.
+    pub(super) fn set_served(&self) {
+        self.sheets.iter().for_each(|sheet| sheet.set_served());
+    }
+
     /// Makes them anew when a theme changed, and lets go what nobody may ask for any longer. An error is the program's own; it is tried again with the next change.
     pub(super) fn renew(
         &mut self,

@@ -1,7 +1,7 @@
 //! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
@@ -12,11 +12,15 @@ use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source::Folder;
 use content::tenant::{MANIFEST, Site};
-use render::{Compiled, Inputs};
+use render::link::Deployment;
+use render::template::Templates;
+use render::{Compiled, Inputs, Islands};
 use server::status::TenantStatus;
 
 use super::lifecycle::Lifecycle;
+use super::packed::{Content, Packed};
 use super::persisted::PersistedCache;
+use super::recorded::{Files, Recorded};
 use super::replaced::ReplacedFiles;
 
 /// A tenant as its owner sees it.
@@ -39,14 +43,22 @@ pub(super) struct Tenant {
     pub(super) lifecycle: Lifecycle<MadeFrom, Arc<Compiled>>,
     /// What was worked out for it.
     pub(super) persisted: PersistedCache,
+    /// The folder of `content_site`, where that is an outline.
+    pub(super) packed: Option<Arc<Packed>>,
     /// The folder of `content_site`, until it is kept.
-    pub(super) pending: Option<Folder>,
+    pub(super) pending: Option<Content>,
+    /// How many requests there were when it was last looked, and when that was another number.
+    pub(super) used: (u64, Instant),
     /// Whether there is something new to be kept.
     pub(super) is_new: bool,
     /// Files that older pages may still ask for.
     pub(super) replaced: ReplacedFiles,
     /// How long the last compilation took.
     pub(super) compiled_in: Duration,
+    /// What is known of its releases.
+    pub(super) recorded: Recorded,
+    /// The files of its folder, where releases are recorded.
+    pub(super) files: Option<Files>,
 }
 
 impl Tenant {
@@ -61,10 +73,14 @@ impl Tenant {
             conflicts: Vec::new(),
             lifecycle: Lifecycle::default(),
             persisted,
+            packed: None,
             pending: None,
+            used: (0, Instant::now()),
             is_new: false,
             replaced,
             compiled_in: Duration::ZERO,
+            recorded: Recorded::default(),
+            files: None,
         }
     }
 
@@ -97,11 +113,20 @@ impl Tenant {
             compiled_in: self.compiled_in,
             is_under_way: self.lifecycle.is_under_way(),
             errors: self.errors().map(one_line).collect(),
+            pinned: self.recorded.pinned.as_ref().map(|pinned| pinned.number),
         }
     }
 
     /// What visitors get.
     pub(super) fn compiled(&self) -> Option<&Arc<Compiled>> {
+        let pinned = self.recorded.pinned.as_ref();
+        pinned
+            .map(|pinned| &pinned.compiled)
+            .or_else(|| self.rendered())
+    }
+
+    /// What its folder comes to, as far as it was ever good.
+    pub(super) fn rendered(&self) -> Option<&Arc<Compiled>> {
         self.lifecycle.served().map(|served| &served.result)
     }
 
@@ -110,6 +135,15 @@ impl Tenant {
         let site = Arc::new(site);
         self.site = Some(site.at(now, drafts));
         self.content_site = Some(site);
+    }
+
+    /// Has its content open from now on, as those have whose settings and files other tenants show.
+    pub(super) fn open(&mut self, now: Timestamp, drafts: bool) {
+        let content = self.packed.as_ref().zip(self.content_site.as_ref());
+        if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {
+            self.packed = None;
+            self.take(site, now, drafts);
+        }
     }
 
     /// Lets pages come and go whose moment has come.
@@ -132,6 +166,58 @@ impl Tenant {
         self.content_site.as_ref()?.next_change(now)
     }
 
+    /// Lets visitors wait for it at its addresses, which come back open.
+    pub(super) fn wait(&mut self, made_from: &MadeFrom) -> Option<Arc<Compiled>> {
+        let MadeFrom {
+            site,
+            addresses,
+            inputs,
+            ..
+        } = made_from;
+        let before = self.rendered().map(AsRef::as_ref);
+        let waiting = || Compiled::waiting(site, addresses, inputs, before);
+        let waiting = guard("wait", site.id.as_str(), &site.label, waiting);
+        let waiting = Arc::new(waiting.ok().flatten()?);
+        self.lifecycle.wait(made_from.clone(), Arc::clone(&waiting));
+        Some(waiting)
+    }
+
+    /// Whether its pages can be taken out of memory: they are as its content is, and can be made again.
+    pub(super) fn can_sleep(&self) -> bool {
+        let is_at_rest = self.lifecycle.is_at_rest() && self.errors().next().is_none();
+        let is_kept = self.pending.is_none() && !self.recorded.is_due;
+        is_at_rest && is_kept && self.recorded.pinned.is_none()
+    }
+
+    /// Gives up its pages. What is left of it, and what they are made from again.
+    pub(super) fn sleep(&mut self) -> Option<(MadeFrom, Arc<Compiled>)> {
+        let served = self.lifecycle.served()?;
+        let mut made_from = served.inputs.clone();
+        made_from.inputs.cache = Arc::clone(&self.persisted.cache);
+        made_from.inputs.progress = Arc::default();
+        let asleep = Arc::new(served.result.asleep(&self.persisted.cache));
+        self.lifecycle.sleep(made_from.clone(), Arc::clone(&asleep));
+        Some((made_from, asleep))
+    }
+
+    /// Lets the files of the content that is served live on, where they are not in memory. To be called before other content is taken.
+    pub(super) fn remember_files(&mut self, secure: bool) {
+        let is_asleep = self
+            .rendered()
+            .is_some_and(|compiled| compiled.is_rendered && compiled.is_open());
+        if !is_asleep {
+            return;
+        }
+        let folder = match (&self.packed, &self.content_site) {
+            (Some(packed), _) => packed.folder(),
+            (None, Some(site)) => Some(assets_of(site)),
+            (None, None) => None,
+        };
+        if let Some(folder) = folder {
+            self.replaced.follow(render::former_files(&folder, secure));
+        }
+    }
+
     /// Says what came of rendering it.
     pub(super) fn conclude(&mut self, report: Report, took: Duration) {
         self.result = report;
@@ -146,9 +232,12 @@ impl Tenant {
             first.map(|placed| Arc::clone(&placed.mount))
         };
         if let Some(new) = files(new) {
-            let old = self.compiled().and_then(|old| files(old));
-            let old = old.as_ref().map(|mount| &mount.resources);
-            self.replaced.turn(old, &new.resources, now);
+            let old = self.rendered().and_then(|old| files(old));
+            let old = old.as_ref().and_then(|mount| mount.pages.get());
+            let old = old.map(|pages| &pages.resources);
+            if let Some(new) = new.pages.get() {
+                self.replaced.turn(old, &new.resources, now);
+            }
         }
         self.is_new = true;
     }
@@ -164,6 +253,8 @@ impl Tenant {
 #[derive(Debug, Clone)]
 pub(super) struct MadeFrom {
     pub(super) site: Arc<Site>,
+    /// The folder, where `site` is an outline.
+    pub(super) packed: Option<Arc<Packed>>,
     pub(super) addresses: Vec<Address>,
     pub(super) inputs: Inputs,
 }
@@ -171,19 +262,43 @@ pub(super) struct MadeFrom {
 /// The same parts, not equal ones: each is made anew when it changes.
 impl PartialEq for MadeFrom {
     fn eq(&self, other: &Self) -> bool {
-        let (own, others) = (&self.inputs, &other.inputs);
-        Arc::ptr_eq(&self.site, &other.site)
-            && self.addresses == other.addresses
-            && Arc::ptr_eq(&own.deployment, &others.deployment)
-            && Arc::ptr_eq(&own.templates, &others.templates)
-            && Arc::ptr_eq(&own.islands, &others.islands)
+        let others = &other.inputs;
+        self.is_of(
+            &other.site,
+            &other.addresses,
+            &others.deployment,
+            &others.templates,
+            &others.islands,
+        )
     }
 }
 
 impl MadeFrom {
+    /// Whether it is made from these.
+    pub(super) fn is_of(
+        &self,
+        site: &Arc<Site>,
+        addresses: &[Address],
+        deployment: &Arc<Deployment>,
+        templates: &Arc<Templates>,
+        islands: &Arc<Islands>,
+    ) -> bool {
+        let own = &self.inputs;
+        Arc::ptr_eq(&self.site, site)
+            && self.addresses == addresses
+            && Arc::ptr_eq(&own.deployment, deployment)
+            && Arc::ptr_eq(&own.templates, templates)
+            && Arc::ptr_eq(&own.islands, islands)
+    }
+
     pub(super) fn compile(&self) -> (Option<Compiled>, Report) {
         let site = &self.site;
-        let work = || render::compile(site, &self.addresses, &self.inputs);
+        let work = || {
+            let opened = self.packed.as_ref().map(|packed| packed.shown_as(site));
+            let opened = opened.unwrap_or_default();
+            let site = opened.as_ref().unwrap_or(site);
+            render::compile(site, &self.addresses, &self.inputs)
+        };
         let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
         // A small tenant is done sooner than other threads are awake.
         let is_large = site.pages.len() * self.addresses.len() >= LARGE;
@@ -193,6 +308,17 @@ impl MadeFrom {
             None => work(),
         };
         compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
+    }
+}
+
+/// The files of a site, as they lie in its folder.
+fn assets_of(site: &Site) -> Folder {
+    let files = site.assets.iter();
+    Folder {
+        label: site.label.clone(),
+        files: files
+            .map(|(path, bytes)| (format!("assets/{path}"), bytes.clone()))
+            .collect(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! **Invariant:** knows no other tenant, and changes nothing: whoever asked takes what is brought.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use content::name::TenantId;
@@ -13,7 +14,9 @@ use content::tenant::{Site, Written, read_or_written};
 use release::state::State;
 use render::Compiled;
 
-use super::persisted::PersistedCache;
+use super::packed::Content;
+use super::persisted::{PersistedCache, is_kept};
+use super::recorded::{Files, files_of};
 use super::replaced::ReplacedFiles;
 use super::tenant::{MadeFrom, failure};
 
@@ -32,6 +35,8 @@ pub(super) enum Done {
 #[derive(Debug)]
 pub(super) struct Attempt {
     pub(super) made_from: MadeFrom,
+    /// Whether those who waited for it have it already.
+    pub(super) is_filled: bool,
     pub(super) compiled: Option<Compiled>,
     pub(super) report: Report,
     pub(super) took: Duration,
@@ -40,7 +45,8 @@ pub(super) struct Attempt {
 /// A folder that is not as it was.
 #[derive(Debug)]
 pub(super) struct Read {
-    pub(super) folder: Folder,
+    pub(super) content: Content,
+    pub(super) files: Files,
     /// Not known where reading failed, so that it is read whatever it holds the next time.
     pub(super) fingerprint: Option<[u8; 32]>,
     /// What reading said, apart from what the content is.
@@ -54,18 +60,21 @@ pub(super) struct Read {
     pub(super) last_good: Option<Site>,
     /// What was worked out for a tenant that is new.
     pub(super) cache: Option<PersistedCache>,
+    /// Whether its good copy is this folder.
+    pub(super) is_kept: bool,
     /// The files that such a tenant had before.
     pub(super) replaced: Option<ReplacedFiles>,
 }
 
 impl Read {
-    /// Reads a folder and checks it; `None` when it is as it was. `state`: where a tenant that is new may have been kept.
+    /// Reads a folder and checks it; `None` when it is as it was. `state`: where a tenant that is new may have been kept; `packs`: whether content is to take little memory.
     pub(super) fn of(
         id: &TenantId,
         path: &Path,
         label: &str,
         known: Option<([u8; 32], Report)>,
-        state: Option<&State>,
+        state: Option<&Arc<State>>,
+        packs: bool,
     ) -> Option<Self> {
         let (folder, reading) = source::read(path, label, Limits::default());
         let fingerprint = folder.fingerprint();
@@ -90,10 +99,20 @@ impl Read {
         };
         let mut report = reading.clone();
         report.extend(problems);
+        let is_kept = state.is_some_and(|state| is_kept(state, id, &folder));
+        let files = files_of(&folder);
+        let content = Content::Open(folder);
+        let packed = content.packed().filter(|_| packs && report.is_servable());
+        let (content, site) = match packed {
+            Some(packed) => (Content::Packed(packed), site.map(Site::outline)),
+            None => (content, site),
+        };
         Some(Self {
             cache: state.map(|state| PersistedCache::of_tenant(state, id)),
+            is_kept,
             replaced: None,
-            folder,
+            content,
+            files,
             fingerprint: Some(fingerprint),
             reading,
             site,
@@ -103,29 +122,25 @@ impl Read {
         })
     }
 
-    /// Whether the folder is the one that was kept.
-    pub(super) fn is_kept(&self) -> bool {
-        let cache = self.cache.as_ref().zip(self.fingerprint.as_ref());
-        cache.is_some_and(|(cache, fingerprint)| cache.is_good(fingerprint))
-    }
-
     pub(super) fn good_site(&self) -> Option<&Site> {
         self.site.as_ref().filter(|_| self.report.is_servable())
     }
 
     pub(super) fn failed(label: &str, diagnostic: Diagnostic) -> Self {
         Self {
-            folder: Folder {
+            content: Content::Open(Folder {
                 label: label.to_owned(),
                 ..Folder::default()
-            },
+            }),
             fingerprint: None,
             reading: Report::default(),
             site: None,
             written: None,
             report: failure(diagnostic),
+            files: Files::new(),
             last_good: None,
             cache: None,
+            is_kept: false,
             replaced: None,
         }
     }

@@ -4,9 +4,14 @@
 //! As many threads as there are processors work on jobs that began within [`SOON`]. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
 //! A job may have a [`Watchdog`], which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
 //! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
+//! What is done in the background has threads of its own, which step back where there is much to do, and nobody waits for it; a request for its tenant brings it to the front ([`Workers::hurry`]).
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -25,7 +30,7 @@ const ASIDE: usize = 16;
 const OF_ONE_TENANT: usize = 2;
 
 /// What is done for a tenant. Of one kind, only what was handed over last is begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Its folder is read and checked.
     Read,
@@ -37,6 +42,8 @@ pub(super) enum Kind {
 pub(super) struct Job<T> {
     pub(super) id: TenantId,
     pub(super) kind: Kind,
+    /// Whether nobody waits for it.
+    pub(super) is_background: bool,
     pub(super) work: Box<dyn FnOnce() -> T + Send>,
     pub(super) watchdog: Option<Watchdog<T>>,
 }
@@ -73,11 +80,16 @@ struct Shared<T> {
 }
 
 struct Queue<T> {
-    /// By the number of jobs that came together, then in their order.
-    waiting: BTreeMap<(usize, u64), Job<T>>,
+    /// By the number of jobs that came together, [`BACKGROUND`] for what nobody waits for, then in their order.
+    waiting: BTreeMap<Turn, Job<T>>,
+    /// What is begun only when somebody asks.
+    asleep: BTreeMap<TenantId, Job<T>>,
+    /// When each of those that wait has its turn.
+    turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
     /// What is under way, by its number.
     running: BTreeMap<u64, Running<T>>,
-    threads: usize,
+    /// By [`Lane`].
+    threads: [usize; 2],
     next: u64,
     finish: Sender<(TenantId, T)>,
     /// Who is told whenever something is done.
@@ -85,8 +97,41 @@ struct Queue<T> {
     is_over: bool,
 }
 
+/// When a job has its turn: the least comes first.
+type Turn = (usize, u64);
+
+/// The turns of what nobody waits for.
+const BACKGROUND: usize = usize::MAX;
+
+/// Which of the two kinds of threads does a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// What somebody waits for.
+    Front,
+    /// What nobody waits for.
+    Back,
+}
+
+impl Lane {
+    const BOTH: [Self; 2] = [Self::Front, Self::Back];
+
+    /// The turns of its jobs.
+    const fn turns(self) -> (Bound<Turn>, Bound<Turn>) {
+        let first = (BACKGROUND, 0);
+        match self {
+            Self::Front => (Bound::Unbounded, Bound::Excluded(first)),
+            Self::Back => (Bound::Included(first), Bound::Unbounded),
+        }
+    }
+}
+
+/// With more jobs than this in the background, their threads leave the processors to everything else.
+const MANY: usize = 64;
+
 struct Running<T> {
     id: TenantId,
+    lane: Lane,
+    is_background: bool,
     begin: Instant,
     watchdog: Option<Watchdog<T>>,
     is_given_up: bool,
@@ -97,8 +142,10 @@ impl<T: Send + 'static> Workers<T> {
         let (finish, done) = channel();
         let queue = Queue {
             waiting: BTreeMap::new(),
+            asleep: BTreeMap::new(),
+            turns: BTreeMap::new(),
             running: BTreeMap::new(),
-            threads: 0,
+            threads: [0; 2],
             next: 0,
             finish,
             owner: None,
@@ -121,14 +168,54 @@ impl<T: Send + 'static> Workers<T> {
         let together = jobs.len();
         let mut queue = self.shared.lock();
         for job in jobs {
-            queue
-                .waiting
-                .retain(|_, old| (&old.id, old.kind) != (&job.id, job.kind));
-            let number = queue.number();
-            queue.waiting.insert((together, number), job);
+            queue.remove(&job.id, Some(job.kind));
+            let first = if job.is_background {
+                BACKGROUND
+            } else {
+                together
+            };
+            queue.insert(first, job);
         }
         self.shared.staff(&mut queue);
         self.shared.changed.notify_all();
+    }
+
+    /// Hands over a job that is begun only when somebody asks for its tenant.
+    pub(super) fn sleep(&self, job: Job<T>) {
+        self.shared.lock().asleep.insert(job.id.clone(), job);
+    }
+
+    /// Drops what is to be done for a tenant when somebody asks.
+    pub(super) fn forget(&self, id: &TenantId) {
+        self.shared.lock().asleep.remove(id);
+    }
+
+    /// Brings what is to be done in the background for a tenant, or when somebody asks, to the front, for whoever calls the result with its id.
+    pub(super) fn hurry(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move |id| {
+            let mut queue = shared.lock();
+            let asleep = queue.asleep.remove(id);
+            let known = queue.turns.get_key_value(id).map(|(id, _)| id.clone());
+            let Some(id) = known.or_else(|| Some(asleep.as_ref()?.id.clone())) else {
+                return;
+            };
+            let waiting = queue.remove(&id, None);
+            for job in asleep.into_iter().chain(waiting) {
+                queue.insert(0, job);
+            }
+            shared.staff(&mut queue);
+            shared.changed.notify_all();
+        }
+    }
+
+    /// Whether something is still to be done in the background.
+    pub(super) fn has_background(&self) -> bool {
+        let queue = self.shared.lock();
+        let mut running = queue.running.values();
+        let last = queue.waiting.last_key_value();
+        last.is_some_and(|((first, _), _)| *first == BACKGROUND)
+            || running.any(|running| running.is_background && !running.is_given_up)
     }
 
     /// What is done next; `None` when there is nothing to wait for.
@@ -142,7 +229,7 @@ impl<T: Send + 'static> Workers<T> {
                 let given_up = queue.give_up();
                 self.shared.staff(&mut queue);
                 let is_worth_it = match wait {
-                    Wait::All => !queue.waiting.is_empty() || queue.waited_for().next().is_some(),
+                    Wait::All => !queue.waiting.is_empty() || queue.not_given_up().next().is_some(),
                     Wait::Each(time) => queue.has_younger(time),
                     Wait::Until(end) => Instant::now() < end && queue.has_younger(SOON),
                 };
@@ -182,31 +269,42 @@ impl<T: Send + 'static> Shared<T> {
     /// Starts threads for what waits, unless enough of them are at work on what has just begun.
     fn staff(self: &Arc<Self>, queue: &mut Queue<T>) {
         let most = processors();
-        while queue.threads - queue.old()
-            < most.min(queue.waiting.len() + queue.running.len() - queue.old())
-            && queue.threads < most + ASIDE + queue.given_up()
-        {
-            let shared = Arc::clone(self);
-            let started = thread::Builder::new()
-                .name("tenants".to_owned())
-                .spawn(move || shared.work());
-            // Without another thread, those that are there go on.
-            if started.is_err() {
-                return;
+        for lane in Lane::BOTH {
+            loop {
+                let (threads, old) = (queue.threads[lane as usize], queue.old(lane));
+                let waiting = queue.waiting.range(lane.turns()).take(most).count();
+                let wanted = most.min(waiting + queue.in_lane(lane).count() - old);
+                if threads - old >= wanted || threads >= most + ASIDE + queue.given_up(lane) {
+                    break;
+                }
+                let shared = Arc::clone(self);
+                let steps_back = lane == Lane::Back && queue.waiting.len() > MANY;
+                let started = thread::Builder::new()
+                    .name("tenants".to_owned())
+                    .spawn(move || {
+                        if steps_back {
+                            step_back();
+                        }
+                        shared.work(lane);
+                    });
+                // Without another thread, those that are there go on.
+                if started.is_err() {
+                    return;
+                }
+                queue.threads[lane as usize] += 1;
             }
-            queue.threads += 1;
         }
     }
 
-    fn work(&self) {
+    fn work(&self, lane: Lane) {
         let mut queue = self.lock();
         loop {
-            let is_spare = queue.threads > processors() + queue.old();
+            let is_spare = queue.threads[lane as usize] > processors() + queue.old(lane);
             if queue.is_over || is_spare {
-                queue.threads -= 1;
+                queue.threads[lane as usize] -= 1;
                 return;
             }
-            let Some(job) = queue.take() else {
+            let Some(job) = queue.take(lane) else {
                 queue = self
                     .changed
                     .wait(queue)
@@ -216,6 +314,8 @@ impl<T: Send + 'static> Shared<T> {
             let number = queue.number();
             let running = Running {
                 id: job.id.clone(),
+                lane,
+                is_background: job.is_background,
                 begin: Instant::now(),
                 watchdog: job.watchdog,
                 is_given_up: false,
@@ -231,7 +331,9 @@ impl<T: Send + 'static> Shared<T> {
                 let _ = finish.send((job.id, done));
             }
             self.changed.notify_all();
-            if let Some(owner) = owner {
+            // Of what nobody waits for, the owner hears when all is done.
+            let is_awaited = lane == Lane::Front || queue.waiting.is_empty();
+            if let Some(owner) = owner.filter(|_| is_awaited) {
                 let _ = owner.send(Notice::Ready);
             }
         }
@@ -244,21 +346,54 @@ impl<T> Queue<T> {
         self.next
     }
 
-    /// How many have been under way for longer than [`SOON`].
-    fn old(&self) -> usize {
+    /// What is under way on threads of a kind.
+    fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &Running<T>> {
         let running = self.running.values();
-        let old = running.filter(|running| running.begin.elapsed() > SOON);
-        old.count()
+        running.filter(move |running| running.lane == lane)
+    }
+
+    /// How many of them have been under way for longer than [`SOON`].
+    fn old(&self, lane: Lane) -> usize {
+        let running = self.in_lane(lane);
+        running
+            .filter(|running| running.begin.elapsed() > SOON)
+            .count()
+    }
+
+    /// Adds a job behind those that have as few others with them.
+    fn insert(&mut self, first: usize, job: Job<T>) {
+        let turn = (first, self.number());
+        let turns = self.turns.entry(job.id.clone()).or_default();
+        turns.push((job.kind, turn));
+        self.waiting.insert(turn, job);
+    }
+
+    /// Takes the jobs of a tenant out, of one kind or of all.
+    fn remove(&mut self, id: &TenantId, kind: Option<Kind>) -> Vec<Job<T>> {
+        let Some(turns) = self.turns.get_mut(id) else {
+            return Vec::new();
+        };
+        let is_meant = |(own, _): &mut (Kind, Turn)| kind.is_none_or(|kind| kind == *own);
+        let removed: Vec<_> = turns.extract_if(.., is_meant).collect();
+        if turns.is_empty() {
+            self.turns.remove(id);
+        }
+        let jobs = removed
+            .iter()
+            .filter_map(|(_, turn)| self.waiting.remove(turn));
+        jobs.collect()
     }
 
     /// What is under way and not given up.
-    fn waited_for(&self) -> impl Iterator<Item = &Running<T>> {
+    fn not_given_up(&self) -> impl Iterator<Item = &Running<T>> {
         let running = self.running.values();
         running.filter(|running| !running.is_given_up)
     }
 
-    fn given_up(&self) -> usize {
-        self.running.len() - self.waited_for().count()
+    fn given_up(&self, lane: Lane) -> usize {
+        self.in_lane(lane)
+            .filter(|running| running.is_given_up)
+            .count()
     }
 
     /// Gives up a job whose watchdog says so.
@@ -274,122 +409,41 @@ impl<T> Queue<T> {
 
     /// Whether something began within this time, or is about to begin.
     fn has_younger(&self, time: Duration) -> bool {
-        let can_begin = self.waiting.values().any(|job| self.may_begin(job));
-        let mut running = self.waited_for();
-        running.any(|running| running.begin.elapsed() <= time)
-            || (can_begin && self.threads > self.running.len())
+        let mut waiting = self.waiting.range(Lane::Front.turns());
+        let can_begin = waiting.any(|(_, job)| !job.is_background && self.may_begin(job));
+        let front = self.in_lane(Lane::Front).count();
+        let mut running = self.not_given_up();
+        running.any(|running| !running.is_background && running.begin.elapsed() <= time)
+            || (can_begin && self.threads[Lane::Front as usize] > front)
     }
 
     fn may_begin(&self, job: &Job<T>) -> bool {
-        let running = self.waited_for();
+        let running = self.not_given_up();
         running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
     }
 
-    fn take(&mut self) -> Option<Job<T>> {
-        let mut waiting = self.waiting.iter();
-        let key = waiting.find_map(|(key, job)| self.may_begin(job).then_some(*key))?;
-        self.waiting.remove(&key)
+    fn take(&mut self, lane: Lane) -> Option<Job<T>> {
+        let mut waiting = self.waiting.range(lane.turns());
+        let turn = waiting.find_map(|(turn, job)| self.may_begin(job).then_some(*turn))?;
+        let job = self.waiting.remove(&turn)?;
+        if let Some(turns) = self.turns.get_mut(&job.id) {
+            turns.retain(|(_, own)| *own != turn);
+            if turns.is_empty() {
+                self.turns.remove(&job.id);
+            }
+        }
+        Some(job)
     }
+}
+
+/// Lets everything else go before this thread, as far as the system has that (`setpriority(2)`: on Linux each thread has a priority of its own).
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    // Without it the work is done all the same.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }
 
 /// How many threads work side by side.
 pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
-        Job {
-            id: TenantId::new(name).expect("an id"),
-            kind: Kind::Compile,
-            work: Box::new(work),
-            watchdog: None,
-        }
-    }
-
-    fn all(workers: &Workers<usize>, wait: Wait) -> Vec<usize> {
-        let mut done: Vec<usize> =
-            std::iter::from_fn(|| workers.next(wait).map(|done| done.1)).collect();
-        done.sort_unstable();
-        done
-    }
-
-    #[test]
-    fn what_never_ends_holds_up_nobody_and_its_correction_neither() {
-        let workers = Workers::new();
-        let (end, over) = channel::<()>();
-        let over = Arc::new(Mutex::new(over));
-        let endless = || {
-            let over = Arc::clone(&over);
-            move || {
-                let _ = over.lock().expect("a lock").recv();
-                0
-            }
-        };
-        let count = processors() + 2;
-        let names = (0..count).map(|number| job(&format!("slow-{number}"), endless()));
-        let quick = (1..100).map(|number| job(&format!("quick-{number}"), move || number));
-        workers.hand_over(names.chain(quick).collect());
-        let quick: Vec<usize> = (1..100).collect();
-        assert_eq!(all(&workers, Wait::Each(SOON)), quick);
-        workers.hand_over(vec![job("slow-0", || 7)]);
-        assert_eq!(all(&workers, Wait::Each(SOON)), [7]);
-        drop(end);
-        assert_eq!(all(&workers, Wait::All), vec![0; count]);
-    }
-
-    #[test]
-    fn what_takes_too_long_is_given_up_and_what_it_brings_later_is_dropped() {
-        let workers = Workers::new();
-        let (end, over) = channel::<()>();
-        let over = Arc::new(Mutex::new(over));
-        for _ in 0..3 {
-            // More than may be worked on at once for one tenant.
-            let over = Arc::clone(&over);
-            let endless = job("endless", move || {
-                let _ = over.lock().expect("a lock").recv();
-                1
-            });
-            let begun = Instant::now();
-            workers.hand_over(vec![Job {
-                watchdog: Some(Box::new(move || (begun.elapsed() > SOON).then_some(2))),
-                ..endless
-            }]);
-            assert_eq!(all(&workers, Wait::All), [2]);
-        }
-        workers.hand_over(vec![job("endless", || 7)]);
-        assert_eq!(all(&workers, Wait::All), [7]);
-        drop(end);
-        while !workers.shared.lock().running.is_empty() {
-            thread::yield_now();
-        }
-        assert!(all(&workers, Wait::All).is_empty());
-    }
-
-    #[test]
-    fn of_what_waits_for_one_tenant_only_the_newest_is_begun() {
-        let workers = Workers::new();
-        let (begun, begins) = channel();
-        let (open, gate) = channel::<()>();
-        let gate = Arc::new(Mutex::new(gate));
-        let busy = (0..processors()).map(|number| {
-            let (begun, gate) = (begun.clone(), Arc::clone(&gate));
-            job(&format!("busy-{number}"), move || {
-                begun.send(()).expect("a test");
-                let _ = gate.lock().expect("a lock").recv();
-                0
-            })
-        });
-        workers.hand_over(busy.collect());
-        (0..processors()).for_each(|_| begins.recv().expect("a busy thread"));
-        let one = (1..10).map(|number| job("one", move || number));
-        workers.hand_over(one.collect());
-        drop(open);
-        let done = all(&workers, Wait::All);
-        assert_eq!(done.last(), Some(&9));
-        assert_eq!(done.len(), processors() + 1, "{done:?}");
-    }
 }

@@ -15,21 +15,19 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Moved, Resource, ResourceTable, Snapshot, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Moved, Pages, Resource, ResourceTable, Slot,
+    Snapshot, Variant,
 };
 
 /// Bytes of the large asset, enough to fill every socket buffer on the way.
 pub const LARGE: usize = 16 * 1024 * 1024;
 
 pub fn snapshot() -> Snapshot {
-    let mut studio = mount(
+    let studio = Arc::new(mount(
         "studio",
         "",
         &["/", "/about", "/blog", "/blog/first", "/datenschutz"],
-    );
-    let old = Resource::Redirect(HeaderValue::from_static("/about"));
-    studio.resources.insert("/old".into(), Arc::new(old));
-    let studio = Arc::new(studio);
+    ));
     let below = Arc::new(mount("bluedoor", "/bluedoor", &["/", "/terms"]));
     let alias = Arc::new(mount("bluedoor", "/apps/bluedoor", &["/", "/terms"]));
     let short = Arc::new(mount("da", "/da", &["/"]));
@@ -87,6 +85,7 @@ pub fn snapshot() -> Snapshot {
         ]),
         shared: Arc::new(shared),
         unknown_host: Some(error(StatusCode::MISDIRECTED_REQUEST, "nobody lives here")),
+        is_partial: false,
     }
 }
 
@@ -100,28 +99,30 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
             )
         })
         .collect();
-    resources.insert(
-        "/moved".into(),
-        Arc::new(Resource::Redirect(HeaderValue::from_static("/about"))),
-    );
+    for moved in ["/moved", "/old"] {
+        let about = HeaderValue::from_static("/about");
+        resources.insert(moved.into(), Arc::new(Resource::Redirect(about)));
+    }
     Mount {
         tenant: tenant.into(),
         prefix: prefix.into(),
-        resources,
-        not_found: vec![
-            (
-                "/blog".into(),
-                error(StatusCode::NOT_FOUND, &format!("no post of {tenant}")),
+        pages: Slot::from(Pages {
+            resources,
+            not_found: vec![
+                (
+                    "/blog".into(),
+                    error(StatusCode::NOT_FOUND, &format!("no post of {tenant}")),
+                ),
+                (
+                    "".into(),
+                    error(StatusCode::NOT_FOUND, &format!("no page of {tenant}")),
+                ),
+            ],
+            method_not_allowed: error(
+                StatusCode::METHOD_NOT_ALLOWED,
+                &format!("no such method of {tenant}"),
             ),
-            (
-                "".into(),
-                error(StatusCode::NOT_FOUND, &format!("no page of {tenant}")),
-            ),
-        ],
-        method_not_allowed: error(
-            StatusCode::METHOD_NOT_ALLOWED,
-            &format!("no such method of {tenant}"),
-        ),
+        }),
         traffic: Default::default(),
     }
 }

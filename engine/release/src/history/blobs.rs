@@ -1,0 +1,151 @@
+//! Bytes by the hash of their content.
+//!
+//! Nothing but the name is needed to find them, and what has a name never changes: an object store could stand here, too.
+//!
+//! **Invariant:** knows nothing of what the bytes mean, and who names them only when it is told.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+use super::disk;
+
+/// The name of a blob: the SHA-256 of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Name(pub(super) [u8; 32]);
+
+impl Name {
+    /// The name of these bytes.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The name that is written in these digits, as [`Display`](fmt::Display) does.
+    fn parse(digits: &str) -> Option<Self> {
+        let mut name = [0; 32];
+        let is_ours = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        if digits.len() != 2 * name.len() || !digits.bytes().all(is_ours) {
+            return None;
+        }
+        for (byte, place) in name.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(digits.get(place..place + 2)?, 16).ok()?;
+        }
+        Some(Self(name))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+/// The blobs below one folder: `<first two digits>/<the other digits>`.
+#[derive(Debug, Clone)]
+pub(super) struct Blobs {
+    folder: PathBuf,
+}
+
+impl Blobs {
+    /// The blobs below `folder`, which need not be there.
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The bytes of that name. Bytes that do not fit their name are an error.
+    pub(super) fn get(&self, name: &Name) -> io::Result<Bytes> {
+        let bytes = fs::read(self.path(name))?;
+        if Name::of(&bytes) == *name {
+            Ok(bytes.into())
+        } else {
+            Err(disk::damaged())
+        }
+    }
+
+    /// Writes those that are not there yet. All of them are on the disk when this returns.
+    pub(super) fn put(&self, blobs: &[(Name, Bytes)]) -> io::Result<()> {
+        let mut missing = Vec::new();
+        for (name, bytes) in blobs {
+            let path = self.path(name);
+            // One of another length is damaged, and written again.
+            let present = disk::present(fs::metadata(&path))?;
+            if present.is_none_or(|file| file.len() != bytes.len() as u64) {
+                missing.push((path, bytes));
+            }
+        }
+        at_once(&missing, |(path, bytes)| disk::write(path, &[bytes]))?;
+        let folders: BTreeSet<&Path> = missing
+            .iter()
+            .filter_map(|(path, _)| path.parent())
+            .collect();
+        at_once(&Vec::from_iter(folders), |folder| disk::sync(folder))
+    }
+
+    /// Removes a blob that does not fit its name: otherwise it would pass for one that is there.
+    pub(super) fn check(&self, name: &Name) -> io::Result<()> {
+        match self.get(name) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                disk::remove(&self.path(name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes those that have no use any more, unless they are young, and files that were left half written.
+    pub(super) fn sweep(&self, is_used: impl Fn(&Name) -> bool) -> io::Result<()> {
+        for first in disk::names(&self.folder)? {
+            let folder = self.folder.join(&first);
+            if !folder.is_dir() {
+                continue;
+            }
+            for rest in disk::names(&folder)? {
+                let path = folder.join(&rest);
+                let name = Name::parse(&format!("{first}{rest}"));
+                match name {
+                    Some(name) if !is_used(&name) && !disk::is_young(&path)? => {
+                        disk::remove(&path)?;
+                    }
+                    Some(_) => {}
+                    None => drop(disk::remove_half(&path)?),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the bytes of that name are.
+    pub(super) fn path(&self, name: &Name) -> PathBuf {
+        let digits = name.to_string();
+        let (first, rest) = digits.split_at(2);
+        self.folder.join(first).join(rest)
+    }
+}
+
+/// How many threads wait for the disk at once. They have nothing else to do: a disk writes many files in the time of one.
+const WAITING: usize = 16;
+
+/// Does something with each, on several threads. The first error that is seen is the result; the others may be done or not.
+fn at_once<T: Sync>(all: &[T], one: impl Fn(&T) -> io::Result<()> + Sync) -> io::Result<()> {
+    let each = all.len().div_ceil(WAITING).max(1);
+    let part = &|part: &[T]| part.iter().try_for_each(&one);
+    let mut parts = all.chunks(each);
+    let own = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let start = |other| thread::Builder::new().spawn_scoped(scope, move || part(other));
+        let others = parts.map(start).collect::<io::Result<Vec<_>>>()?;
+        let own = part(own);
+        let ended = others.into_iter().map(|other| {
+            let ended = other.join();
+            ended.unwrap_or_else(|_| Err(io::Error::other("a thread that writes panicked")))
+        });
+        ended.fold(own, Result::and)
+    })
+}

@@ -1,0 +1,113 @@
+//! Numbers and bytes behind each other, as the files of releases hold them.
+//!
+//! **Invariant:** knows nothing of releases. Whatever is read, reading ends, takes no more memory than what it reads, and does not panic.
+
+/// What is written so far.
+#[derive(Debug, Default)]
+pub(super) struct Output(pub(super) Vec<u8>);
+
+impl Output {
+    /// A number, in seven bits a byte, the lowest first; the eighth bit says that more follow.
+    pub(super) fn number(&mut self, number: u64) {
+        let mut rest = number;
+        while rest >= 0x80 {
+            self.0.push((rest & 0x7f) as u8 | 0x80);
+            rest >>= 7;
+        }
+        self.0.push(rest as u8);
+    }
+
+    /// How many of something follow.
+    pub(super) fn count(&mut self, count: usize) {
+        self.number(count as u64);
+    }
+
+    /// Bytes, with their length.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+/// What is still to be read. All that is read is `None` when it is not there.
+#[derive(Debug)]
+pub(super) struct Input<'a>(pub(super) &'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = *self.0.split_off_first()?;
+            let bits = u64::from(byte & 0x7f);
+            // The last byte has room for one bit.
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub(super) fn count(&mut self) -> Option<usize> {
+        usize::try_from(self.number()?).ok()
+    }
+
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.count()?;
+        self.0.split_off(..length)
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    pub(super) fn hash(&mut self) -> Option<[u8; 32]> {
+        self.bytes()?.try_into().ok()
+    }
+
+    pub(super) fn is_set(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// As many as the count in front says.
+    pub(super) fn many<T>(
+        &mut self,
+        mut one: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        (0..self.count()?).map(|_| one(self)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(numbers: Vec<u64>, bytes: Vec<u8>) {
+            let mut output = Output::default();
+            output.count(numbers.len());
+            numbers.iter().for_each(|number| output.number(*number));
+            output.bytes(&bytes);
+            let mut input = Input(&output.0);
+            prop_assert_eq!(input.many(Input::number), Some(numbers));
+            prop_assert_eq!(input.bytes(), Some(&bytes[..]));
+            prop_assert!(input.0.is_empty());
+        }
+
+        #[test]
+        fn anything_is_read_or_refused(bytes: Vec<u8>) {
+            let _ = Input(&bytes).many(Input::text);
+            let _ = Input(&bytes).many(Input::hash);
+        }
+    }
+}

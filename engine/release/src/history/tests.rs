@@ -1,0 +1,327 @@
+//! What is kept, for how long, and by whom.
+
+mod damage;
+mod round_trip;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::disk::YOUNG;
+use super::{History, HistoryError, New, PlacedPages};
+use crate::snapshot::fields::Fields;
+use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
+
+const PLENTY: u64 = 1 << 40;
+
+fn fields() -> Arc<Fields> {
+    let mut given = HeaderMap::new();
+    given.insert("content-type", HeaderValue::from_static("text/html"));
+    given.append("link", HeaderValue::from_static("</a.css>"));
+    given.append("link", HeaderValue::from_static("</b.css>"));
+    Arc::new(Fields::new(given, true, false))
+}
+
+fn variant(coding: Coding, bytes: String) -> Variant {
+    Variant {
+        coding,
+        etag: HeaderValue::from_str(&format!("\"{}\"", bytes.len())).expect("a value"),
+        bytes: bytes.into(),
+    }
+}
+
+/// A page in two codings.
+fn page(text: &str) -> Arc<Resource> {
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: fields(),
+        cache_tag: None,
+        variants: [
+            variant(Coding::Brotli, format!("br:{text}")),
+            variant(Coding::Identity, text.to_owned()),
+        ]
+        .into(),
+    }))
+}
+
+/// A release of those pages, on one host.
+fn release(key: u8, pages: &[(&str, &str)]) -> New {
+    let error = page("error");
+    let resources = pages
+        .iter()
+        .map(|(path, text)| ((*path).into(), page(text)));
+    New {
+        at: SystemTime::UNIX_EPOCH + Duration::from_secs(key.into()),
+        cause: vec![format!("pages/{key}.md")],
+        pages: pages.len(),
+        key: [key; 32],
+        places: vec![PlacedPages {
+            host: "corner.example".to_owned(),
+            prefix: String::new(),
+            pages: Pages {
+                resources: resources.collect(),
+                not_found: vec![("".into(), error.clone())],
+                method_not_allowed: error,
+            },
+        }],
+    }
+}
+
+fn numbers(history: &History, tenant: &str) -> Vec<u64> {
+    let entries = history.list(tenant);
+    entries.iter().map(|entry| entry.number).collect()
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path);
+        }
+    }
+    found
+}
+
+fn blobs(folder: &Path) -> BTreeSet<PathBuf> {
+    files(&folder.join("blobs"))
+}
+
+/// Makes all files older than what may still be written.
+fn age(folder: &Path) {
+    for path in files(folder) {
+        let file = fs::File::options().write(true).open(path).expect("a file");
+        let old = SystemTime::now() - YOUNG - Duration::from_secs(1);
+        file.set_modified(old).expect("a time");
+    }
+}
+
+#[test]
+fn the_same_key_as_the_newest_writes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 5, PLENTY);
+    for key in [1, 1, 2, 2, 1] {
+        history.record("corner", release(key, &[("/", "home")]));
+    }
+    history.finish();
+    let keys = history.list("corner").into_iter().map(|entry| entry.key[0]);
+    assert_eq!(keys.collect::<Vec<_>>(), [1, 2, 1]);
+}
+
+#[test]
+fn the_oldest_go_but_never_a_pinned_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 2, PLENTY);
+    history.record("corner", release(1, &[("/", "1")]));
+    history.record("corner", release(2, &[("/", "2")]));
+    history.pin("corner", 1).expect("pinned");
+    for key in 3..6 {
+        history.record("corner", release(key, &[("/", &key.to_string())]));
+    }
+    history.finish();
+    assert_eq!(numbers(&history, "corner"), [5, 4, 1]);
+    drop(history);
+
+    let history = History::open(folder.path().to_owned(), 0, PLENTY);
+    assert_eq!(history.pinned("corner"), Some(1));
+    assert!(history.load("corner", 1).is_some());
+    let unknown = history.pin("corner", 3);
+    assert!(matches!(
+        unknown,
+        Err(HistoryError::Unknown { number: 3, .. })
+    ));
+    history.unpin("corner").expect("unpinned");
+    history.unpin("nobody").expect("nothing to unpin");
+    assert_eq!(history.pinned("corner"), None);
+    history.record("corner", release(6, &[("/", "6")]));
+    history.finish();
+    assert_eq!(numbers(&history, "corner"), [6]);
+}
+
+#[test]
+fn what_no_release_names_goes_once_it_is_old() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 1, PLENTY);
+    history.record("corner", release(1, &[("/", "1")]));
+    history.record("corner", release(2, &[("/", "2")]));
+    history.collect();
+    history.finish();
+    assert_eq!(blobs(folder.path()).len(), 6, "young ones stay");
+    age(folder.path());
+    history.collect();
+    history.finish();
+    assert_eq!(blobs(folder.path()).len(), 4);
+    assert!(history.load("corner", 2).is_some());
+}
+
+#[test]
+fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = |budget| History::open(folder.path().to_owned(), 9, budget);
+    let history = open(PLENTY);
+    for (key, tenant) in ["a", "b", "a", "b", "a", "b", "old"]
+        .into_iter()
+        .enumerate()
+    {
+        let key = if tenant == "old" { 0 } else { key as u8 + 1 };
+        let text = format!("{key}").repeat(1000);
+        history.record(tenant, release(key, &[("/", &text)]));
+    }
+    history.pin("b", 1).expect("pinned");
+    drop(history);
+    age(folder.path());
+
+    // Five releases of about 2,000 bytes: the oldest of `a` (1) and the one after it that is not pinned (3) go.
+    let history = open(10_500);
+    history.finish();
+    assert_eq!(numbers(&history, "a"), [3]);
+    assert_eq!(numbers(&history, "b"), [3, 2, 1]);
+    assert_eq!(numbers(&history, "old"), [1], "a newest one");
+    let left: u64 = blobs(folder.path())
+        .iter()
+        .map(|path| fs::metadata(path).expect("a file").len())
+        .sum();
+    assert!(left <= 10_500, "{left} bytes");
+    drop(history);
+
+    let history = open(0);
+    history.finish();
+    assert_eq!(numbers(&history, "b"), [3, 1]);
+    for (tenant, number) in [("a", 3), ("b", 3), ("b", 1), ("old", 1)] {
+        assert!(history.load(tenant, number).is_some(), "{tenant} {number}");
+    }
+}
+
+#[test]
+fn a_second_process_only_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = History::open(folder.path().to_owned(), 3, PLENTY);
+    first.record("corner", release(1, &[("/", "home")]));
+    first.pin("corner", 1).expect("pinned");
+    let second = History::open(folder.path().to_owned(), 3, 0);
+    assert!(first.is_writable() && !second.is_writable());
+    second.record("corner", release(2, &[("/", "new")]));
+    second.forget("corner");
+    second.collect();
+    second.finish();
+    assert!(matches!(
+        second.pin("corner", 1),
+        Err(HistoryError::ReadOnly)
+    ));
+    assert!(matches!(
+        second.unpin("corner"),
+        Err(HistoryError::ReadOnly)
+    ));
+    assert_eq!(numbers(&second, "corner"), [1]);
+    assert_eq!(second.pinned("corner"), Some(1));
+    assert!(second.load("corner", 1).is_some());
+    drop(first);
+    assert!(second.claim().is_ok() && second.is_writable());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_no_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let blocked = folder.path().join("file");
+    fs::write(&blocked, "").expect("a file");
+    let history = History::open(blocked, 3, PLENTY);
+    assert!(!history.is_writable());
+    history.record("corner", release(1, &[("/", "home")]));
+    history.finish();
+    assert!(history.list("corner").is_empty());
+    assert!(history.load("corner", 1).is_none());
+
+    // What fails later works again when the cause is gone.
+    let history = History::open(folder.path().join("other"), 3, PLENTY);
+    let blocked = folder.path().join("other/releases/corner");
+    fs::write(&blocked, "").expect("a file");
+    history.record("corner", release(1, &[("/", "home")]));
+    history.finish();
+    fs::remove_file(&blocked).expect("a file");
+    history.record("corner", release(1, &[("/", "home")]));
+    history.finish();
+    assert_eq!(numbers(&history, "corner"), [1]);
+}
+
+#[test]
+fn half_written_files_are_ignored_and_removed_later() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 3, PLENTY);
+    history.record("corner", release(1, &[("/", "home")]));
+    history.finish();
+    let blob = blobs(folder.path()).pop_first().expect("a blob");
+    let halves = [
+        blob.with_extension("77.half"),
+        folder.path().join("releases/corner/2.77.half"),
+        folder.path().join("releases/corner/pinned.77.half"),
+    ];
+    for half in &halves {
+        fs::write(half, "ha").expect("a file");
+    }
+    history.collect();
+    history.finish();
+    assert_eq!(numbers(&history, "corner"), [1]);
+    assert_eq!(history.pinned("corner"), None);
+    assert!(halves.iter().all(|half| half.exists()), "young ones");
+    age(folder.path());
+    history.collect();
+    history.finish();
+    assert!(halves.iter().all(|half| !half.exists()));
+    assert!(history.load("corner", 1).is_some());
+}
+
+#[test]
+fn a_tenant_that_is_forgotten_has_no_releases() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 3, PLENTY);
+    for tenant in ["corner", "other"] {
+        history.record(tenant, release(1, &[("/", "home")]));
+        history.pin(tenant, 1).expect("pinned");
+    }
+    history.forget("corner");
+    history.forget("nobody");
+    history.finish();
+    assert!(history.list("corner").is_empty());
+    assert_eq!(history.pinned("corner"), None);
+    assert_eq!(numbers(&history, "other"), [1]);
+}
+
+#[test]
+fn what_is_no_name_of_a_tenant_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().join("here"), 3, PLENTY);
+    for name in ["", ".", "..", "a/b", "/", "../other", "a.b"] {
+        history.record(name, release(1, &[("/", "home")]));
+        history.forget(name);
+        history.finish();
+        assert!(history.list(name).is_empty());
+        assert!(history.load(name, 1).is_none());
+        assert!(matches!(history.pin(name, 1), Err(HistoryError::Name(_))));
+    }
+    let lock = folder.path().join("here/lock");
+    assert_eq!(files(folder.path()), BTreeSet::from([lock]));
+}
+
+#[test]
+fn blobs_are_looked_through_after_a_number_of_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 1, PLENTY);
+    let stray = folder.path().join("blobs/00").join("0".repeat(62));
+    history.finish();
+    fs::create_dir_all(folder.path().join("blobs/00")).expect("a folder");
+    fs::write(&stray, "stray").expect("a file");
+    age(folder.path());
+    for key in 0..64 {
+        assert!(stray.exists(), "{key}");
+        history.record("corner", release(key, &[("/", "home")]));
+        history.finish();
+    }
+    assert!(!stray.exists());
+}

@@ -1,0 +1,212 @@
+//! What is recorded comes back as it was, and what is the same is stored once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use proptest::prelude::*;
+
+use super::{PLENTY, age, blobs, release};
+use crate::history::{Entry, History, New, PlacedPages, disk, pages};
+use crate::snapshot::fields::Fields;
+use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
+
+/// All that an answer from this follows from.
+fn answer(resource: &Resource) -> String {
+    let body = match resource {
+        Resource::Redirect(location) => return format!("{location:?}"),
+        Resource::Body(body) => body,
+    };
+    let etag = HeaderValue::from_static("\"x\"");
+    let fields = &body.fields;
+    let whole = Coding::ALL.map(|coding| fields.whole(coding, &etag));
+    format!(
+        "{:?} {whole:?} {:?} {} {:?} {:?}",
+        body.status,
+        fields.not_modified(&etag),
+        fields.ranges(),
+        body.cache_tag,
+        body.variants,
+    )
+}
+
+/// What a place answers: its host, its prefix, what is at its paths, its pages for errors.
+type Answers<'a> = (&'a str, &'a str, BTreeMap<&'a str, String>, Vec<String>);
+
+fn answers(places: &[PlacedPages]) -> Vec<Answers<'_>> {
+    let of = |placed| {
+        let PlacedPages {
+            host,
+            prefix,
+            pages,
+        }: &PlacedPages = placed;
+        let resources = pages.resources.iter();
+        let not_found = pages.not_found.iter();
+        let mut errors: Vec<String> = not_found
+            .map(|(part, resource)| format!("{part} {}", answer(resource)))
+            .collect();
+        errors.push(answer(&pages.method_not_allowed));
+        (
+            host.as_str(),
+            prefix.as_str(),
+            resources
+                .map(|(path, resource)| (&**path, answer(resource)))
+                .collect(),
+            errors,
+        )
+    };
+    places.iter().map(of).collect()
+}
+
+fn any_value() -> impl Strategy<Value = HeaderValue> {
+    let byte = prop_oneof![0x20_u8..0x7f, 0x80_u8..];
+    proptest::collection::vec(byte, 0..8)
+        .prop_map(|bytes| HeaderValue::from_bytes(&bytes).expect("a value"))
+}
+
+fn any_fields() -> impl Strategy<Value = Arc<Fields>> {
+    let name = prop_oneof![
+        Just("cache-tag".to_owned()),
+        Just("vary".to_owned()),
+        Just("cache-control".to_owned()),
+        Just("accept-ranges".to_owned()),
+        "[a-z][a-z0-9-]{0,3}",
+    ];
+    let pairs = proptest::collection::vec((name, any_value()), 0..12);
+    (pairs, any::<bool>(), any::<bool>()).prop_map(|(pairs, varies, ranges)| {
+        let mut given = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: HeaderName = name.parse().expect("a name");
+            given.append(name, value);
+        }
+        Arc::new(Fields::new(given, varies, ranges))
+    })
+}
+
+fn any_body() -> impl Strategy<Value = Body> {
+    let coding = proptest::sample::select(&Coding::ALL[..]);
+    // Short ones, so that some are the same.
+    let bytes = proptest::collection::vec(0_u8..3, 0..3);
+    let variant = (coding, bytes, any_value()).prop_map(|(coding, bytes, etag)| Variant {
+        coding,
+        bytes: bytes.into(),
+        etag,
+    });
+    let variants = proptest::collection::vec(variant, 0..4);
+    let tag = proptest::option::of(any_value());
+    (100_u16..1000, any_fields(), tag, variants).prop_map(
+        |(status, fields, cache_tag, variants)| Body {
+            status: StatusCode::from_u16(status).expect("a status"),
+            fields,
+            cache_tag,
+            variants: variants.into(),
+        },
+    )
+}
+
+fn any_resource() -> impl Strategy<Value = Arc<Resource>> {
+    let redirect = any_value().prop_map(Resource::Redirect);
+    prop_oneof![redirect, any_body().prop_map(Resource::Body)].prop_map(Arc::new)
+}
+
+fn any_places() -> impl Strategy<Value = Vec<PlacedPages>> {
+    let resources = proptest::collection::vec(any_resource(), 1..8);
+    let index = any::<proptest::sample::Index>;
+    let at_paths = || proptest::collection::vec(("/[^/]{0,3}", index()), 0..8);
+    let place = (
+        "[a-z.]{0,5}",
+        "(/[a-z]{1,3})?",
+        at_paths(),
+        at_paths(),
+        index(),
+    );
+    let places = proptest::collection::vec(place, 0..4);
+    (resources, places).prop_map(|(resources, places)| {
+        let at = |index: proptest::sample::Index| index.get(&resources).clone();
+        let of = |(host, prefix, paths, errors, last): (_, _, Vec<_>, Vec<_>, _)| {
+            let path = |(path, index): (String, _)| (path.into(), at(index));
+            PlacedPages {
+                host,
+                prefix,
+                pages: Pages {
+                    resources: paths.into_iter().map(path).collect(),
+                    not_found: errors.into_iter().map(path).collect(),
+                    method_not_allowed: at(last),
+                },
+            }
+        };
+        places.into_iter().map(of).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_recorded_answers_the_same_after_loading(
+        places in any_places(),
+        cause: Vec<String>,
+        at in 0_u64..1 << 40,
+        pages: usize,
+        key: [u8; 32],
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+        let history = History::open(folder.path().to_owned(), 3, PLENTY);
+        history.record("corner", New { at, cause: cause.clone(), pages, key, places: places.clone() });
+        drop(history);
+        let history = History::open(folder.path().to_owned(), 3, PLENTY);
+        let entry = Entry { number: 1, at, cause, pages, key };
+        prop_assert_eq!(history.list("corner"), std::slice::from_ref(&entry));
+        let loaded = history.load("corner", 1).expect("a release");
+        prop_assert_eq!(loaded.entry, entry);
+        prop_assert_eq!(answers(&loaded.places), answers(&places));
+    }
+
+    #[test]
+    fn any_bytes_are_pages_or_refused(bytes: Vec<u8>) {
+        let _ = pages::read(&bytes, &[]);
+    }
+}
+
+#[test]
+fn what_was_shared_is_shared_after_loading() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 3, PLENTY);
+    history.record(
+        "corner",
+        release(1, &[("/", "same"), ("/also", "same"), ("/other", "other")]),
+    );
+    history.finish();
+    assert_eq!(blobs(folder.path()).len(), 6, "three bodies in two codings");
+    let loaded = history.load("corner", 1).expect("a release");
+    let resources = &loaded.places[0].pages.resources;
+    let body = |path: &str| match &*resources[path] {
+        Resource::Body(body) => body,
+        Resource::Redirect(_) => panic!("a redirect"),
+    };
+    let start = |path| body(path).variants[1].bytes.as_ptr();
+    assert_eq!(start("/"), start("/also"));
+    assert!(Arc::ptr_eq(&body("/").fields, &body("/other").fields));
+}
+
+#[test]
+fn a_second_release_writes_only_what_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = History::open(folder.path().to_owned(), 3, PLENTY);
+    history.record("corner", release(1, &[("/", "home"), ("/terms", "terms")]));
+    history.finish();
+    let before = blobs(folder.path());
+    age(folder.path());
+    history.record(
+        "corner",
+        release(2, &[("/", "home"), ("/terms", "new terms")]),
+    );
+    history.finish();
+    let after = blobs(folder.path());
+    assert_eq!(after.len(), before.len() + 2);
+    let is_young = |path: &&PathBuf| disk::is_young(path).expect("a time");
+    assert_eq!(after.iter().filter(is_young).count(), 2);
+}

@@ -1,0 +1,255 @@
+//! The one thread that changes what is on disk, so that nobody else waits for it.
+//!
+//! Blobs come before the release that names them, and go after it: whenever the process ends, each release has all its blobs.
+//!
+//! **Invariant:** holds the lock of the folder for as long as it runs; no two of it run in one folder.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::SystemTime;
+
+use tracing::warn;
+
+use super::blobs::{Blobs, Name};
+use super::pages::{self, PlacedPages};
+use super::releases::{Entry, Releases};
+
+/// After so many records the blobs are looked through, or after a quarter of all releases, if that is more: looking takes as long as there are releases.
+const COLLECT_AFTER: usize = 64;
+
+/// A release that is to be recorded.
+#[derive(Debug, Clone)]
+pub struct New {
+    /// Since when the tenant answers so. Parts of a second are dropped.
+    pub at: SystemTime,
+    /// Which files changed.
+    pub cause: Vec<String>,
+    /// How many pages the tenant has, each counted once however many places it has.
+    pub pages: usize,
+    /// The hash of all inputs: releases with the same key answer the same.
+    pub key: [u8; 32],
+    /// What the tenant answers, by place.
+    pub places: Vec<PlacedPages>,
+}
+
+/// Something to do, for the tenant of that name.
+pub(super) enum Job {
+    Record(String, New),
+    Forget(String),
+    /// Pins a release, or none; says how that went. `Ok(false)`: there is no such release.
+    Pin(String, Option<u64>, Sender<io::Result<bool>>),
+    /// Looks at a blob that could not be read, so that it can be written again.
+    Check(Name),
+    Collect,
+    /// Says when everything before it is done.
+    Done(Sender<()>),
+}
+
+/// What the thread works with.
+pub(super) struct Writer {
+    pub(super) folder: PathBuf,
+    pub(super) releases: Releases,
+    pub(super) blobs: Blobs,
+    /// How many releases of a tenant are kept.
+    pub(super) keep: usize,
+    /// How many bytes of blobs are kept.
+    pub(super) budget: u64,
+    /// Whether nobody waits for anything but what is handed over.
+    pub(super) is_closing: Arc<AtomicBool>,
+    /// How many releases are to be recorded.
+    pub(super) queued: Arc<AtomicUsize>,
+    /// Held until the thread ends.
+    pub(super) lock: File,
+}
+
+impl Writer {
+    /// Works until the last sender is gone.
+    pub(super) fn run(self, jobs: &Receiver<Job>) {
+        let mut has_failed = false;
+        let mut until_collect = 0;
+        let mut said = |done: io::Result<()>| {
+            // Said once: a full disk would fill the log, too.
+            if let Err(error) = &done
+                && !has_failed
+            {
+                warn!(folder = %self.folder.display(), %error, "what was to change of the releases on disk did not; nothing more is said until something does");
+            }
+            has_failed = done.is_err();
+        };
+        let collect = |until: &mut usize| -> io::Result<()> {
+            // Set first: what fails is not tried again with each record.
+            *until = COLLECT_AFTER;
+            *until = COLLECT_AFTER.max(self.collect()? / 4);
+            Ok(())
+        };
+        said(collect(&mut until_collect));
+        for job in jobs {
+            match job {
+                Job::Record(tenant, new) => {
+                    let recorded = self.record(&tenant, new);
+                    self.queued.fetch_sub(1, Relaxed);
+                    let is_recorded = recorded.is_ok();
+                    said(recorded);
+                    until_collect = until_collect.saturating_sub(1);
+                    if is_recorded && until_collect == 0 {
+                        said(collect(&mut until_collect));
+                    }
+                }
+                Job::Forget(tenant) => said(self.releases.forget(&tenant)),
+                Job::Check(name) => said(self.blobs.check(&name)),
+                Job::Collect => said(collect(&mut until_collect)),
+                // Who asked may be gone.
+                Job::Pin(tenant, number, done) => drop(done.send(self.pin(&tenant, number))),
+                Job::Done(done) => drop(done.send(())),
+            }
+        }
+        drop(self.lock);
+    }
+
+    fn record(&self, tenant: &str, new: New) -> io::Result<()> {
+        let newest = self.releases.numbers(tenant)?.first().copied();
+        if let Some(newest) = newest
+            && readable(self.releases.entry(tenant, newest))?.is_some_and(|it| it.key == new.key)
+        {
+            return Ok(());
+        }
+        let (pages, blobs) = pages::write(&new.places);
+        self.blobs.put(&blobs)?;
+        let entry = Entry {
+            number: newest.unwrap_or(0) + 1,
+            at: new.at,
+            cause: new.cause,
+            pages: new.pages,
+            key: new.key,
+        };
+        self.releases.write(tenant, entry, &pages)?;
+        self.trim(tenant)
+    }
+
+    /// Drops the oldest releases of a tenant.
+    fn trim(&self, tenant: &str) -> io::Result<()> {
+        let numbers = self.releases.numbers(tenant)?;
+        let pinned = readable(self.releases.pinned(tenant))?;
+        for number in numbers.into_iter().skip(self.keep.max(1)) {
+            if may_go(pinned, number) {
+                self.releases.remove(tenant, number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pin(&self, tenant: &str, number: Option<u64>) -> io::Result<bool> {
+        if let Some(number) = number
+            && readable(self.releases.entry(tenant, number))?.is_none()
+        {
+            return Ok(false);
+        }
+        self.releases.pin(tenant, number)?;
+        Ok(true)
+    }
+
+    /// Drops releases until the blobs that the others name fit the budget, and removes the blobs that none names. Gives the number of releases.
+    ///
+    /// Blobs of dropped releases that are still young stay until the next time, and are not counted.
+    fn collect(&self) -> io::Result<usize> {
+        let mut used = Used::default();
+        let mut droppable = Vec::new();
+        let mut releases = 0;
+        for tenant in self.releases.tenants()? {
+            self.releases.clean(&tenant)?;
+            let pinned = readable(self.releases.pinned(&tenant))?;
+            let mut is_newest = true;
+            for number in self.releases.numbers(&tenant)? {
+                if self.is_closing.load(Relaxed) {
+                    return Ok(0);
+                }
+                // What is damaged has no use for its blobs. When nobody can tell, nothing may be removed: that is an error.
+                let Some((at, blobs)) = self.named(&tenant, number)? else {
+                    continue;
+                };
+                used.add(blobs);
+                releases += 1;
+                if !is_newest && may_go(pinned, number) {
+                    droppable.push((at, tenant.clone(), number));
+                }
+                is_newest = false;
+            }
+        }
+        droppable.sort_unstable();
+        for (_, tenant, number) in droppable {
+            if used.bytes <= self.budget {
+                break;
+            }
+            if let Some((_, blobs)) = self.named(&tenant, number)? {
+                self.releases.remove(&tenant, number)?;
+                used.subtract(blobs);
+            }
+        }
+        self.blobs.sweep(|name| used.counts.contains_key(name))?;
+        Ok(releases)
+    }
+
+    /// When a release was made, and which blobs it names; `None` when it is damaged.
+    fn named(&self, tenant: &str, number: u64) -> io::Result<Option<(SystemTime, Named)>> {
+        let read = readable(self.releases.read(tenant, number))?;
+        Ok(read.and_then(|(entry, pages)| Some((entry.at, pages::blobs(&pages)?))))
+    }
+}
+
+/// Blobs with their lengths in bytes.
+type Named = Vec<(Name, u64)>;
+
+/// The blobs that releases name.
+#[derive(Default)]
+struct Used {
+    /// By how many releases.
+    counts: HashMap<Name, usize>,
+    /// All of them together.
+    bytes: u64,
+}
+
+impl Used {
+    fn add(&mut self, blobs: Named) {
+        for (name, length) in blobs {
+            let count = self.counts.entry(name).or_default();
+            *count += 1;
+            if *count == 1 {
+                self.bytes = self.bytes.saturating_add(length);
+            }
+        }
+    }
+
+    fn subtract(&mut self, blobs: Named) {
+        for (name, length) in blobs {
+            match self.counts.get_mut(&name) {
+                Some(count) if *count > 1 => *count -= 1,
+                Some(_) => {
+                    self.counts.remove(&name);
+                    self.bytes = self.bytes.saturating_sub(length);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// Whether a release is not the pinned one. When nobody can tell (`None`), it may be that.
+fn may_go(pinned: Option<Option<u64>>, number: u64) -> bool {
+    pinned.is_some_and(|pinned| pinned != Some(number))
+}
+
+/// What was read, or `None` when it is damaged or not there.
+fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Ok(None),
+            _ => Err(error),
+        },
+    }
+}

@@ -1,0 +1,217 @@
+//! A process that records releases is killed at any moment: what it leaves behind is whole.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::collections::hash_map::RandomState;
+use std::env;
+use std::fs;
+use std::hash::BuildHasher as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+use release::history::{History, New, PlacedPages};
+use release::snapshot::fields::Fields;
+use release::snapshot::{Body, Coding, Pages, Resource, Variant};
+
+/// Where the child records.
+const FOLDER: &str = "ROWHOUSE_KILLED_FOLDER";
+const KEEP: usize = 4;
+/// Less than all releases need, so that some of them go.
+const BUDGET: u64 = 90_000;
+const TENANTS: [&str; 3] = ["a", "b", "c"];
+const PATHS: u64 = 6;
+
+/// What a path answers in the release of that key: most bodies are those of the release before.
+fn text(tenant: &str, key: u64, path: u64) -> String {
+    let changed = (key + path) / PATHS;
+    format!("{tenant} {path} {changed};").repeat(500 + path as usize)
+}
+
+fn page(text: String) -> Arc<Resource> {
+    let mut given = HeaderMap::new();
+    given.insert("content-type", HeaderValue::from_static("text/plain"));
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: Arc::new(Fields::new(given, false, false)),
+        cache_tag: None,
+        variants: [Variant {
+            coding: Coding::Identity,
+            bytes: text.into(),
+            etag: HeaderValue::from_static("\"x\""),
+        }]
+        .into(),
+    }))
+}
+
+fn release(tenant: &str, key: u64) -> New {
+    let error = page("error".to_owned());
+    let resources = (0..PATHS).map(|path| {
+        let name = format!("/{path}").into();
+        (name, page(text(tenant, key, path)))
+    });
+    let mut hash = [0; 32];
+    hash[..8].copy_from_slice(&key.to_le_bytes());
+    New {
+        at: SystemTime::now(),
+        cause: vec![key.to_string()],
+        pages: PATHS as usize,
+        key: hash,
+        places: vec![PlacedPages {
+            host: "here.example".to_owned(),
+            prefix: String::new(),
+            pages: Pages {
+                resources: resources.collect(),
+                not_found: vec![("".into(), error.clone())],
+                method_not_allowed: error,
+            },
+        }],
+    }
+}
+
+fn open(folder: &Path) -> History {
+    let history = History::open(folder.to_owned(), KEEP, BUDGET);
+    assert!(history.is_writable(), "the killed process has the lock");
+    history
+}
+
+fn newest_key(history: &History, tenant: &str) -> u64 {
+    let newest = history.list(tenant).into_iter().next();
+    newest.map_or(0, |entry| entry.cause[0].parse().expect("a key"))
+}
+
+#[test]
+#[ignore = "it is started, and killed, by the other test"]
+fn records_until_it_is_killed() {
+    let Some(folder) = env::var_os(FOLDER) else {
+        return;
+    };
+    let history = open(Path::new(&folder));
+    let mut keys = TENANTS.map(|tenant| newest_key(&history, tenant));
+    loop {
+        for (tenant, key) in TENANTS.iter().zip(&mut keys) {
+            *key += 1;
+            history.record(tenant, release(tenant, *key));
+            match *key % 7 {
+                0 => history.collect(),
+                1 => {
+                    history.finish();
+                    let newest = history.list(tenant)[0].number;
+                    history.pin(tenant, newest).expect("pinned");
+                }
+                2 => history.finish(),
+                3 if *tenant == "c" => history.unpin(tenant).expect("unpinned"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Every release is the one that was recorded; how many there are.
+fn check(folder: &Path, history: &History) -> usize {
+    let mut releases = 0;
+    for tenant in TENANTS {
+        let entries = history.list(tenant);
+        let names = files(&folder.join("releases").join(tenant));
+        let is_number = |path: &&PathBuf| path.extension().is_none() && !path.ends_with("pinned");
+        assert_eq!(names.iter().filter(is_number).count(), entries.len());
+        // One may have been written before the oldest went; a pinned one comes on top.
+        assert!(entries.len() <= KEEP + 2, "{} releases", entries.len());
+        if let Some(pinned) = history.pinned(tenant) {
+            assert!(history.load(tenant, pinned).is_some(), "{tenant}'s pin");
+        }
+        for entry in entries {
+            let loaded = history.load(tenant, entry.number).expect("a release");
+            assert_eq!(loaded.entry, entry);
+            let key = u64::from_le_bytes(entry.key[..8].try_into().expect("8 bytes"));
+            let pages = &loaded.places[0].pages;
+            assert_eq!(pages.resources.len() as u64, PATHS);
+            for path in 0..PATHS {
+                let Resource::Body(body) = &*pages.resources[&*format!("/{path}")] else {
+                    panic!("a redirect");
+                };
+                assert_eq!(body.variants[0].bytes, text(tenant, key, path));
+            }
+            releases += 1;
+        }
+    }
+    releases
+}
+
+/// Looks at what a killed process left, as it is.
+fn check_left(folder: &Path) -> usize {
+    // Who has not got the lock changes nothing.
+    fs::create_dir_all(folder).expect("a folder");
+    let lock = fs::File::create(folder.join("lock")).expect("a file");
+    lock.try_lock().expect("the killed process has no lock");
+    check(folder, &History::open(folder.to_owned(), KEEP, BUDGET))
+}
+
+/// Looks at it after what the next process does when it starts.
+fn check_collected(folder: &Path) {
+    let history = open(folder);
+    history.finish();
+    check(folder, &history);
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        })
+        .collect()
+}
+
+/// Makes blobs so old that they may be removed.
+fn age(folder: &Path) {
+    let old = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    for path in files(&folder.join("blobs")) {
+        let file = fs::File::options().write(true).open(path).expect("a file");
+        file.set_modified(old).expect("a time");
+    }
+}
+
+#[test]
+fn whenever_a_process_is_killed_every_release_is_whole() {
+    let is_long = env::var_os("ROWHOUSE_LONG").is_some();
+    let kills = if is_long { 1000 } else { 30 };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut releases = 0;
+    for kill in 0..kills {
+        let mut child = Command::new(env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "records_until_it_is_killed"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a child");
+        let millis = 5 + RandomState::new().hash_one(kill) % 150;
+        thread::sleep(Duration::from_millis(millis));
+        let ended = child.try_wait().expect("a child");
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        assert!(ended.is_none(), "the child ended by itself: {ended:?}");
+        releases += check_left(folder.path());
+        age(folder.path());
+        // Otherwise the next child removes what has no use, and may be killed while it does.
+        if kill % 2 == 0 {
+            check_collected(folder.path());
+        }
+    }
+    assert!(releases > 0, "none was recorded before a kill");
+    let history = open(folder.path());
+    let recorded: u64 = TENANTS
+        .map(|tenant| newest_key(&history, tenant))
+        .iter()
+        .sum();
+    let blobs = files(&folder.path().join("blobs")).len();
+    println!(
+        "{kills} kills, {recorded} releases recorded, {releases} looked at, {blobs} blobs left"
+    );
+}

@@ -1,0 +1,268 @@
+//! What changed between two releases of a tenant, for people to read.
+//!
+//! Paths are compared at one place, since all places of a tenant have the same pages. HTML becomes a line for each block (`<p>`, `<li>`, `<meta>`) and each sentence in it, so that a difference shows little more than what was edited; where bodies are no text, their sizes are said.
+//!
+//! **Invariant:** knows no disk and no tenant; the same releases give the same changes.
+
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use http::header::CONTENT_TYPE;
+use similar::{ChangeTag, TextDiff};
+
+use self::lines::{html_lines, text_lines};
+use release::history::{PlacedPages, Release};
+use release::snapshot::{Body, Coding, Resource};
+use server::control::{Change, PageChange};
+
+/// Lines of a page's difference; the rest is counted.
+const MOST_LINES: usize = 200;
+/// Characters of a line; the rest is cut off.
+const LONGEST_LINE: usize = 400;
+/// Bytes of differences of all pages together; after that, pages are only named.
+const MOST_TEXT: usize = 2 * 1024 * 1024;
+/// Bytes of a text that is compared line by line; of larger ones, the sizes are said.
+const LARGEST_TEXT: usize = 512 * 1024;
+/// Lines of a text that are compared. The work may grow with their square.
+const MOST_COMPARED: usize = 10_000;
+
+/// What changed from one release to a later one, sorted by path. Error pages are named only where both have them.
+#[must_use]
+pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
+    let (from, to) = common_place(&from.places, &to.places);
+    let paths: BTreeSet<&str> = [from, to]
+        .into_iter()
+        .flatten()
+        .flat_map(|placed| placed.pages.resources.keys())
+        .map(|path| &**path)
+        .collect();
+    let mut changes = Changes::default();
+    for path in paths {
+        let resource = |placed: Option<&'_ PlacedPages>| {
+            placed.and_then(|placed| placed.pages.resources.get(path).cloned())
+        };
+        match (resource(from), resource(to)) {
+            (None, None) => {}
+            (None, Some(_)) => changes.add(path.to_owned(), Change::Added, String::new()),
+            (Some(_), None) => changes.add(path.to_owned(), Change::Removed, String::new()),
+            (Some(old), Some(new)) => changes.compare(path.to_owned(), &old, &new),
+        }
+    }
+    if let (Some(from), Some(to)) = (from, to) {
+        for (part, old) in &from.pages.not_found {
+            let same_part = to.pages.not_found.iter().find(|(other, _)| other == part);
+            let name = match &**part {
+                "" => "404 page".to_owned(),
+                part => format!("404 page of {part}"),
+            };
+            if let Some((_, new)) = same_part {
+                changes.compare(name, old, new);
+            }
+        }
+        let (old, new) = (&from.pages.method_not_allowed, &to.pages.method_not_allowed);
+        changes.compare("405 page".to_owned(), old, new);
+    }
+    changes.list.sort_by(|one, other| one.path.cmp(&other.path));
+    changes.list
+}
+
+/// The first place that both have, or else the first of each.
+fn common_place<'p>(
+    from: &'p [PlacedPages],
+    to: &'p [PlacedPages],
+) -> (Option<&'p PlacedPages>, Option<&'p PlacedPages>) {
+    for old in from {
+        let is_same = |new: &&PlacedPages| (&new.host, &new.prefix) == (&old.host, &old.prefix);
+        if let Some(new) = to.iter().find(is_same) {
+            return (Some(old), Some(new));
+        }
+    }
+    (from.first(), to.first())
+}
+
+/// The changes so far.
+#[derive(Debug, Default)]
+struct Changes {
+    list: Vec<PageChange>,
+    /// Bytes of their texts.
+    text: usize,
+}
+
+impl Changes {
+    fn add(&mut self, path: String, change: Change, text: String) {
+        self.text += text.len();
+        self.list.push(PageChange { path, change, text });
+    }
+
+    fn compare(&mut self, path: String, old: &Resource, new: &Resource) {
+        let (old, new) = (Content::of(old), Content::of(new));
+        if old.is_same(&new) {
+            return;
+        }
+        let text = if self.text < MOST_TEXT {
+            difference(&old, &new)
+        } else {
+            "(not shown: there are too many changes)\n".to_owned()
+        };
+        self.add(path, Change::Changed, text);
+    }
+}
+
+/// What one path answers, as far as it is compared.
+#[derive(Debug)]
+enum Content<'r> {
+    Redirect(&'r [u8]),
+    Body {
+        status: u16,
+        media_type: &'r str,
+        bytes: &'r [u8],
+    },
+}
+
+impl<'r> Content<'r> {
+    fn of(resource: &'r Resource) -> Self {
+        match resource {
+            Resource::Redirect(location) => Self::Redirect(location.as_bytes()),
+            Resource::Body(body) => Self::Body {
+                status: body.status.as_u16(),
+                media_type: media_type(body),
+                bytes: identity(body),
+            },
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Redirect(one), Self::Redirect(other)) => one == other,
+            (
+                Self::Body { status, bytes, .. },
+                Self::Body {
+                    status: other_status,
+                    bytes: other_bytes,
+                    ..
+                },
+            ) => status == other_status && bytes == other_bytes,
+            _ => false,
+        }
+    }
+
+    /// In a few words.
+    fn summary(&self) -> String {
+        match self {
+            Self::Redirect(location) => {
+                format!("redirect to {}", String::from_utf8_lossy(location))
+            }
+            Self::Body {
+                status,
+                media_type,
+                bytes,
+            } => {
+                let status = match status {
+                    200 => String::new(),
+                    status => format!("status {status}, "),
+                };
+                let (length, plural) = (bytes.len(), if bytes.len() == 1 { "" } else { "s" });
+                format!("{status}{media_type}, {length} byte{plural}")
+            }
+        }
+    }
+
+    /// Its lines, where it is text that is short enough to be compared.
+    fn lines(&self) -> Option<Vec<&'r str>> {
+        let Self::Body {
+            media_type, bytes, ..
+        } = self
+        else {
+            return None;
+        };
+        if bytes.len() > LARGEST_TEXT || !is_text(media_type) {
+            return None;
+        }
+        let text = std::str::from_utf8(bytes).ok()?;
+        let lines = match *media_type {
+            "text/html" => html_lines(text),
+            _ => text_lines(text),
+        };
+        (lines.len() <= MOST_COMPARED).then_some(lines)
+    }
+}
+
+/// The media type without parameters.
+fn media_type(body: &Body) -> &str {
+    let (given, _, _) = body.fields.given();
+    let value = given
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let media_type = value.and_then(|value| value.split(';').next());
+    media_type.map_or("application/octet-stream", str::trim)
+}
+
+/// The bytes without a coding. There always are some.
+fn identity(body: &Body) -> &[u8] {
+    body.variants
+        .iter()
+        .find(|variant| variant.coding == Coding::Identity)
+        .map_or(&[], |variant| &variant.bytes)
+}
+
+fn is_text(media_type: &str) -> bool {
+    media_type.starts_with("text/")
+        || media_type.ends_with("json")
+        || media_type.ends_with("xml")
+        || media_type.ends_with("javascript")
+}
+
+/// The difference of two contents that are not the same: lines with one line around each, or both in a few words.
+fn difference(old: &Content<'_>, new: &Content<'_>) -> String {
+    if let (Some(old), Some(new)) = (old.lines(), new.lines()) {
+        // Only white space has changed where there is no line.
+        let lines = changed_lines(&old, &new);
+        if !lines.is_empty() {
+            return lines;
+        }
+    }
+    format!("-{}\n+{}\n", old.summary(), new.summary())
+}
+
+fn changed_lines(old: &[&str], new: &[&str]) -> String {
+    let diff = TextDiff::from_slices(old, new);
+    let mut text = String::new();
+    let mut count = 0;
+    for (number, group) in diff.grouped_ops(1).iter().enumerate() {
+        if number > 0 && count < MOST_LINES {
+            text.push_str("...\n");
+        }
+        for change in group.iter().flat_map(|part| diff.iter_changes(part)) {
+            count += 1;
+            if count > MOST_LINES {
+                continue;
+            }
+            text.push(match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            });
+            push_line(&mut text, change.value());
+        }
+    }
+    if count > MOST_LINES {
+        text.push_str(&format!("and {} more lines\n", count - MOST_LINES));
+    }
+    text
+}
+
+/// Adds a line, or so much of it as people read.
+fn push_line(text: &mut String, line: &str) {
+    match line.char_indices().nth(LONGEST_LINE) {
+        None => text.push_str(line),
+        Some((end, _)) => {
+            text.push_str(&line[..end]);
+            let more = line[end..].chars().count();
+            text.push_str(&format!("... ({more} more characters)"));
+        }
+    }
+    text.push('\n');
+}

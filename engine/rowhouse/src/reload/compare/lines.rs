@@ -1,0 +1,193 @@
+//! Texts as lines that are short enough to show what was edited.
+//!
+//! **Invariant:** every character but white space is in one of the lines, in order, whatever the text is.
+
+/// Bytes of a line that is no HTML, before it is taken apart: styles and scripts come without line breaks.
+const LONG_LINE: usize = 200;
+
+/// Elements that stand within a sentence.
+const INLINE: [&str; 22] = [
+    "a", "abbr", "b", "bdi", "br", "cite", "code", "del", "em", "i", "ins", "kbd", "mark", "q",
+    "s", "small", "span", "strong", "sub", "sup", "time", "u",
+];
+
+/// The lines of a text that is no HTML. Long ones are taken apart where a statement ends.
+pub(super) fn text_lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if line.len() > LONG_LINE {
+            push_statements(&mut lines, line);
+        } else {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// HTML as a line for each block and for each sentence in it. Never fails: what is no HTML becomes lines of some kind.
+pub(super) fn html_lines(html: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    while let Some(open) = html[at..].find('<').map(|found| at + found) {
+        let Some(tag) = Tag::at(html, open) else {
+            at = open + 1;
+            continue;
+        };
+        at = tag.end;
+        if INLINE.iter().any(|name| is_named(tag.name, name)) {
+            continue;
+        }
+        if tag.is_end {
+            push_sentences(&mut lines, &html[start..tag.end]);
+            start = tag.end;
+        } else {
+            push_sentences(&mut lines, &html[start..open]);
+            start = open;
+        }
+        if !tag.is_end && (is_named(tag.name, "script") || is_named(tag.name, "style")) {
+            let content = &html[tag.end..];
+            let length = end_of_raw(content, tag.name);
+            lines.push(html[open..tag.end].trim());
+            push_statements(&mut lines, &content[..length]);
+            at = tag.end + length;
+            start = at;
+        }
+    }
+    push_sentences(&mut lines, &html[start..]);
+    lines
+}
+
+fn is_named(name: &str, other: &str) -> bool {
+    name.eq_ignore_ascii_case(other)
+}
+
+/// The length of the text before the end tag of an element in which no other tags are.
+fn end_of_raw(text: &str, name: &str) -> usize {
+    let mut ends = text.match_indices("</").map(|(at, _)| at);
+    let is_end = |at: &usize| {
+        text.get(at + 2..at + 2 + name.len())
+            .is_some_and(|found| is_named(found, name))
+    };
+    ends.find(is_end).unwrap_or(text.len())
+}
+
+/// A tag in HTML.
+#[derive(Debug)]
+struct Tag<'h> {
+    /// As it is written; empty for comments and declarations.
+    name: &'h str,
+    is_end: bool,
+    /// Where the text goes on.
+    end: usize,
+}
+
+impl<'h> Tag<'h> {
+    /// The tag that begins with the `<` at `open`, if it is one. Values in quotes may hold `>`. What does not end goes to the end of the text, as in browsers.
+    fn at(html: &'h str, open: usize) -> Option<Self> {
+        let rest = &html[open + 1..];
+        if let Some(comment) = rest.strip_prefix("!--") {
+            let behind = html.len() - comment.len();
+            return Some(Self {
+                name: "",
+                is_end: false,
+                end: (comment.find("-->")).map_or(html.len(), |at| behind + at + "-->".len()),
+            });
+        }
+        let is_end = rest.starts_with('/');
+        let rest = &rest[usize::from(is_end)..];
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let length = rest.bytes().take_while(|byte| is_name(*byte)).count();
+        if length == 0 && !rest.starts_with('!') {
+            return None;
+        }
+        let mut quote = None;
+        let mut before = b' ';
+        let mut is_close = |byte| {
+            match (quote, byte) {
+                (None, b'>') => return true,
+                (None, b'"' | b'\'') if before == b'=' => quote = Some(byte),
+                (Some(begun), byte) if begun == byte => quote = None,
+                _ => {}
+            }
+            before = byte;
+            false
+        };
+        let behind = html.len() - rest.len();
+        let close = rest.bytes().position(&mut is_close);
+        Some(Self {
+            name: &rest[..length],
+            is_end,
+            end: close.map_or(html.len(), |at| behind + at + 1),
+        })
+    }
+}
+
+/// Adds a piece of HTML, in which a line ends after each sentence.
+fn push_sentences<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
+    // Abbreviations end no sentence, but a line more does no harm.
+    push_pieces(lines, piece, |character, next| match character {
+        '.' | '!' | '?' => next.is_some_and(char::is_whitespace),
+        _ => character == '\n',
+    });
+}
+
+/// Adds a piece of a style, a script or JSON, in which a line ends after each part.
+fn push_statements<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
+    push_pieces(lines, piece, |character, _| {
+        matches!(character, '{' | '}' | ';' | ',' | '\n')
+    });
+}
+
+/// Adds a text as pieces without white space around them, and none that are empty. `is_end` is asked with each character and the next one.
+fn push_pieces<'h>(
+    lines: &mut Vec<&'h str>,
+    text: &'h str,
+    is_end: impl Fn(char, Option<char>) -> bool,
+) {
+    let mut push = |piece: &'h str| {
+        let piece = piece.trim();
+        if !piece.is_empty() {
+            lines.push(piece);
+        }
+    };
+    let mut start = 0;
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        if is_end(character, characters.peek().map(|(_, next)| *next)) {
+            let end = at + character.len_utf8();
+            push(&text[start..end]);
+            start = end;
+        }
+    }
+    push(&text[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_html_is_too_broken() {
+        for text in [
+            "",
+            "<",
+            "<p",
+            "<p title=\"",
+            "a < b > c",
+            "<!--",
+            "</",
+            "<script>",
+            "<style>a</stylé",
+            "<!doctype",
+            "é<é>",
+            "</script",
+            "<script></SCRIPT",
+            "\u{feff}<P>.</P>",
+        ] {
+            let lines = html_lines(text);
+            let joined: String = lines.concat();
+            assert_eq!(joined, text.trim().replace('\n', ""), "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Releases that differ in one thing each.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use release::history::Entry;
+use release::snapshot::fields::Fields;
+use release::snapshot::{Pages, Variant};
+
+use super::*;
+
+const HTML: &str = "text/html; charset=utf-8";
+
+fn body(status: u16, media_type: &'static str, bytes: &[u8]) -> Arc<Resource> {
+    let mut given = HeaderMap::new();
+    given.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let variant = |coding, bytes| Variant {
+        coding,
+        bytes,
+        etag: HeaderValue::from_static("\"x\""),
+    };
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::from_u16(status).unwrap(),
+        fields: Arc::new(Fields::new(given, true, false)),
+        cache_tag: None,
+        variants: Box::new([
+            // No two releases have to compress alike.
+            variant(Coding::Gzip, Bytes::from_static(b"compressed")),
+            variant(Coding::Identity, Bytes::copy_from_slice(bytes)),
+        ]),
+    }))
+}
+
+fn html(text: &str) -> Arc<Resource> {
+    body(200, HTML, text.as_bytes())
+}
+
+fn redirect(target: &'static str) -> Arc<Resource> {
+    Arc::new(Resource::Redirect(HeaderValue::from_static(target)))
+}
+
+fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> PlacedPages {
+    let of_path =
+        |(path, resource): &(&str, Arc<Resource>)| (Box::from(*path), Arc::clone(resource));
+    PlacedPages {
+        host: host.to_owned(),
+        prefix: String::new(),
+        pages: Pages {
+            resources: resources.iter().map(of_path).collect(),
+            not_found: vec![("".into(), body(404, HTML, b"<p>Nothing here.</p>"))],
+            method_not_allowed: body(405, HTML, b"<p>Not so.</p>"),
+        },
+    }
+}
+
+fn release(places: Vec<PlacedPages>) -> Release {
+    Release {
+        entry: Entry {
+            number: 1,
+            at: SystemTime::UNIX_EPOCH,
+            cause: Vec::new(),
+            pages: 0,
+            key: [0; 32],
+        },
+        places,
+    }
+}
+
+/// The changes where each release has one place.
+fn changes(
+    from: &[(&str, Arc<Resource>)],
+    to: &[(&str, Arc<Resource>)],
+) -> Vec<(String, Change, String)> {
+    let of = |resources| release(vec![place("corner.example", resources)]);
+    let all = compare(&of(from), &of(to)).into_iter();
+    all.map(|page| (page.path, page.change, page.text))
+        .collect()
+}
+
+fn changed(from: Arc<Resource>, to: Arc<Resource>) -> String {
+    let mut all = changes(&[("/x", from)], &[("/x", to)]);
+    assert_eq!(all.len(), 1, "{all:?}");
+    let (path, change, text) = all.remove(0);
+    assert_eq!((&*path, change), ("/x", Change::Changed));
+    text
+}
+
+#[test]
+fn what_is_added_and_removed_is_named_by_path() {
+    let old = [("/", html("<p>a")), ("/old", html("<p>b"))];
+    let new = [
+        ("/zoo", html("<p>c")),
+        ("/", html("<p>a")),
+        ("/new", html("<p>b")),
+    ];
+    let none = String::new();
+    let expected = vec![
+        ("/new".to_owned(), Change::Added, none.clone()),
+        ("/old".to_owned(), Change::Removed, none.clone()),
+        ("/zoo".to_owned(), Change::Added, none),
+    ];
+    assert_eq!(changes(&old, &new), expected);
+    assert_eq!(changes(&new, &new), []);
+}
+
+#[test]
+fn a_changed_sentence_stands_with_one_line_around_it() {
+    let page = |title: &str, sentence: &str| {
+        html(&format!(
+            "<!doctype html><html><head><title>{title}</title><meta name=description content='a > b'></head><body><h1>Terms</h1><p>You may <a href=\"/x\">read</a> this. {sentence} The end.</p><ul><li>One<li>Two</ul></body></html>"
+        ))
+    };
+    assert_eq!(
+        changed(
+            page("Terms", "It is <em>free</em>!"),
+            page("Terms", "It costs <em>much</em>!")
+        ),
+        " <p>You may <a href=\"/x\">read</a> this.\n-It is <em>free</em>!\n+It costs <em>much</em>!\n The end.</p>\n"
+    );
+    assert_eq!(
+        changed(page("Terms", "Same."), page("Rules", "Same.")),
+        " <head>\n-<title>Terms</title>\n+<title>Rules</title>\n <meta name=description content='a > b'></head>\n"
+    );
+}
+
+#[test]
+fn a_style_within_a_page_shows_the_rule_that_changed() {
+    let page = |colour: &str| {
+        html(&format!(
+            "<style>a{{margin:0}}p{{color:{colour};font:x}}</style><p>Text</p>"
+        ))
+    };
+    let text = changed(page("red"), page("blue"));
+    assert_eq!(text, " p{\n-color:red;\n+color:blue;\n font:x}\n");
+}
+
+#[test]
+fn text_files_are_compared_and_the_sizes_of_others_said() {
+    let text = |content: &str| body(200, "text/plain; charset=utf-8", content.as_bytes());
+    assert_eq!(
+        changed(text("a\nb\nc\nd"), text("a\nb\nc\ne")),
+        " c\n-d\n+e\n"
+    );
+    let picture = |bytes| body(200, "image/png", bytes);
+    assert_eq!(
+        changed(picture(b"\x89PNG"), picture(b"\x89PNG1")),
+        "-image/png, 4 bytes\n+image/png, 5 bytes\n"
+    );
+    // Not what its type says.
+    let broken = body(200, "text/plain", b"\xff");
+    assert_eq!(
+        changed(text("a"), broken),
+        "-text/plain, 1 byte\n+text/plain, 1 byte\n"
+    );
+}
+
+#[test]
+fn redirects_are_compared_by_their_target() {
+    assert_eq!(
+        changed(redirect("/a"), redirect("/b")),
+        "-redirect to /a\n+redirect to /b\n"
+    );
+    assert_eq!(
+        changed(redirect("/a"), html("<p>Here.")),
+        "-redirect to /a\n+text/html, 8 bytes\n"
+    );
+    assert_eq!(
+        changes(&[("/", redirect("/a"))], &[("/", redirect("/a"))]),
+        []
+    );
+}
+
+#[test]
+fn error_pages_are_named_where_they_changed() {
+    let old = release(vec![place("corner.example", &[])]);
+    let mut pages = place("corner.example", &[]);
+    let blog = |words: &str| ("/blog".into(), body(404, HTML, words.as_bytes()));
+    pages.pages.not_found.insert(0, blog("<p>No post."));
+    let with_blog = release(vec![pages.clone()]);
+    assert_eq!(compare(&old, &with_blog), []);
+    pages.pages.not_found[0] = blog("<p>Which post?");
+    pages.pages.not_found[1].1 = body(404, HTML, b"<p>Gone.</p>");
+    pages.pages.method_not_allowed = body(405, HTML, b"<p>No.</p>");
+    let names: Vec<_> = compare(&with_blog, &release(vec![pages]))
+        .into_iter()
+        .map(|page| page.path)
+        .collect();
+    assert_eq!(names, ["404 page", "404 page of /blog", "405 page"]);
+}
+
+#[test]
+fn a_place_that_both_have_is_compared_first() {
+    let (one, other) = (html("<p>1"), html("<p>2"));
+    let at = |host: &str, page: &Arc<Resource>| place(host, &[("/", Arc::clone(page))]);
+    let old = release(vec![at("gone.example", &other), at("same.example", &one)]);
+    let new = release(vec![at("come.example", &other), at("same.example", &one)]);
+    assert_eq!(compare(&old, &new), []);
+    let moved = release(vec![at("come.example", &other)]);
+    assert_eq!(
+        compare(&release(vec![at("gone.example", &one)]), &moved).len(),
+        1
+    );
+    assert_eq!(
+        compare(&release(Vec::new()), &moved)[0].change,
+        Change::Added
+    );
+}
+
+#[test]
+fn long_differences_and_long_lines_are_cut() {
+    let many = |word: &str| {
+        let lines: Vec<String> = (0..150).map(|number| format!("{word} {number}")).collect();
+        body(200, "text/plain", lines.join("\n").as_bytes())
+    };
+    let text = changed(many("old"), many("new"));
+    assert_eq!(text.lines().count(), MOST_LINES + 1);
+    assert!(text.ends_with("\nand 100 more lines\n"), "{text}");
+
+    let long = |last: &str| html(&format!("<p>{}{last}</p>", "é".repeat(LONGEST_LINE)));
+    let text = changed(long("a"), long("b"));
+    let line = text.lines().next().unwrap();
+    assert!(line.ends_with("é... (8 more characters)"), "{line}");
+}

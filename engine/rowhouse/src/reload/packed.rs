@@ -1,0 +1,140 @@
+//! The content of a tenant that is not at work: its folder, compressed, so that many tenants fit into little memory.
+//!
+//! Addresses, lists of pages and moments are known from its outline ([`Site::outline`]); whatever else is needed is read again from here, not from the disk, where the folder may be another one by now.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use content::name::TenantId;
+use content::source::Folder;
+use content::tenant::{self, Site};
+use release::state::{pack, unpack};
+
+/// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
+const LEVEL: i32 = 1;
+
+/// A folder in memory, as its owner keeps it.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// As it was read.
+    Open(Folder),
+    /// Compressed.
+    Packed(Arc<Packed>),
+}
+
+/// A folder, compressed.
+#[derive(Debug)]
+pub(super) struct Packed {
+    label: String,
+    bytes: Bytes,
+}
+
+impl Content {
+    /// The folder; `None` where the program itself failed.
+    pub(super) fn folder(&self) -> Option<Folder> {
+        match self {
+            Self::Open(folder) => Some(folder.clone()),
+            Self::Packed(packed) => packed.folder(),
+        }
+    }
+
+    /// What is left of it in little memory, if it can be compressed.
+    pub(super) fn packed(&self) -> Option<Arc<Packed>> {
+        match self {
+            Self::Open(folder) => Packed::of(folder).map(Arc::new),
+            Self::Packed(packed) => Some(Arc::clone(packed)),
+        }
+    }
+}
+
+/// A folder as bytes; equal folders give equal ones.
+pub(super) fn bytes_of(folder: &Folder) -> Vec<u8> {
+    let files = folder.files.iter();
+    pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())))
+}
+
+/// The folder of such bytes; `None` where they are none.
+pub(super) fn folder_of(label: &str, bytes: &Bytes) -> Option<Folder> {
+    let files = unpack(bytes)?.into_iter().map(|(path, bytes)| {
+        let path = String::from_utf8(path.to_vec()).ok()?;
+        Some((path, bytes))
+    });
+    Some(Folder {
+        label: label.to_owned(),
+        files: files.collect::<Option<_>>()?,
+    })
+}
+
+impl Packed {
+    fn of(folder: &Folder) -> Option<Self> {
+        let bytes = zstd::encode_all(bytes_of(folder).as_slice(), LEVEL).ok()?;
+        Some(Self {
+            label: folder.label.clone(),
+            bytes: bytes.into_boxed_slice().into(),
+        })
+    }
+
+    pub(super) fn folder(&self) -> Option<Folder> {
+        let bytes = zstd::decode_all(self.bytes.as_ref()).ok()?;
+        folder_of(&self.label, &bytes.into())
+    }
+
+    /// The content as it was read.
+    pub(super) fn site(&self, id: &TenantId) -> Option<Site> {
+        tenant::read(id, &self.folder()?).0
+    }
+
+    /// The content with the pages that its outline shows, as it shows them.
+    pub(super) fn shown_as(&self, outline: &Site) -> Option<Site> {
+        let mut site = self.site(&outline.id)?;
+        site.pages.retain(|path, page| {
+            let shown = outline.pages.get(path);
+            if let Some(shown) = shown {
+                page.front.noindex = shown.front.noindex;
+            }
+            shown.is_some()
+        });
+        site.hidden.clone_from(&outline.hidden);
+        Some(site)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_folder_is_the_same_once_it_is_opened_and_shows_what_was_shown() {
+        let files = [
+            ("tenant.yaml", "name: Corner\n"),
+            ("pages/index.md", "---\ntitle: Corner\n---\nWelcome.\n"),
+            (
+                "pages/draft.md",
+                "---\ntitle: Draft\ndraft: true\n---\nSoon.\n",
+            ),
+            ("assets/a.txt", "text"),
+        ];
+        let folder = Folder {
+            label: "tenants/corner".to_owned(),
+            files: files
+                .map(|(path, text)| (path.to_owned(), Bytes::from(text)))
+                .into(),
+        };
+        let id = TenantId::new("corner").expect("an id");
+        let packed = Content::Open(folder.clone()).packed().expect("packed");
+        assert_eq!(packed.folder(), Some(folder));
+        let site = Arc::new(packed.site(&id).expect("a site"));
+        for drafts in [false, true] {
+            let shown = site.at(jiff::Timestamp::UNIX_EPOCH, drafts);
+            let outline = Site::clone(&shown).outline();
+            assert!(outline.assets.is_empty() && outline.pages["/"].body.is_empty());
+            let opened = packed.shown_as(&outline).expect("a site");
+            assert!(opened.pages.keys().eq(shown.pages.keys()), "{drafts}");
+            assert_eq!(opened.pages["/"].body, "Welcome.\n");
+            if drafts {
+                assert!(opened.pages["/draft"].front.noindex);
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What tenants served is recorded, and an older release is served again when an operator says so.
+//!
+//! A release has all that a tenant answers at its addresses, and the shared files that its pages name: themes go on without it.
+//! While one is pinned, its tenant is read and rendered as always, and its errors are reported; visitors get the release.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::HeaderValue;
+use release::history::{New, PlacedPages, Release};
+use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
+use render::asset::ASSETS;
+use render::{Compiled, PlacedMount};
+use server::control::ControlError;
+use sha2::{Digest, Sha256};
+use tracing::{info, warn};
+
+use super::recorded::Pinned;
+use super::registry::Registry;
+use super::tenant::{MadeFrom, Tenant};
+
+/// So many releases may wait to be written: each has its pages in memory.
+const QUEUED: usize = 64;
+
+impl Registry {
+    /// Records what tenants serve since the last time, as far as the disk keeps up. Whether something is left.
+    pub(super) fn record(&mut self) -> bool {
+        let Some(history) = &self.history else {
+            return false;
+        };
+        if history.claim().is_err() {
+            return false;
+        }
+        let shared = Arc::clone(self.shared.served());
+        for (id, tenant) in &mut self.tenants {
+            if !tenant.recorded.is_due || !tenant.lifecycle.is_at_rest() {
+                continue;
+            }
+            if history.queued() >= QUEUED {
+                return true;
+            }
+            tenant.recorded.is_due = false;
+            if let Some(release) = tenant.release(&shared) {
+                history.record(id.as_str(), release);
+            }
+        }
+        false
+    }
+
+    /// Takes up the releases that were pinned before the process began.
+    pub(super) fn restore_pins(&mut self) {
+        let Some(history) = self.history.clone() else {
+            return;
+        };
+        for (id, tenant) in &mut self.tenants {
+            let Some(number) = history.pinned(id.as_str()) else {
+                continue;
+            };
+            let release = history.load(id.as_str(), number);
+            match release.and_then(|release| tenant.pin(release)) {
+                Some(()) => {
+                    info!(tenant = %id, release = number, "pinned: the folder is not followed")
+                }
+                None => {
+                    warn!(tenant = %id, release = number, "the pinned release cannot be read; the folder is followed");
+                }
+            }
+        }
+    }
+
+    /// Serves a release of a tenant, the one before what is served without a number. The number.
+    pub(crate) fn roll_back(&mut self, id: &str, number: Option<u64>) -> Result<u64, ControlError> {
+        let history = self.history.clone().ok_or(ControlError::NoState)?;
+        let unknown = || ControlError::UnknownTenant(id.to_owned());
+        // What is served now is to be there to come back to.
+        self.record();
+        history.finish();
+        let tenant = self.tenants.get_mut(id).ok_or_else(unknown)?;
+        let number = match number {
+            Some(number) => number,
+            None => {
+                let entries = history.list(id);
+                let served = tenant.recorded.pinned.as_ref();
+                let served = served.map(|pinned| pinned.number);
+                let served = served.or_else(|| Some(entries.first()?.number));
+                let mut earlier = entries.iter().map(|entry| entry.number);
+                earlier
+                    .find(|number| served.is_some_and(|served| *number < served))
+                    .ok_or_else(|| ControlError::NoEarlierRelease(id.to_owned()))?
+            }
+        };
+        let no_release = || ControlError::UnknownRelease {
+            tenant: id.to_owned(),
+            number,
+        };
+        let release = history.load(id, number).ok_or_else(no_release)?;
+        history
+            .pin(id, number)
+            .map_err(|error| ControlError::Failed(error.to_string()))?;
+        tenant.pin(release).ok_or_else(|| {
+            ControlError::Failed(format!("`{id}` has no address that release {number} had"))
+        })?;
+        info!(
+            tenant = id,
+            release = number,
+            "rolled back: the folder is not followed"
+        );
+        Ok(number)
+    }
+
+    /// Follows the folder of a tenant again.
+    pub(crate) fn resume(&mut self, id: &str) -> Result<(), ControlError> {
+        let history = self.history.as_ref().ok_or(ControlError::NoState)?;
+        let unknown = || ControlError::UnknownTenant(id.to_owned());
+        let tenant = self.tenants.get_mut(id).ok_or_else(unknown)?;
+        history
+            .unpin(id)
+            .map_err(|error| ControlError::Failed(error.to_string()))?;
+        if tenant.recorded.pinned.take().is_some() {
+            info!(tenant = id, "the folder is followed again");
+        }
+        Ok(())
+    }
+
+    /// The shared files that pinned releases name.
+    pub(super) fn pinned_files(&self) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
+        let pinned = self.tenants.values();
+        let pinned = pinned.filter_map(|tenant| tenant.recorded.pinned.as_ref());
+        pinned.flat_map(|pinned| pinned.shared.iter().map(|(path, file)| (&**path, file)))
+    }
+}
+
+impl Tenant {
+    /// What it serves now, if that is something else than what was recorded last.
+    fn release(&mut self, shared: &ResourceTable) -> Option<New> {
+        let served = self.lifecycle.served()?;
+        let MadeFrom { inputs, .. } = &served.inputs;
+        let mut places = Vec::new();
+        for PlacedMount { address, mount } in &served.result.mounts {
+            places.push(PlacedPages {
+                host: address.host.clone(),
+                prefix: address.prefix.clone(),
+                pages: mount.pages.get()?.clone(),
+            });
+        }
+        let key = key_of(&places);
+        let now = (
+            Arc::clone(&inputs.templates),
+            Arc::clone(&inputs.deployment),
+            key,
+        );
+        let changed = std::mem::take(&mut self.recorded.changed);
+        let last = self.recorded.last.replace(now);
+        let cause = match &last {
+            Some((_, _, last)) if *last == key => return None,
+            _ if !changed.is_empty() => changed.into_iter().collect(),
+            None => vec!["as the program found it at its start".to_owned()],
+            Some((theme, _, _)) if !Arc::ptr_eq(theme, &inputs.templates) => {
+                vec!["the theme".to_owned()]
+            }
+            Some((_, deployment, _)) if !Arc::ptr_eq(deployment, &inputs.deployment) => {
+                vec!["the company profile, or the year".to_owned()]
+            }
+            Some(_) => vec!["its addresses".to_owned()],
+        };
+        let files = named(&places, shared);
+        places.push(PlacedPages {
+            host: String::new(),
+            prefix: String::new(),
+            pages: shared_pages(files),
+        });
+        Some(New {
+            at: SystemTime::now(),
+            cause,
+            pages: served.result.pages,
+            key,
+            places,
+        })
+    }
+
+    /// Serves a release at those of its addresses that the tenant still has. `None` where it has none of them.
+    fn pin(&mut self, release: Release) -> Option<()> {
+        let served = self.lifecycle.served()?;
+        let mut shared = ResourceTable::new();
+        let mut mounts = Vec::new();
+        for place in release.places {
+            if place.host.is_empty() {
+                shared = place.pages.resources;
+                continue;
+            }
+            let mut addresses = served.inputs.addresses.iter();
+            let address = addresses
+                .find(|own| own.host == place.host && own.prefix == place.prefix)
+                .cloned();
+            mounts.extend(address.map(|address| PlacedMount {
+                mount: Arc::new(Mount {
+                    tenant: served.inputs.site.id.shared(),
+                    prefix: address.prefix.as_str().into(),
+                    pages: Slot::from(place.pages),
+                    traffic: std::sync::OnceLock::new(),
+                }),
+                address,
+            }));
+        }
+        if mounts.is_empty() {
+            return None;
+        }
+        let compiled = Arc::new(Compiled {
+            mounts,
+            pages: release.entry.pages,
+            ..Compiled::clone(&served.result)
+        });
+        self.recorded.pinned = Some(Pinned {
+            number: release.entry.number,
+            compiled,
+            shared,
+        });
+        Some(())
+    }
+}
+
+/// A digest of all that is answered: two releases with the same one are the same to visitors.
+fn key_of(places: &[PlacedPages]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for place in places {
+        hash.update(format!("{}{}\n", place.host, place.prefix));
+        let mut lines: Vec<String> = resources(&place.pages)
+            .map(|(path, resource)| match resource {
+                Resource::Redirect(to) => format!("{path} {to:?}\n"),
+                Resource::Body(body) => {
+                    let etag = body.variants.last().map(|identity| &identity.etag);
+                    format!("{path} {} {etag:?}\n", body.status)
+                }
+            })
+            .collect();
+        lines.sort_unstable();
+        lines.iter().for_each(|line| hash.update(line));
+    }
+    hash.finalize().into()
+}
+
+/// All that is answered, with its path.
+fn resources(pages: &Pages) -> impl Iterator<Item = (&str, &Resource)> {
+    let found = pages.resources.iter().map(|(path, one)| (&**path, &**one));
+    let not_found = pages.not_found.iter().map(|(area, one)| (&**area, &**one));
+    let other = [("405", &*pages.method_not_allowed)];
+    found.chain(not_found).chain(other)
+}
+
+/// Shared files as a release has them: a place that is no host's.
+fn shared_pages(resources: ResourceTable) -> Pages {
+    let nowhere = Resource::Redirect(HeaderValue::from_static("/"));
+    Pages {
+        resources,
+        not_found: Vec::new(),
+        method_not_allowed: Arc::new(nowhere),
+    }
+}
+
+/// The shared files that pages name, and those that these name in turn.
+fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
+    let mut found = ResourceTable::new();
+    let mut seen = HashSet::new();
+    let mut open: Vec<Arc<Resource>> = places
+        .iter()
+        .flat_map(|place| place.pages.resources.values())
+        .cloned()
+        .collect();
+    while let Some(resource) = open.pop() {
+        let Resource::Body(body) = &*resource else {
+            continue;
+        };
+        let Some(identity) = body.variants.last() else {
+            continue;
+        };
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        for name in identity.bytes.split(|byte| !is_name(byte)) {
+            let Some(name) = std::str::from_utf8(name)
+                .ok()
+                .filter(|name| name.contains('.'))
+            else {
+                continue;
+            };
+            let path = format!("{ASSETS}{name}");
+            if let Some((path, file)) = shared.get_key_value(path.as_str())
+                && seen.insert(path.clone())
+            {
+                found.insert(path.clone(), Arc::clone(file));
+                open.push(Arc::clone(file));
+            }
+        }
+    }
+    found
+}

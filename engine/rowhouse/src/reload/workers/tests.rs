@@ -1,0 +1,135 @@
+//! The threads, with work that ends, that does not, and that nobody waits for.
+
+use super::*;
+
+fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
+    Job {
+        id: TenantId::new(name).expect("an id"),
+        kind: Kind::Compile,
+        is_background: false,
+        work: Box::new(work),
+        watchdog: None,
+    }
+}
+
+fn all(workers: &Workers<usize>, wait: Wait) -> Vec<usize> {
+    let mut done: Vec<usize> =
+        std::iter::from_fn(|| workers.next(wait).map(|done| done.1)).collect();
+    done.sort_unstable();
+    done
+}
+
+#[test]
+fn what_never_ends_holds_up_nobody_and_its_correction_neither() {
+    let workers = Workers::new();
+    let (end, over) = channel::<()>();
+    let over = Arc::new(Mutex::new(over));
+    let endless = || {
+        let over = Arc::clone(&over);
+        move || {
+            let _ = over.lock().expect("a lock").recv();
+            0
+        }
+    };
+    let count = processors() + 2;
+    let names = (0..count).map(|number| job(&format!("slow-{number}"), endless()));
+    let quick = (1..100).map(|number| job(&format!("quick-{number}"), move || number));
+    workers.hand_over(names.chain(quick).collect());
+    let quick: Vec<usize> = (1..100).collect();
+    assert_eq!(all(&workers, Wait::Each(SOON)), quick);
+    workers.hand_over(vec![job("slow-0", || 7)]);
+    assert_eq!(all(&workers, Wait::Each(SOON)), [7]);
+    drop(end);
+    assert_eq!(all(&workers, Wait::All), vec![0; count]);
+}
+
+#[test]
+fn what_takes_too_long_is_given_up_and_what_it_brings_later_is_dropped() {
+    let workers = Workers::new();
+    let (end, over) = channel::<()>();
+    let over = Arc::new(Mutex::new(over));
+    for _ in 0..3 {
+        // More than may be worked on at once for one tenant.
+        let over = Arc::clone(&over);
+        let endless = job("endless", move || {
+            let _ = over.lock().expect("a lock").recv();
+            1
+        });
+        let begun = Instant::now();
+        workers.hand_over(vec![Job {
+            watchdog: Some(Box::new(move || (begun.elapsed() > SOON).then_some(2))),
+            ..endless
+        }]);
+        assert_eq!(all(&workers, Wait::All), [2]);
+    }
+    workers.hand_over(vec![job("endless", || 7)]);
+    assert_eq!(all(&workers, Wait::All), [7]);
+    drop(end);
+    while !workers.shared.lock().running.is_empty() {
+        thread::yield_now();
+    }
+    assert!(all(&workers, Wait::All).is_empty());
+}
+
+#[test]
+fn nobody_waits_for_the_background_and_who_asks_is_served_before_it() {
+    let workers = Workers::new();
+    let (open, gate) = channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let count = 3 * processors() + 3;
+    let last = count - 1;
+    let background = |number: usize| {
+        let gate = Arc::clone(&gate);
+        let job = job(&format!("t{number}"), move || {
+            if number != last {
+                let _ = gate.lock().expect("a lock").recv();
+            }
+            number
+        });
+        Job {
+            is_background: true,
+            ..job
+        }
+    };
+    workers.hand_over((0..count).map(background).collect());
+    assert!(all(&workers, Wait::Each(SOON)).is_empty(), "nobody waits");
+    assert!(workers.has_background());
+    let hurry = workers.hurry();
+    hurry(&format!("t{last}"));
+    hurry("nobody");
+    // All others that began are still held.
+    let first = std::iter::repeat_with(|| all(&workers, Wait::Each(SOON)));
+    let mut first = first.skip_while(|done| {
+        thread::sleep(Duration::from_millis(1));
+        done.is_empty()
+    });
+    assert_eq!(first.next(), Some(vec![last]));
+    drop(open);
+    let rest: Vec<usize> = (0..last).collect();
+    assert_eq!(all(&workers, Wait::All), rest);
+    assert!(!workers.has_background());
+}
+
+#[test]
+fn of_what_waits_for_one_tenant_only_the_newest_is_begun() {
+    let workers = Workers::new();
+    let (begun, begins) = channel();
+    let (open, gate) = channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let busy = (0..processors()).map(|number| {
+        let (begun, gate) = (begun.clone(), Arc::clone(&gate));
+        job(&format!("busy-{number}"), move || {
+            begun.send(()).expect("a test");
+            let _ = gate.lock().expect("a lock").recv();
+            0
+        })
+    });
+    workers.hand_over(busy.collect());
+    (0..processors()).for_each(|_| begins.recv().expect("a busy thread"));
+    let one = (1..10).map(|number| job("one", move || number));
+    workers.hand_over(one.collect());
+    drop(open);
+    let done = all(&workers, Wait::All);
+    assert_eq!(done.last(), Some(&9));
+    assert_eq!(done.len(), processors() + 1, "{done:?}");
+}

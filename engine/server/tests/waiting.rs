@@ -1,0 +1,106 @@
+//! Requests for a tenant that is not rendered yet: they wait for it, and nobody else waits with them.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+#[path = "support/sample.rs"]
+mod sample;
+#[path = "support/wire.rs"]
+mod wire;
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
+use release::snapshot::{HostEntry, HostRoutes, Mount, Slot, Snapshot};
+use server::respond::{RequestHead, respond};
+use wire::{Reply, Server, get};
+
+const HOST: &str = "late.example";
+
+fn open() -> Arc<Mount> {
+    Arc::new(Mount {
+        pages: Slot::default(),
+        ..sample::mount("late", "", &[])
+    })
+}
+
+/// The sample with one more tenant.
+fn with(mount: Option<Arc<Mount>>) -> Snapshot {
+    let mut snapshot = sample::snapshot();
+    snapshot.is_partial = mount.as_ref().is_some_and(|mount| mount.pages.is_open());
+    if let Some(mount) = mount {
+        let routes = HostRoutes {
+            root: Some(mount),
+            ..HostRoutes::default()
+        };
+        let entry = HostEntry::Site(Arc::new(routes));
+        snapshot.hosts.insert(HOST.into(), entry);
+    }
+    snapshot
+}
+
+/// A server with an open mount, who is told of what it waits for, and a request that waits.
+fn waiting(mount: &Arc<Mount>) -> (Server, Receiver<String>, thread::JoinHandle<Reply>) {
+    let server = Server::start();
+    server.snapshots.replace(with(Some(Arc::clone(mount))));
+    let (say, wanted) = channel();
+    let say = Mutex::new(say);
+    server.snapshots.on_wanted(move |tenant| {
+        let _ = say.lock().unwrap().send(tenant.to_owned());
+    });
+    let mut socket = server.connect();
+    let asked = thread::spawn(move || {
+        use std::io::Write as _;
+        socket.write_all(get("/terms", HOST).as_bytes()).unwrap();
+        Reply::read(&mut socket)
+    });
+    assert_eq!(wanted.recv().unwrap(), "late");
+    (server, wanted, asked)
+}
+
+#[test]
+fn a_request_waits_until_its_tenant_is_rendered_and_others_do_not() {
+    let mount = open();
+    let (server, _wanted, asked) = waiting(&mount);
+    let other = server.ask(&get("/about", "studio.example"));
+    assert_eq!(other.status, 200);
+    assert!(!asked.is_finished());
+    let made = sample::mount("late", "", &["/terms"]);
+    mount.pages.fill(made.pages.into_inner());
+    let reply = asked.join().unwrap();
+    let text = sample::text("late", "", "/terms");
+    assert_eq!((reply.status, &*reply.body), (200, text.as_bytes()));
+}
+
+#[test]
+fn who_waits_is_answered_from_a_newer_snapshot() {
+    let (server, _wanted, asked) = waiting(&open());
+    let made = sample::mount("late", "", &["/terms"]);
+    server.snapshots.replace(with(Some(Arc::new(made))));
+    assert_eq!(asked.join().unwrap().status, 200);
+    let (server, _wanted, asked) = waiting(&open());
+    server.snapshots.replace(with(None));
+    assert_eq!(asked.join().unwrap().status, 421, "it will never be there");
+}
+
+#[test]
+fn a_tenant_that_is_not_rendered_is_unavailable_and_not_missing() {
+    let snapshot = with(Some(open()));
+    let headers = HeaderMap::from_iter([(http::header::HOST, HeaderValue::from_static(HOST))]);
+    for method in [Method::GET, Method::POST] {
+        let answer = respond(
+            &snapshot,
+            &RequestHead {
+                method: &method,
+                uri: &Uri::from_static("/terms"),
+                version: Version::HTTP_11,
+                headers: &headers,
+                content: false,
+            },
+        );
+        let status = answer.response.status();
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{method}");
+        assert_eq!(answer.response.headers()[RETRY_AFTER], "1");
+    }
+}

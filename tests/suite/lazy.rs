@@ -1,0 +1,126 @@
+//! Nothing is rendered before somebody needs it, and what nobody asks for gives its memory back; visitors see nothing of either.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{TestServer, TestSite};
+
+/// More tenants than have their content open.
+const MANY: usize = 300;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn id(number: usize) -> String {
+    format!("t{number:03}")
+}
+
+fn page(words: &str) -> String {
+    format!("---\ntitle: Page\n---\n{words}\n\n![A dot](dot.svg)\n")
+}
+
+/// The fixture with many more tenants, each of which says its number.
+fn many() -> TestSite {
+    let mut site = TestSite::fixture("sites");
+    let folder = site.folder().join("tenants");
+    for number in 0..MANY {
+        let tenant = folder.join(id(number));
+        fs::create_dir_all(tenant.join("pages")).expect("a folder");
+        fs::create_dir_all(tenant.join("assets")).expect("a folder");
+        let dot = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {0}\"/>",
+            number + 1
+        );
+        fs::write(tenant.join("assets/dot.svg"), dot).expect("a file");
+        fs::write(tenant.join("tenant.yaml"), "name: One of many\n").expect("a file");
+        let words = page(&format!("Tenant number {number}."));
+        fs::write(tenant.join("pages/index.md"), words).expect("a file");
+    }
+    // As it is on disk now.
+    site.write("tenants/t000/pages/index.md", page("Tenant number 0."));
+    site
+}
+
+fn says(server: &TestServer, number: usize) -> String {
+    let answer = server.get(&server.domain(), &format!("/{}", id(number)));
+    assert_eq!(answer.status, 200, "{number}\n{}", answer.text());
+    answer.text()
+}
+
+fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn metric(server: &TestServer, name: &str) -> f64 {
+    let metrics = server.operator("/metrics").text();
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+    let value = line.and_then(|value| value.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("no {name} in {metrics}"))
+}
+
+/// The address of the drawing that a page shows.
+fn drawing(page: &str) -> &str {
+    let begin = page.find("src=\"").expect("a picture") + 5;
+    let rest = &page[begin..];
+    &rest[..rest.find('"').expect("an end")]
+}
+
+#[test]
+fn who_asks_first_is_answered_first_and_all_are_answered_right() {
+    let site = many();
+    let server = TestServer::start_at_once(site.folder(), &[]);
+    let last = MANY - 1;
+    assert!(says(&server, last).contains(&format!("Tenant number {last}.")));
+    let ready = server.operator("/readyz").text();
+    assert!(ready.contains("pending: "), "others come later: {ready}");
+    assert_eq!(server.get(&server.domain(), "/nobody").status, 404);
+    for number in (0..MANY).step_by(7) {
+        assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
+    }
+    wait("the rest", || {
+        !server.operator("/readyz").text().contains("pending")
+    });
+    assert!(metric(&server, "rowhouse_render_wait_seconds_count") >= 1.0);
+    let sitemap = server.get(&server.domain(), "/sitemap.xml").text();
+    assert!(sitemap.contains(&format!("/{}<", id(last))), "{sitemap}");
+}
+
+#[test]
+fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
+    let mut site = many();
+    // Less than all of them come to.
+    let server = TestServer::start(site.folder(), &["--memory", "500000"]);
+    let first = says(&server, 0);
+    let dot = drawing(&first).to_owned();
+    let waits = || metric(&server, "rowhouse_render_wait_seconds_count");
+    let ask_all = || (1..MANY).for_each(|number| drop(says(&server, number)));
+    ask_all();
+    wait("somebody who is out of memory", || {
+        let before = waits();
+        let again = says(&server, 0);
+        assert_eq!(again, first);
+        let has_waited = waits() > before;
+        if !has_waited {
+            ask_all();
+        }
+        has_waited
+    });
+    // A folder with an error changes nothing, though its pages are out of memory.
+    ask_all();
+    site.write("tenants/t000/tenant.yaml", "nmae: Wrong\n");
+    wait("the error", || {
+        server.operator("/readyz").text().contains("t000: degraded")
+    });
+    assert_eq!(says(&server, 0), first);
+    // What older pages name is there after a change, too.
+    site.write("tenants/t000/tenant.yaml", "name: One of many\n");
+    site.write(
+        "tenants/t000/assets/dot.svg",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 900\"/>",
+    );
+    wait("the change", || drawing(&says(&server, 0)) != dot);
+    assert_eq!(server.get(&server.domain(), &dot).status, 200);
+}
