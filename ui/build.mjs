@@ -5,6 +5,7 @@
  * QuickJS runs in the rowhouse process to render the islands' HTML. The manifest says which file is what.
  *
  *   DIR/client/*.js      ES modules, split, named by their content
+ *   DIR/loader.js        one module without static imports, for every page with islands to hold
  *   DIR/server.js        one classic script; not minified, so that its errors name functions
  *   DIR/dev.js           what `rowhouse serve --dev` adds to pages; not among the client's files
  *   DIR/manifest.json    islands with their files, imports and prop schemas
@@ -32,6 +33,7 @@ async function main() {
   rmSync(join(out, 'client'), { recursive: true, force: true });
   mkdirSync(join(out, 'client'), { recursive: true });
   for (const [name, bytes] of client.files) writeFileSync(join(out, 'client', name), bytes);
+  writeFileSync(join(out, 'loader.js'), client.loader);
   writeFileSync(join(out, 'server.js'), server);
   writeFileSync(join(out, 'dev.js'), script);
   writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(manifest(islands, client, mode), null, 2)}\n`);

@@ -199,6 +199,11 @@ fn table(bundle: &Path) -> Result<String, io::Error> {
         "const DEV_SCRIPT: &str = include_str!({:?});",
         path("dev.js")
     );
+    let _ = writeln!(
+        table,
+        "const LOADER: &str = include_str!({:?});",
+        path("loader.js")
+    );
     let _ = writeln!(table, "const CLIENT: &[(&str, &[u8])] = &[");
     for file in client {
         let name = file

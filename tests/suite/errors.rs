@@ -119,7 +119,7 @@ fn a_heavy_page_is_told_with_its_bytes() {
     site.write("tenants/sample/pages/index.md", text).reload();
     let text = site.report_text();
     assert!(
-        text.contains("warning[page-weight]: HTML and CSS come to"),
+        text.contains("warning[page-weight]: the page comes to"),
         "{text}"
     );
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Version};
-use rowhouse_tests::{Answer, TestServer, TestSite, fixture};
+use render::asset::policy_hash;
+use rowhouse_tests::{Answer, TestServer, TestSite, fixture, workspace};
 use server::respond::{RequestHead, respond};
 
 /// What every answer has.
@@ -90,18 +91,25 @@ fn no_other_header_goes_out_that_is_not_listed_here() {
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
     let page = server.get(&domain, "/app/terms").text();
-    let sheet = page
-        .split_once("<link rel=\"stylesheet\" href=\"")
+    let drawing = page
+        .split_once("url(\"")
         .and_then(|(_, rest)| rest.split('"').next())
-        .expect("a sheet");
+        .expect("a drawing");
     let file: &[&str] = &[ALWAYS, BODY, &["etag", "vary"]].concat();
     only(
-        &server.get(&domain, sheet),
+        &server.get(&domain, drawing),
         200,
-        &[file, &["accept-ranges"]],
+        &[file, &["accept-ranges", "content-security-policy"]],
     );
-    let part = server.ask("GET", &domain, sheet, &[("range", "bytes=0-1")]);
-    only(&part, 206, &[file, &["accept-ranges", "content-range"]]);
+    let part = server.ask("GET", &domain, drawing, &[("range", "bytes=0-1")]);
+    only(
+        &part,
+        206,
+        &[
+            file,
+            &["accept-ranges", "content-range", "content-security-policy"],
+        ],
+    );
     only(&server.get(&domain, "/robots.txt"), 200, &[file]);
     for moved in ["/about/", "/app/old"] {
         let answer = server.get(&domain, moved);
@@ -122,14 +130,35 @@ fn no_other_header_goes_out_that_is_not_listed_here() {
 }
 
 #[test]
-fn a_brands_inline_style_goes_by_its_hash() {
+fn a_pages_style_and_script_go_by_their_hashes() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let page = server.get(&server.domain(), "/app/terms");
     let policy = page.header("content-security-policy");
-    assert!(policy.contains("style-src 'self' 'sha256-"), "{policy}");
     let text = page.text();
-    let style = "<style>:root{--accent:light-dark(#1f4fa3,#8fb6ff);}</style>";
-    assert!(text.contains(style), "{text}");
+    let between = |start: &str, end: &str| {
+        let (_, rest) = text.split_once(start).expect("an element");
+        policy_hash(rest.split_once(end).expect("an end").0)
+    };
+    let style = between("<style>", "</style>");
+    let styles = policy.split_once("style-src ").expect("styles").1;
+    let styles = styles.split_once(';').expect("an end").0;
+    assert!(styles.split(' ').any(|hash| hash == style), "{policy}");
+    assert!(
+        !styles.contains("self") && !styles.contains("unsafe"),
+        "{policy}"
+    );
+    // The tenant's own colours come last.
+    let own = ":root{--accent:light-dark(#1f4fa3,#8fb6ff);}</style>";
+    assert!(text.contains(own), "{text}");
+
+    let workspace = TestSite::copy_of(&workspace());
+    let headers = secure(&workspace, "studio.example", "/");
+    let policy = headers["content-security-policy"].to_str().expect("a text");
+    let home = workspace.page("studio.example", "", "/").expect("a page");
+    let (_, rest) = home.split_once("blocking=\"render\">").expect("a script");
+    let script = policy_hash(rest.split_once("</script>").expect("an end").0);
+    // Both policies have to allow it.
+    assert_eq!(policy.matches(&script).count(), 2, "{policy}");
 }
 
 /// What an `https` origin answers.
@@ -166,7 +195,11 @@ fn an_observatory_gives_full_marks() {
 
         // The second policy only narrows the first: scripts have to come from there, too.
         let policies: Vec<&str> = text("content-security-policy").split(", ").collect();
-        assert_eq!(policies[1..], ["script-src *:*/assets/"]);
+        let [_, narrowing] = policies[..] else {
+            panic!("{policies:?}");
+        };
+        let (path, hash) = narrowing.rsplit_once(' ').expect("a hash");
+        assert_eq!(path, "script-src *:*/assets/");
         let policy: Vec<Vec<&str>> = policies[0]
             .split(';')
             .map(|directive| directive.split_whitespace().collect())
@@ -187,7 +220,10 @@ fn an_observatory_gives_full_marks() {
             directive("frame-ancestors").expect("frames")[1..],
             ["'none'"]
         );
-        assert_eq!(directive("script-src").expect("scripts")[1..], ["'self'"]);
+        assert_eq!(
+            directive("script-src").expect("scripts")[1..],
+            ["'self'", hash]
+        );
         assert_eq!(
             directive("form-action").expect("forms")[1..],
             ["'self'", "mailto:"]

@@ -11,11 +11,11 @@ use rowhouse_ui::Bundle;
 fn bundle(script: &str) -> Bundle {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("client")).expect("a folder");
-    for name in ["loader.A.js", "runtime.B.js", "Odd.C.js"] {
+    for name in ["runtime.B.js", "Odd.C.js"] {
         fs::write(folder.path().join("client").join(name), "export {}").expect("a file");
     }
     let manifest = r#"{
-        "react": "0", "mode": "production", "loader": "loader.A.js",
+        "react": "0", "mode": "production",
         "runtime": {"file": "runtime.B.js", "imports": []},
         "islands": {"Odd": {"file": "Odd.C.js", "imports": [], "server": true,
             "props": {"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "rows": {"type": "integer", "minimum": 1}}, "required": ["name"], "additionalProperties": false}}}
@@ -24,6 +24,7 @@ fn bundle(script: &str) -> Bundle {
     let server = format!("globalThis.render = function Odd(name, props, prefix) {{ {script} }};");
     fs::write(folder.path().join("server.js"), server).expect("a file");
     fs::write(folder.path().join("dev.js"), "").expect("a file");
+    fs::write(folder.path().join("loader.js"), "load()").expect("a file");
     Bundle::from_dir(folder.path()).expect("a bundle")
 }
 
@@ -59,11 +60,11 @@ fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
     assert!(page.contains("prefix=\"odd-\""), "{page}");
     assert!(page.contains("props=\"{&quot;name&quot;:&quot;A &amp; \\&quot;B\\&quot;&quot;}\"><b>A & \"B\"</b></row-island>"), "{page}");
     assert!(
-        page.contains("<link rel=\"modulepreload\" href=\"/assets/Odd.C.js\" integrity=\"sha384-"),
+        page.contains("<link rel=\"modulepreload\" href=\"/assets/Odd.C.js\" fetchpriority="),
         "{page}"
     );
     assert_eq!(
-        page.matches("<script type=\"module\" blocking=\"render\" src=\"/assets/loader.A.js\"")
+        page.matches("<script type=\"module\" blocking=\"render\">load()</script>")
             .count(),
         1
     );
@@ -97,7 +98,7 @@ fn what_an_interaction_may_need_is_named_and_not_fetched() {
         .expect("a page");
     for file in ["Odd.C.js", "runtime.B.js"] {
         let link = format!(
-            "<link rel=\"modulepreload\" media=\"not all\" href=\"/assets/{file}\" integrity=\"sha384-"
+            "<link rel=\"modulepreload\" media=\"not all\" href=\"/assets/{file}\" fetchpriority="
         );
         assert!(page.contains(&link), "{file}: {page}");
     }

@@ -14,6 +14,7 @@ mod errors;
 mod export;
 mod failing;
 mod faults;
+mod first_view;
 mod floods;
 mod headers;
 mod heavy;

@@ -142,22 +142,20 @@ fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_aga
             .contains("\nrowhouse_tenants_pinned 1\n")
     );
     // A new process goes on with it, theme and all.
-    let sheet = |page: &str| {
-        let (_, rest) = page
-            .split_once("<link rel=\"stylesheet\" href=\"")
-            .expect("a sheet");
+    let drawing = |page: &str| {
+        let (_, rest) = page.split_once("url(\"").expect("an address");
         rest.split('"').next().expect("an end").to_owned()
     };
-    let old = sheet(&text(&server));
+    let old = drawing(&text(&server));
     drop(server);
-    let style = street.path("themes/base/css/base.css");
-    let css = std::fs::read_to_string(&style).expect("a style");
-    std::fs::write(&style, css + "\n.more { color: red }\n").expect("a style");
+    let dot = street.path("themes/base/icons/dot.svg");
+    let svg = std::fs::read_to_string(&dot).expect("a drawing");
+    std::fs::write(&dot, svg + "\n").expect("a drawing");
     let server = street.serve();
     assert!(says(&server, "first"), "{}", server.log());
-    assert_eq!(sheet(&text(&server)), old);
+    assert_eq!(drawing(&text(&server)), old);
     let other = server.get(&server.domain(), "/").text();
-    assert_ne!(sheet(&other), old, "the theme went on");
+    assert_ne!(drawing(&other), old, "the theme went on");
     assert_eq!(server.get(&server.domain(), &old).status, 200);
     done(&server, &["resume", "app"]);
     assert!(says(&server, "third"));

@@ -24,14 +24,14 @@ fn answers(snapshot: &Snapshot, path: &str) -> bool {
     below("/app").is_some() || routes.files.contains_key(path) || snapshot.shared.contains_key(path)
 }
 
-/// The addresses of a tenant's file and of the stylesheet, as a page names them now.
+/// The addresses of a tenant's file and of a theme's, as a page names them now.
 fn named(snapshot: &Snapshot) -> [String; 2] {
     let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
         panic!("no site");
     };
     let mount = routes.prefixes.get("/app").expect("a mount");
     let page = text_of(mount.resource("/data").expect("a page")).expect("a text");
-    ["src=\"", "<link rel=\"stylesheet\" href=\""].map(|before| {
+    ["src=\"", "url(\""].map(|before| {
         let (_, rest) = page.split_once(before).expect("an address");
         rest[..rest.find('"').expect("an end")].to_owned()
     })
@@ -62,17 +62,11 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
         registry.finish_keeping();
         snapshot
     };
-    let sheet = fs::read_dir(street.path("themes/base/css"))
-        .expect("styles")
-        .flatten()
-        .next()
-        .expect("a style")
-        .path();
+    let dot = street.path("themes/base/icons/dot.svg");
     let change = |number: usize| {
         street.write("tenants/app/assets/data.csv", &format!("number,{number}\n"));
-        let rule = format!(".number-{number}{{order:{number}}}\n");
-        let text = fs::read_to_string(&sheet).expect("a style");
-        fs::write(&sheet, format!("{text}{rule}")).expect("a style");
+        let text = fs::read_to_string(&dot).expect("a drawing");
+        fs::write(&dot, format!("{text}<!-- {number} -->\n")).expect("a drawing");
     };
     let page = "---\ntitle: Data\n---\n![Data](data.csv)\n";
     street.write("tenants/app/pages/data.md", page);

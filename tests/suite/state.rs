@@ -134,14 +134,12 @@ fn a_theme_that_is_broken_at_the_start_is_taken_from_its_last_good_state() {
     let street = Street::new();
     let server = street.serve();
     street.keeps("good.theme.base", "{{ head }}");
-    let sheet = |server: &TestServer| {
+    let drawing = |server: &TestServer| {
         let text = server.get("localhost", "/app/terms").text();
-        let (_, rest) = text
-            .split_once("<link rel=\"stylesheet\" href=\"")
-            .expect("a sheet");
+        let (_, rest) = text.split_once("url(\"").expect("an address");
         rest.split('"').next().expect("an end").to_owned()
     };
-    let before = sheet(&server);
+    let before = drawing(&server);
     drop(server);
     let layout = fs::read_dir(street.path("themes/base/layouts"))
         .expect("layouts")
@@ -158,7 +156,7 @@ fn a_theme_that_is_broken_at_the_start_is_taken_from_its_last_good_state() {
         let server = street.serve();
         let page = server.get("localhost", "/app/terms");
         assert_eq!(page.status, 200, "{broken}\n{}", server.log());
-        assert_eq!(sheet(&server), before);
+        assert_eq!(drawing(&server), before);
         assert_eq!(
             server.get("localhost", &before).status,
             200,

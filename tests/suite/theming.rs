@@ -351,22 +351,27 @@ fn a_change_of_a_theme_renders_the_tenants_that_use_it_and_no_other() {
 }
 
 #[test]
-fn a_page_has_the_styles_of_the_sections_that_its_tenant_uses() {
+fn a_page_carries_the_styles_that_it_uses() {
     let site = TestSite::copy_of(&workspace());
-    let sheet = |prefix: &str| {
-        let page = site.page("studio.example", prefix, "/").expect("a page");
-        let (_, rest) = page
-            .split_once("<link rel=\"stylesheet\" href=\"")
-            .expect("a sheet");
-        let path = rest.split('"').next().expect("an address").to_owned();
-        let file = site.snapshot.shared.get(path.as_str()).expect("the file");
-        text_of(file).expect("a text")
+    let style = |prefix: &str, path: &str| {
+        let page = site.page("studio.example", prefix, path).expect("a page");
+        assert!(!page.contains("rel=\"stylesheet\""), "{path}");
+        let (_, rest) = page.split_once("<style>").expect("a style");
+        let (style, rest) = rest.split_once("</style>").expect("an end");
+        assert!(!rest.contains("<style"), "{path}");
+        style.to_owned()
     };
-    let (app, studio) = (sheet("/bluedoor"), sheet(""));
-    assert!(app.contains(".plan-price") && !studio.contains(".plan-price"));
-    assert!(!app.contains(".street-lots") && studio.contains(".street-lots"));
-    // The same for all: what every page has, then the kinds by their names.
-    let common = |sheet: &str| sheet.find("@layer roles{:root{").expect("the roles");
-    assert_eq!(app[..common(&app)], studio[..common(&studio)]);
-    assert!(studio.contains(".tenant-bluedoor{--tenant:tenant-bluedoor;--spot:light-dark("));
+    let (app, home, projects) = (
+        style("/bluedoor", "/"),
+        style("", "/"),
+        style("", "/projects"),
+    );
+    assert!(app.contains(".plan-price") && !home.contains(".plan-price"));
+    assert!(projects.contains(".street-lots") && !home.contains(".street-lots"));
+    assert!(home.contains(".row-of-houses a{") && !app.contains(".row-of-houses a{"));
+    // What only a script writes is there with the island that does so.
+    assert!(home.contains(".toast-close{") && home.contains(".field-error{"));
+    assert!(!projects.contains(".contact-form{"));
+    assert!(home.contains(".tenant-bluedoor{--tenant:tenant-bluedoor;--spot:light-dark("));
+    assert!(app.starts_with("@layer reset,tokens,roles,base,layout,components,islands,print;"));
 }

@@ -1,4 +1,4 @@
-/** The esbuild calls: modules for the browser, one script for QuickJS, one for `rowhouse serve --dev`. */
+/** The esbuild calls: modules for the browser, the loader, one script for QuickJS, one for `rowhouse serve --dev`. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ const common = (mode) => ({
 const MOUNT = './runtime/mount.tsx';
 const WHEN = './runtime/when.ts';
 
-/** The browser's modules: `files` (name to bytes) and esbuild's `outputs`, keyed by file name. */
+/** The browser's modules: `files` (name to bytes) and esbuild's `outputs`, keyed by file name; and the `loader`. */
 export async function bundleClient(islands, mode) {
   const entries = Object.fromEntries(islands.map((island) => [island.name, island.source]));
   const modules = await clientModules({ runtime: MOUNT, when: WHEN, ...entries }, mode, {
@@ -30,18 +30,29 @@ export async function bundleClient(islands, mode) {
   });
   const find = (source) => {
     const [file] = [...modules.outputs].find(([, output]) => `./${output.entryPoint}` === source);
-    return `./${file}`;
+    return file;
   };
-  const [runtime, when] = [find(MOUNT), find(WHEN)];
-  // By itself, so that it is a single file: bundled with the others it would import a module of esbuild's helpers.
-  const loader = await clientModules({ loader: './runtime/loader.ts' }, mode, {
+  return { ...modules, loader: await bundleLoader(find(MOUNT), find(WHEN), mode) };
+}
+
+/** The loader, as bytes: by itself, since it stands in the pages. */
+async function bundleLoader(runtime, when, mode) {
+  const { outputFiles } = await build({
+    ...common(mode),
+    entryPoints: ['./runtime/loader.ts'],
+    outfile: 'loader.js',
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    minify: mode === 'production',
     define: { ...common(mode).define, RUNTIME: JSON.stringify(runtime), WHEN: JSON.stringify(when) },
-    external: [runtime, when],
   });
-  return {
-    files: new Map([...loader.files, ...modules.files]),
-    outputs: new Map([...loader.outputs, ...modules.outputs]),
-  };
+  const [{ contents, text }] = outputFiles;
+  // It would end the element that it stands in (WHATWG HTML, restrictions for contents of script elements).
+  if (/<\/script|<script|<!--/i.test(text)) {
+    throw new BuildError('the loader holds `<script`, `</script` or `<!--`, which no inline script may');
+  }
+  return contents;
 }
 
 async function clientModules(entryPoints, mode, more) {

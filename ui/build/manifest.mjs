@@ -11,7 +11,6 @@ export function manifest(islands, { outputs }, mode) {
   return {
     react: createRequire(import.meta.url)('react/package.json').version,
     mode,
-    loader: find('./runtime/loader.ts').file,
     runtime: find('./runtime/mount.tsx'),
     islands: Object.fromEntries(
       islands.map(({ name, source, server, schema }) => [name, { ...find(source), server, props: schema }]),

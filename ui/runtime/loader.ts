@@ -1,7 +1,7 @@
 /**
- * The one script that a page with islands names. It defines `<row-island>`, which waits for its moment, fetches
- * its component and React, and mounts it. Runs in the browser; knows no React, and stays within 1 KB, since the first
- * view waits for it.
+ * The one script that runs on a page with islands before a visitor turns to one, within the page itself. It defines `<row-island>`, which waits for its moment, fetches
+ * its component and React, and mounts it. Runs in the browser; knows no React, and stays within 1 KB, since every page
+ * carries it.
  *
  *   name    the island's name, for messages
  *   client  load | idle | visible | media | interaction: see when.ts
@@ -63,7 +63,7 @@ class RowIsland extends HTMLElement implements Island {
     const client = `${this.getAttribute('client')}`;
     try {
       const policy =
-        policies[client] ?? (await (import(WHEN) as Promise<typeof import('./when.ts')>)).when(client);
+        policies[client] ?? (await this.#load<typeof import('./when.ts')>(WHEN)).when(client);
       policy(this);
     } catch (cause) {
       fail(this, 'loading', cause);
@@ -75,13 +75,18 @@ class RowIsland extends HTMLElement implements Island {
     return this.#life;
   }
 
+  /** A module that lies beside the island's own, `$&`. */
+  #load<T>(file: string): Promise<T> {
+    return import(`${this.getAttribute('src')}`.replace(/[^/]+$/, file));
+  }
+
   async #start() {
     this.dataset.state = 'loading';
     try {
       preload();
       const [{ default: Component }, { mount }] = await Promise.all([
-        import(`${this.getAttribute('src')}`) as Promise<{ default: FunctionComponent<object> }>,
-        import(RUNTIME) as Promise<typeof import('./mount.tsx')>,
+        this.#load<{ default: FunctionComponent<object> }>('$&'),
+        this.#load<typeof import('./mount.tsx')>(RUNTIME),
       ]);
       await mount(this, Component, JSON.parse(`${this.getAttribute('props')}`), fail);
     } catch (cause) {

@@ -3,7 +3,7 @@
 /** True in a bundle made with `--dev`. */
 declare const DEV: boolean;
 
-/** Where the loader finds `mount.tsx`, relative to itself. */
+/** Where the loader finds `mount.tsx`, relative to the modules of islands. */
 declare const RUNTIME: string;
 
 /** Where it finds `when.ts`, likewise. */

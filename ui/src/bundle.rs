@@ -18,6 +18,7 @@ pub(crate) struct Parts {
     pub(crate) manifest: Cow<'static, str>,
     pub(crate) server_script: Cow<'static, str>,
     pub(crate) dev_script: Cow<'static, str>,
+    pub(crate) loader: Cow<'static, str>,
     pub(crate) client: Client,
 }
 
@@ -27,6 +28,7 @@ pub struct Bundle {
     manifest: Manifest,
     server_script: Cow<'static, str>,
     dev_script: Cow<'static, str>,
+    loader: Cow<'static, str>,
     client: Client,
     id: String,
 }
@@ -95,6 +97,7 @@ impl Bundle {
             manifest: text("manifest.json")?,
             server_script: text("server.js")?,
             dev_script: text("dev.js")?,
+            loader: text("loader.js")?,
             client,
         })
     }
@@ -114,6 +117,7 @@ impl Bundle {
             manifest,
             server_script: parts.server_script,
             dev_script: parts.dev_script,
+            loader: parts.loader,
             client: parts.client,
             id,
         })
@@ -142,6 +146,11 @@ impl Bundle {
         &self.dev_script
     }
 
+    /// The module that a page with islands holds: it fetches what the others need, from where their own modules lie.
+    pub fn loader(&self) -> &str {
+        &self.loader
+    }
+
     /// SHA-256 over every part, in hexadecimal: equal bundles have equal ids.
     pub fn id(&self) -> &str {
         &self.id
@@ -165,6 +174,7 @@ fn id(parts: &Parts) -> String {
     add(parts.manifest.as_bytes());
     add(parts.server_script.as_bytes());
     add(parts.dev_script.as_bytes());
+    add(parts.loader.as_bytes());
     for (name, bytes) in &parts.client {
         add(name.as_bytes());
         add(bytes);
@@ -182,7 +192,6 @@ mod tests {
     const MANIFEST: &str = r#"{
         "react": "19.3.1",
         "mode": "production",
-        "loader": "loader.A.js",
         "runtime": {"file": "runtime.B.js", "imports": []},
         "islands": {}
     }"#;
@@ -209,20 +218,14 @@ mod tests {
             ("server.js", "globalThis.render = 1"),
             ("dev.js", "3"),
             ("client/runtime.B.js", "2"),
-            ("client/loader.A.js", "1"),
+            ("loader.js", "1"),
         ]);
         let bundle = Bundle::from_dir(dir.path()).unwrap();
         let files: Vec<_> = bundle.files().collect();
-        assert_eq!(
-            files,
-            [
-                ("loader.A.js", b"1".as_slice()),
-                ("runtime.B.js", b"2".as_slice())
-            ]
-        );
+        assert_eq!(files, [("runtime.B.js", b"2".as_slice())]);
         assert_eq!(bundle.server_script(), "globalThis.render = 1");
         assert_eq!(bundle.dev_script(), "3");
-        assert_eq!(bundle.manifest().loader, "loader.A.js");
+        assert_eq!(bundle.loader(), "1");
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
             ("manifest.json", MANIFEST),
             ("server.js", ""),
             ("dev.js", ""),
-            ("client/loader.A.js", "1"),
+            ("loader.js", "1"),
             ("client/runtime.B.js", "2"),
         ];
         let id = |files: &[(&str, &str)]| {
@@ -275,7 +278,12 @@ mod tests {
 
     #[test]
     fn a_manifest_that_is_not_understood_is_refused() {
-        let message = refusal(&[("manifest.json", "[]"), ("server.js", ""), ("dev.js", "")]);
+        let message = refusal(&[
+            ("manifest.json", "[]"),
+            ("server.js", ""),
+            ("dev.js", ""),
+            ("loader.js", ""),
+        ]);
         assert!(
             message.starts_with("`manifest.json` of the UI bundle does not fit this program"),
             "{message}"
@@ -288,7 +296,7 @@ mod tests {
             ("manifest.json", MANIFEST),
             ("server.js", ""),
             ("dev.js", ""),
-            ("client/loader.A.js", "1"),
+            ("loader.js", "1"),
         ]);
         assert_eq!(
             message,

@@ -11,6 +11,7 @@ pub(crate) fn parts() -> Parts {
         manifest: Cow::Borrowed(MANIFEST),
         server_script: Cow::Borrowed(SERVER_SCRIPT),
         dev_script: Cow::Borrowed(DEV_SCRIPT),
+        loader: Cow::Borrowed(LOADER),
         client: CLIENT
             .iter()
             .map(|(name, bytes)| (Cow::Borrowed(*name), Cow::Borrowed(*bytes)))

@@ -11,8 +11,6 @@ pub struct Manifest {
     pub react: String,
     /// Which of React's two builds it is.
     pub mode: Mode,
-    /// The module that a page with islands names in its only `<script>`.
-    pub loader: String,
     /// The module that the loader fetches for the first island: React and what mounts it.
     pub runtime: Module,
     /// The islands by name.
@@ -52,6 +50,11 @@ pub struct Island {
 }
 
 impl Manifest {
+    /// Whether it names a file. Those that it does not are fetched only when a visitor does something.
+    pub fn names(&self, file: &str) -> bool {
+        self.named_files().any(|(_, named)| named == file)
+    }
+
     /// Every file name in the manifest, with what names it.
     pub(crate) fn named_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let runtime = std::iter::once(&self.runtime.file).chain(&self.runtime.imports);
@@ -60,8 +63,8 @@ impl Manifest {
                 .chain(&island.imports)
                 .map(|file| (name.as_str(), file.as_str()))
         });
-        std::iter::once(("loader", self.loader.as_str()))
-            .chain(runtime.map(|file| ("runtime", file.as_str())))
+        runtime
+            .map(|file| ("runtime", file.as_str()))
             .chain(islands)
     }
 }
@@ -73,7 +76,6 @@ mod tests {
     const MANIFEST: &str = r#"{
         "react": "19.3.1",
         "mode": "production",
-        "loader": "loader.A.js",
         "runtime": {"file": "runtime.B.js", "imports": ["react.C.js"]},
         "islands": {
             "Toaster": {"file": "Toaster.E.js", "imports": [], "server": false, "props": {"type": "object"}},
@@ -101,7 +103,6 @@ mod tests {
         assert_eq!(
             named,
             [
-                ("loader", "loader.A.js"),
                 ("runtime", "runtime.B.js"),
                 ("runtime", "react.C.js"),
                 ("Header", "Header.D.js"),

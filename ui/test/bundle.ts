@@ -12,7 +12,6 @@ interface Module {
 export interface Manifest {
   react: string;
   mode: string;
-  loader: string;
   runtime: Module;
   islands: Record<string, Module & { server: boolean; props: object }>;
 }
@@ -20,6 +19,7 @@ export interface Manifest {
 export interface Bundle {
   manifest: Manifest;
   server: string;
+  loader: string;
   /** Client files by name. */
   client: Map<string, Buffer>;
 }
@@ -31,6 +31,7 @@ export function bundle(...flags: string[]): Bundle {
     const names = readdirSync(join(dir, 'client')).sort();
     return {
       manifest: JSON.parse(readFileSync(join(dir, 'manifest.json'), 'utf8')),
+      loader: readFileSync(join(dir, 'loader.js'), 'utf8'),
       server: readFileSync(join(dir, 'server.js'), 'utf8'),
       client: new Map(names.map((name) => [name, readFileSync(join(dir, 'client', name))])),
     };

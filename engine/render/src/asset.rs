@@ -4,7 +4,7 @@
 //! It has unreserved characters only (RFC 3986, section 2.3), so that it is the same in a URL, in a header field, in a style and on a disk.
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256, Sha384};
+use sha2::{Digest, Sha256};
 
 use super::media_type::{UNKNOWN, tenant_type};
 use content::name::is_unreserved;
@@ -24,8 +24,6 @@ pub struct Asset {
     pub hashed_name: String,
     /// The bytes as they are served.
     pub bytes: Bytes,
-    /// The `integrity` attribute's value (W3C Subresource Integrity, section 3.2).
-    pub integrity: String,
 }
 
 impl Asset {
@@ -64,22 +62,12 @@ impl Asset {
         }
     }
 
-    /// Where every host serves it, and its `integrity`.
-    #[must_use]
-    pub(super) fn link(&self) -> (String, String) {
-        (
-            format!("{ASSETS}{}", self.hashed_name),
-            self.integrity.clone(),
-        )
-    }
-
     /// Takes a file whose name is hashed already.
     #[must_use]
     pub fn named(hashed_name: String, bytes: Bytes) -> Self {
         Self {
             name: hashed_name.clone(),
             hashed_name,
-            integrity: integrity(&bytes),
             bytes,
         }
     }
@@ -93,20 +81,13 @@ fn unreserved(name: &str, longest: usize) -> String {
         .collect()
 }
 
-fn integrity(bytes: &[u8]) -> String {
-    format!("sha384-{}", base64(&Sha384::digest(bytes)))
-}
-
 /// The hash of an inline element for the Content-Security-Policy (CSP Level 3, section 2.3.1), with its quotes.
 #[must_use]
 pub fn policy_hash(text: &str) -> String {
-    format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())))
-}
-
-/// Base 64 with padding (RFC 4648, section 4).
-fn base64(bytes: &[u8]) -> String {
     use base64::Engine as _;
-    base64::engine::general_purpose::STANDARD.encode(bytes)
+    let digest = Sha256::digest(text.as_bytes());
+    let digest = base64::engine::general_purpose::STANDARD.encode(digest);
+    format!("'sha256-{digest}'")
 }
 
 /// Lower-case hexadecimal digits.
@@ -138,6 +119,5 @@ mod tests {
     fn a_hashed_name_keeps_stem_and_extension() {
         let asset = Asset::new("icons/arrow.svg", Bytes::from_static(b"<svg/>"));
         assert_eq!(asset.hashed_name, "arrow.d4dc56669143034f.svg");
-        assert!(asset.integrity.starts_with("sha384-"));
     }
 }

@@ -13,13 +13,13 @@ use super::gallery;
 use super::inputs::Inputs;
 use super::link::Resolver;
 use super::lints;
-use super::page::{Renderer, Special};
+use super::page::{Renderer, Special, Written};
 use super::parallel::side_by_side;
 use super::prepare::prepare;
 use super::site_files::SiteFiles;
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
-use content::tenant::{MANIFEST, Site};
+use content::tenant::{MANIFEST, Page, Site};
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
 
 /// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
@@ -31,7 +31,7 @@ const MOST_HTML: usize = 96 << 20;
 #[must_use]
 pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
-    let prepared = prepare(site, &inputs.templates, &inputs.deployment, &mut report);
+    let prepared = prepare(site, &inputs.templates, &mut report);
     let Some(prepared) = prepared.map(Arc::new) else {
         return (None, report.sorted());
     };
@@ -80,13 +80,6 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let report = findings.report;
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
-        sheets: match inputs.islands.dev {
-            None => vec![Arc::clone(&prepared.sheet)],
-            Some(_) => vec![
-                Arc::clone(&prepared.sheet),
-                inputs.templates.whole_sheet(&inputs.deployment.sites),
-            ],
-        },
         mounts,
         is_rendered: true,
         neighbour_links: findings.neighbour_links,
@@ -131,7 +124,7 @@ fn mount(
             return None;
         }
         let rendered = renderer.page(page);
-        let length = rendered.as_ref().map_or(0, String::len);
+        let length = rendered.as_ref().map_or(0, |page| page.html.len());
         let is_too_much = html.fetch_add(length, Relaxed) + length > MOST_HTML;
         if rendered.as_ref().is_err_and(is_endless) || is_too_much {
             exhausted.fetch_min(index, Relaxed);
@@ -143,19 +136,48 @@ fn mount(
         true => 0,
         false => exhausted.into_inner().saturating_add(1),
     };
-    let pages = pages.into_iter().take(until).flatten();
-    for (page, rendered) in pages {
+    let mut written: Vec<(&Page, Written)> = Vec::new();
+    for (page, rendered) in pages.into_iter().take(until).flatten() {
         match rendered {
-            Ok(html) => {
-                let noindex = page.front.noindex;
-                let body = Arc::new(renderer.body(html, StatusCode::OK, noindex, Some(page)));
-                for path in page.paths() {
-                    resources.insert(path.into(), Arc::clone(&body));
-                }
-            }
+            Ok(html) => written.push((page, html)),
             Err(diagnostic) => failures.add(diagnostic, renderer.site.name_of(&page.file)),
         }
     }
+    let mut special = |special: Special<'_>| {
+        let status = special.status();
+        let html = renderer.special(&special);
+        let html = html.map_err(|diagnostic| {
+            failures.add(diagnostic, format!("the page for status {status}"));
+        });
+        (status, html.unwrap_or_default())
+    };
+    let mut not_found: Vec<(Box<str>, (StatusCode, Written))> = Vec::new();
+    for page in renderer.site.pages.values().rev() {
+        let words = page
+            .front
+            .collection
+            .as_ref()
+            .and_then(|collection| collection.not_found.as_ref());
+        if let Some(words) = words {
+            not_found.push((page.path.as_str().into(), special(Special::Entry(words))));
+        }
+    }
+    not_found.push(("".into(), special(Special::NotFound)));
+    let refused = special(Special::MethodNotAllowed);
+
+    let specials = not_found.iter().map(|(_, (_, html))| html);
+    let all = written.iter().map(|(_, html)| html).chain(specials);
+    let styles = all.chain([&refused.1]).map(|html| html.style.clone());
+    let fields = renderer.fields(&styles.filter(|style| !style.is_empty()).collect());
+    for (page, Written { html, .. }) in written {
+        let body = Arc::new(renderer.body(html, StatusCode::OK, &fields, Some(page)));
+        for path in page.paths() {
+            resources.insert(path.into(), Arc::clone(&body));
+        }
+    }
+    let special = |(status, Written { html, .. }): (StatusCode, Written)| {
+        Arc::new(renderer.body(html, status, &fields, None))
+    };
     if renderer.is_dev() {
         gallery::put(renderer, &mut resources);
     }
@@ -172,33 +194,16 @@ fn mount(
             );
         }
     }
-    let mut special = |special: Special<'_>| {
-        let status = special.status();
-        let html = renderer.special(&special).unwrap_or_else(|diagnostic| {
-            failures.add(diagnostic, format!("the page for status {status}"));
-            String::new()
-        });
-        Arc::new(renderer.body(html, status, true, None))
-    };
-    let mut not_found: Vec<(Box<str>, Arc<Resource>)> = Vec::new();
-    for page in renderer.site.pages.values().rev() {
-        let words = page
-            .front
-            .collection
-            .as_ref()
-            .and_then(|collection| collection.not_found.as_ref());
-        if let Some(words) = words {
-            not_found.push((page.path.as_str().into(), special(Special::Entry(words))));
-        }
-    }
-    not_found.push(("".into(), special(Special::NotFound)));
     let mount = Mount {
         tenant: renderer.site.id.shared(),
         prefix: renderer.resolver.address.prefix.as_str().into(),
         pages: Slot::from(Pages {
             resources,
-            not_found,
-            method_not_allowed: special(Special::MethodNotAllowed),
+            not_found: not_found
+                .into_iter()
+                .map(|(area, page)| (area, special(page)))
+                .collect(),
+            method_not_allowed: special(refused),
         }),
         traffic: OnceLock::new(),
     };

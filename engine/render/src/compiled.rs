@@ -7,7 +7,6 @@ use super::lints::links::{Fragments, NeighbourLink};
 use super::lints::pages::Orphan;
 use super::picture::Picture;
 use super::site_files::Listing;
-use super::stylesheet::Sheet;
 use content::address::Address;
 use release::snapshot::Mount;
 
@@ -30,8 +29,6 @@ pub struct Compiled {
     pub pictures: Vec<Picture>,
     /// What was worked out for it.
     pub cache: Arc<Cache>,
-    /// The stylesheets of its pages, which every host serves.
-    pub sheets: Vec<Arc<Sheet>>,
     /// How many pages it has.
     pub pages: usize,
 }

@@ -16,12 +16,10 @@ use release::state::{pack, unpack};
 /// How hard to compress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// Pages: they are many and change often. Brotli 5 costs a fortieth of 11 and gives up a tenth of the size. The other two are for the few who do not take Brotli.
+    /// Pages: they are many and change often. Brotli 5 costs a fortieth of 11 and gives up a tenth of the size, which is taken where it saves a round trip. The other two are for the few who do not take Brotli.
     Page,
     /// Error pages: every tenant has some at every address, and nobody comes for them. They are compressed in one way only, by gzip: everybody takes it, and it costs a third of Brotli.
     Error,
-    /// Stylesheets: one that many tenants share travels far, but every change of a theme makes all of them anew. The next level saves two in a hundred bytes for twice the work.
-    Sheet,
     /// Shared files: they are few and travel far.
     Shared,
 }
@@ -31,6 +29,9 @@ const SMALLEST: usize = 512;
 
 /// Bodies above this many bytes are compressed by gzip only: it works in a quarter of a megabyte, the other two need as much again as the body.
 const LARGE: usize = 4 << 20;
+
+/// What a server may send before it hears from the other side, in bytes: ten segments (RFC 6928) of 1,460.
+pub(super) const FIRST_ROUND_TRIP: usize = 14_600;
 
 /// From this many bytes on, the codings of a body together are no larger than the body: all of them stay in memory. Of a text that three codings make three times smaller, all are kept; of one that hardly shrinks, the smallest.
 const WEIGHED: usize = 64 << 10;
@@ -70,7 +71,7 @@ pub(super) fn kept_variants(
 fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
     let mut codings = vec![(Coding::Gzip, gzip(bytes, level))];
     if level != Level::Error && bytes.len() <= LARGE {
-        codings.push((Coding::Brotli, brotli(bytes, level)));
+        codings.push((Coding::Brotli, fitted(bytes, level)));
         codings.push((Coding::Zstd, zstd(bytes, level)));
     }
     codings.sort_by_key(|(_, compressed)| compressed.as_ref().map(Vec::len));
@@ -88,10 +89,14 @@ fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
     pack(smaller)
 }
 
-/// How many bytes a text comes to on its way, compressed with little level.
-#[must_use]
-pub(super) fn weight(bytes: &[u8]) -> usize {
-    brotli(bytes, Level::Page).map_or(bytes.len(), |compressed| compressed.len())
+/// A page that misses the first round trip by little is compressed harder, so that it does not.
+fn fitted(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
+    let quick = brotli(bytes, level)?;
+    let misses = FIRST_ROUND_TRIP + 1..=FIRST_ROUND_TRIP / 5 * 6;
+    match level == Level::Page && misses.contains(&quick.len()) {
+        true => brotli(bytes, Level::Shared),
+        false => Some(quick),
+    }
 }
 
 fn variant(coding: Coding, bytes: Bytes) -> Variant {
@@ -107,7 +112,6 @@ fn brotli(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
     let parameters = brotli::enc::BrotliEncoderParams {
         quality: match level {
             Level::Page | Level::Error => 5,
-            Level::Sheet => 10,
             Level::Shared => 11,
         },
         lgwin: window(bytes.len()),
@@ -131,7 +135,6 @@ fn window(length: usize) -> i32 {
 fn zstd(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
     let level = match level {
         Level::Page | Level::Error => 3,
-        Level::Sheet => 12,
         Level::Shared => 19,
     };
     zstd::bulk::compress(bytes, level).ok()
@@ -140,7 +143,7 @@ fn zstd(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
 fn gzip(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
     let level = match level {
         Level::Page | Level::Error => Compression::new(5),
-        Level::Sheet | Level::Shared => Compression::best(),
+        Level::Shared => Compression::best(),
     };
     // No time and no file name in the header (RFC 1952, section 2.3): the bytes depend on the content alone.
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), level);

@@ -1,9 +1,10 @@
 //! What `--dev` adds: the script that keeps an open page as its files are, and a page for a tenant that has none.
 //!
-//! The script's tag names the tenant, whose errors concern the page, and a digest of the page without its styles: when that stays the same, only styles can have changed, and the browser swaps them.
+//! The script's tag names the tenant, whose errors concern the page, and a digest of the page without its style: when that stays the same, only the style can have changed, and the browser swaps it.
 //!
 //! **Invariant:** without the script among the [`Islands`] nothing of this is in any byte.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
@@ -32,16 +33,9 @@ pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String
         return String::new();
     }
     // Social images are drawn in the tenant's colours, so that their names follow the styles.
-    let sheet = head.stylesheet.iter();
-    let styles = sheet
-        .flat_map(|(href, integrity)| [href, integrity])
-        .chain(&head.own_style)
-        .chain(head.image.iter().map(|image| &image.url))
-        .chain(
-            head.theme_colors
-                .iter()
-                .flat_map(|(day, night)| [day, night]),
-        );
+    let image = head.image.iter().map(|image| &image.url);
+    let colours = head.theme_colors.iter();
+    let styles = image.chain(colours.flat_map(|(day, night)| [day, night]));
     let plain = styles.fold(html.to_owned(), |html, style| html.replace(style, ""));
     element(
         &scope.islands,
@@ -57,9 +51,8 @@ pub(super) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) 
         return String::new();
     };
     format!(
-        "<script type=\"module\" src=\"{ASSETS}{}\" integrity=\"{}\" data-tenant=\"{tenant}\" data-page=\"{}\"{}></script>\n",
+        "<script type=\"module\" src=\"{ASSETS}{}\" data-tenant=\"{tenant}\" data-page=\"{}\"{}></script>\n",
         script.hashed_name,
-        script.integrity,
         hex(&Sha256::digest(html)[..12]),
         if draft { " data-draft" } else { "" },
     )
@@ -78,7 +71,8 @@ pub fn nothing_yet(
         status: StatusCode::SERVICE_UNAVAILABLE,
         fields: policy::fields(
             &BodyKind::Page {
-                style_hash: None,
+                styles: BTreeSet::new(),
+                script: None,
                 noindex: true,
                 framed: false,
                 caching: Caching::default(),

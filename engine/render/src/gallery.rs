@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** without `--dev` nothing of this is in any byte. It is for authors, and in English.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -12,7 +13,7 @@ use serde_json::Value as Json;
 use super::asset::policy_hash;
 use super::compress::{self, Level};
 use super::markdown::escape;
-use super::page::Renderer;
+use super::page::{Renderer, Written};
 use super::policy::{self, BodyKind};
 use content::schema::referred;
 use content::theme::kind::SectionKind;
@@ -46,14 +47,13 @@ iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 /// Puts the gallery of the tenant's theme among its pages. A page of the tenant at the same path stays.
 pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
     let kinds = &renderer.templates().theme.kinds;
-    let mut add = |path: String, html: String, style: &str| {
-        let body = Arc::new(body(html, style, renderer.secure()));
+    let mut add = |path: String, page: Written| {
+        let body = Arc::new(body(page, renderer));
         resources.entry(path.into()).or_insert(body);
     };
     add(
         PATH.to_owned(),
         index(renderer, kinds.values().map(AsRef::as_ref)),
-        STYLE,
     );
     for kind in kinds.values() {
         let Some(example) = &kind.example else {
@@ -71,14 +71,15 @@ pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
                     "",
                 )
             });
-            add(format!("{PATH}/{}/{time}", kind.name), html, &style);
+            add(format!("{PATH}/{}/{time}", kind.name), html);
         }
     }
 }
 
-fn body(html: String, style: &str, secure: bool) -> Resource {
+fn body(page: Written, renderer: &Renderer<'_>) -> Resource {
     let kind = BodyKind::Page {
-        style_hash: Some(policy_hash(style)),
+        styles: BTreeSet::from([page.style]),
+        script: Some(renderer.loader_hash().to_owned()),
         noindex: true,
         framed: true,
         caching: policy::Caching::default(),
@@ -86,25 +87,29 @@ fn body(html: String, style: &str, secure: bool) -> Resource {
     };
     Resource::Body(Body {
         status: StatusCode::OK,
-        fields: policy::fields(&kind, "text/html; charset=utf-8", secure),
+        fields: policy::fields(&kind, "text/html; charset=utf-8", renderer.secure()),
         cache_tag: None,
-        variants: compress::variants(html.into(), true, Level::Page),
+        variants: compress::variants(page.html.into(), true, Level::Page),
     })
 }
 
-fn document(title: &str, main: &str, style: &str, script: &str) -> String {
+fn document(title: &str, main: &str, style: &str, script: &str) -> Written {
     let title = escape(title);
-    format!(
+    let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{style}</style>\n{script}</head>\n<body>\n{main}\n</body>\n</html>\n"
-    )
+    );
+    Written {
+        html,
+        style: policy_hash(style),
+    }
 }
 
 fn index<'k>(
     renderer: &Renderer<'_>,
     kinds: impl Iterator<Item = &'k SectionKind> + Clone,
-) -> String {
+) -> Written {
     let theme = &renderer.templates().theme.name;
     let links: String = kinds
         .clone()

@@ -37,10 +37,6 @@ pub(super) struct Head {
     pub feed: Option<(String, String)>,
     /// Fonts to fetch at once.
     pub fonts: Vec<String>,
-    /// The stylesheet: address and integrity.
-    pub stylesheet: Option<(String, String)>,
-    /// The tenant's own colours, as inline CSS whose hash is in the policy.
-    pub own_style: Option<String>,
     /// The graph of structured data (JSON-LD 1.1).
     pub structured_data: Option<Json>,
 }
@@ -55,6 +51,9 @@ pub(super) struct SocialImage {
     /// Width and height in pixels, where they are known.
     pub size: Option<(u32, u32)>,
 }
+
+/// Stands in the head until the page is there that the style is for.
+pub(super) const STYLE_MARK: &str = "<!--style-->";
 
 /// Stands in the head until it is known which islands the page uses.
 pub(super) const SCRIPTS_MARK: &str = "<!--scripts-->";
@@ -108,12 +107,7 @@ impl Head {
             let more = format!(" type=\"application/atom+xml\" title=\"{}\"", escape(title));
             out.link("alternate", href, &more);
         }
-        if let Some((href, integrity)) = &self.stylesheet {
-            out.link("stylesheet", href, &format!(" integrity=\"{integrity}\""));
-        }
-        if let Some(style) = &self.own_style {
-            out.raw(&format!("<style>{style}</style>"));
-        }
+        out.0.push_str(STYLE_MARK);
         for font in &self.fonts {
             out.link(
                 "preload",

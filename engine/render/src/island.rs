@@ -4,7 +4,7 @@
 //! An engine that threw, ran out of steps or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,7 @@ use rquickjs::{CatchResultExt, Context, Function, Runtime};
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use super::asset::{ASSETS, Asset};
+use super::asset::{ASSETS, Asset, policy_hash};
 use super::cache::{self, Cache};
 use super::compress::Level;
 use super::files::shared_files;
@@ -46,7 +46,10 @@ pub struct Islands {
     pub files: ResourceTable,
     /// The script that every page names with `--dev`, and only then.
     pub dev: Option<Asset>,
-    integrity: BTreeMap<String, String>,
+    /// The hash of the loader, for the policy.
+    pub(super) loader_hash: String,
+    /// The words of each of its files that may be classes.
+    words: BTreeMap<String, BTreeSet<Box<str>>>,
     /// What each island's properties have to be.
     schemas: BTreeMap<String, Result<Schema, SchemaError>>,
 }
@@ -67,9 +70,10 @@ impl Islands {
             .collect();
         Self {
             files: shared_files(&assets, Level::Shared, secure, cache),
-            integrity: assets
-                .into_iter()
-                .map(|asset| (asset.hashed_name, asset.integrity))
+            loader_hash: policy_hash(bundle.loader()),
+            words: assets
+                .iter()
+                .map(|asset| (asset.hashed_name.clone(), words(&asset.bytes)))
                 .collect(),
             schemas: bundle
                 .manifest()
@@ -100,11 +104,31 @@ impl Islands {
         self
     }
 
-    /// The `integrity` attribute of one of its files.
-    #[must_use]
-    pub fn integrity(&self, file: &str) -> &str {
-        self.integrity.get(file).map_or("", String::as_str)
+    /// Whether an island that lives may give an element this class.
+    pub(super) fn may_write(&self, island: &str, class: &str) -> bool {
+        let manifest = self.bundle.manifest();
+        let runtime = std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
+        let island = manifest.islands.get(island).into_iter();
+        let own = island.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));
+        // What an island fetches later has its name in no list: it may be any of them.
+        let later = self.words.keys().filter(|file| !manifest.names(file));
+        let mut files = own.chain(runtime).chain(later);
+        files.any(|file| {
+            self.words
+                .get(file)
+                .is_some_and(|words| words.contains(class))
+        })
     }
+}
+
+/// All words of a script that look like a class.
+fn words(script: &[u8]) -> BTreeSet<Box<str>> {
+    let is_part = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    let words = script.split(|byte| !is_part(byte));
+    let words = words.filter(|word| word.len() > 2 && word[0].is_ascii_lowercase());
+    words
+        .filter_map(|word| std::str::from_utf8(word).ok().map(Box::from))
+        .collect()
 }
 
 /// How an island comes to life in the browser.

@@ -83,4 +83,3 @@ pub use lints::pages::Orphan;
 pub use prepare::card;
 pub use progress::Progress;
 pub use shared::{default_image, moved_to, shared, unknown_host};
-pub use stylesheet::Sheet;

@@ -1,13 +1,17 @@
 //! One page at one address: its head, its view, its layout, its bytes.
 
 mod about;
+mod styled;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::asset::{Asset, policy_hash};
+pub(super) use styled::{PageFields, Written};
+
+use super::asset::Asset;
 use super::card::colours;
 use super::compress::{self, Level};
 use super::describe;
@@ -17,7 +21,8 @@ use super::head::{Head, SCRIPTS_MARK};
 use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, Rendered};
-use super::policy::{self, BodyKind};
+use super::policy;
+use super::policy::BodyKind;
 use super::prepared::Prepared;
 use super::resolve::{entry, resolve};
 use super::script::script_tags;
@@ -32,7 +37,6 @@ use content::tenant::manifest::NamedLink;
 use content::tenant::page::NotFound;
 use content::tenant::{Page, Site};
 use content::theme::shape::Data;
-use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
 
 /// Renders the pages of a tenant for one address.
@@ -46,9 +50,7 @@ pub(super) struct Renderer<'a> {
     scope: Scope,
     inputs: &'a Inputs,
     site_files: &'a SiteFiles,
-    own_style: Option<String>,
-    indexed: Arc<Fields>,
-    hidden: Arc<Fields>,
+    own_style: String,
 }
 
 /// Pages that no file stands for.
@@ -81,29 +83,6 @@ impl<'a> Renderer<'a> {
         inputs: &'a Inputs,
         site_files: &'a SiteFiles,
     ) -> Self {
-        let own_style = own_style(&prepared.content.settings);
-        let style_hash = own_style.as_deref().map(policy_hash);
-        let deployment = &inputs.deployment;
-        // Who is mounted below a prefix of the domain says nothing about the domain.
-        let hsts = if address.host == deployment.origin.domain() {
-            deployment.hsts
-        } else {
-            site.manifest.hsts
-        };
-        let fields = |noindex| {
-            let kind = BodyKind::Page {
-                style_hash: style_hash.clone(),
-                noindex,
-                framed: false,
-                caching: deployment.caching,
-                hsts,
-            };
-            policy::fields(
-                &kind,
-                "text/html; charset=utf-8",
-                deployment.origin.is_secure(),
-            )
-        };
         let resolver = Resolver::new(site, address, &inputs.deployment);
         Self {
             site,
@@ -113,9 +92,7 @@ impl<'a> Renderer<'a> {
             prepared,
             inputs,
             site_files,
-            indexed: fields(false),
-            hidden: fields(true),
-            own_style,
+            own_style: own_style(&prepared.content.settings),
         }
     }
 
@@ -129,12 +106,13 @@ impl<'a> Renderer<'a> {
         &self,
         html: String,
         status: StatusCode,
-        noindex: bool,
+        fields: &PageFields,
         page: Option<&Page>,
     ) -> Resource {
+        let noindex = page.is_none_or(|page| page.front.noindex);
         Resource::Body(Body {
             status,
-            fields: Arc::clone(if noindex { &self.hidden } else { &self.indexed }),
+            fields: Arc::clone(fields.of(noindex)),
             cache_tag: policy::cache_tag(&self.site.id, page),
             variants: compress::kept_variants(
                 Bytes::from(html.into_bytes().into_boxed_slice()),
@@ -150,6 +128,11 @@ impl<'a> Renderer<'a> {
         self.inputs.islands.dev.is_some()
     }
 
+    /// The hash of the script that pages hold.
+    pub(super) fn loader_hash(&self) -> &str {
+        &self.inputs.islands.loader_hash
+    }
+
     /// The tenant's theme.
     pub(super) fn templates(&self) -> &Templates {
         &self.inputs.templates
@@ -157,30 +140,27 @@ impl<'a> Renderer<'a> {
 
     /// The tenant's own colours as a style; empty without any.
     pub(super) fn own_style(&self) -> &str {
-        self.own_style.as_deref().unwrap_or_default()
+        &self.own_style
     }
 
     /// A section with nothing around it, in a style.
     pub(super) fn example(
         &self,
-        title: &str,
+        kind: &str,
         example: &Data,
         style: &str,
-    ) -> Result<String, Diagnostic> {
+    ) -> Result<Written, Diagnostic> {
         let scope = self.scope();
-        let sheet = self.templates().whole_sheet(&self.inputs.deployment.sites);
         let head = Head {
-            title: title.to_owned(),
+            title: kind.to_owned(),
             noindex: true,
-            stylesheet: Some(sheet.asset.link()),
-            own_style: Some(style.to_owned()),
             structured_data: None,
             ..self.common_head(&scope)
         };
         let page = PageView {
             path: "",
-            title,
-            heading: title,
+            title: kind,
+            heading: kind,
             layout: "page",
             sections: vec![resolve(example, self.site, &scope)],
             // Some kinds show the entries of their page, and an example is on none that has any.
@@ -191,7 +171,8 @@ impl<'a> Renderer<'a> {
         };
         // Without the script of `--dev`: the gallery around it has one, and a browser opens few connections to a host.
         let (html, scope) = self.rendered(EXAMPLE, page, &head, scope)?;
-        Ok(html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1))
+        let html = html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1);
+        Ok(self.styled(&html, &BTreeSet::from([kind]), &scope, style))
     }
 
     /// What `--dev` adds to a page of the engine's own with this content.
@@ -211,7 +192,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// A page of the tenant.
-    pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
+    pub(super) fn page(&self, page: &Page) -> Result<Written, Diagnostic> {
         let scope = self.scope();
         let rendered = markdown::render(&page.body, &scope.link_context());
         let trail = self.trail(page);
@@ -223,7 +204,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// A page that no file stands for.
-    pub(super) fn special(&self, special: &Special<'_>) -> Result<String, Diagnostic> {
+    pub(super) fn special(&self, special: &Special<'_>) -> Result<Written, Diagnostic> {
         let status = special.status();
         let word = |key: &str| self.prepared.language.word(key);
         let home = |key: &str| LinkView {
@@ -291,19 +272,23 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Renders the layout, and puts the scripts into the head once the islands are known.
+    /// Renders the layout, and puts the scripts and the style into the head once it is known what they are for.
     fn finish(
         &self,
         page: PageView<'_>,
         head: &Head,
         scope: Scope,
         draft: bool,
-    ) -> Result<String, Diagnostic> {
+    ) -> Result<Written, Diagnostic> {
         let template = format!("layouts/{}.html", page.layout);
+        let sections = self.prepared.content.sections.get(page.path);
+        let kinds = sections.into_iter().flatten();
+        let kinds = kinds.map(|section| section.kind.as_str()).collect();
         let (html, scope) = self.rendered(&template, page, head, scope)?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
-        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
+        let html = html.replacen(SCRIPTS_MARK, &scripts, 1);
+        Ok(self.styled(&html, &kinds, &scope, &self.own_style))
     }
 
     /// A page by a template, and its scope with the islands that it uses.
@@ -445,14 +430,18 @@ struct Step {
 }
 
 /// The settings that are colours, in the place of the theme's roles.
-fn own_style(settings: &Data) -> Option<String> {
-    let settings = settings.value.as_object()?;
+fn own_style(settings: &Data) -> String {
+    let settings = settings.value.as_object();
     let properties: String = settings
-        .iter()
+        .into_iter()
+        .flatten()
         .filter_map(|(name, setting)| {
             let (day, night) = colours(setting)?;
             Some(property(name, day, night))
         })
         .collect();
-    (!properties.is_empty()).then(|| format!(":root{{{properties}}}"))
+    match properties.is_empty() {
+        true => properties,
+        false => format!(":root{{{properties}}}"),
+    }
 }

@@ -1,6 +1,6 @@
 //! The headers that do not depend on a request: made when a tenant is compiled, shared by all bodies of a kind.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -40,10 +40,12 @@ impl Caching {
 /// What a body is, as far as its headers go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum BodyKind {
-    /// An HTML page, with the hash of its inline style where there is one.
+    /// An HTML page, or several of one site.
     Page {
-        /// A source expression for `style-src`: `'sha256-...'`.
-        style_hash: Option<String>,
+        /// The hashes of their styles, as source expressions: `'sha256-...'`.
+        styles: BTreeSet<String>,
+        /// The hash of the script that they hold.
+        script: Option<String>,
         /// Whether search engines should leave it out.
         noindex: bool,
         /// Whether it has frames of its own origin and stands in such: only in the gallery of `--dev`.
@@ -160,7 +162,8 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
     set(header::CONTENT_TYPE, media_type);
     match kind {
         BodyKind::Page {
-            style_hash,
+            styles,
+            script,
             caching,
             framed,
             ..
@@ -170,7 +173,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             set(CACHE_TAG, "-");
             set(
                 header::CONTENT_SECURITY_POLICY,
-                &content_security_policy(style_hash.as_deref(), *framed, secure),
+                &content_security_policy(styles, script.as_deref(), *framed, secure),
             );
             set(
                 HeaderName::from_static("speculation-rules"),
@@ -202,29 +205,38 @@ const CONFINED: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inl
 
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()";
 
-/// Everything from here, nothing inline but the tenant's own colours, no page in a frame, and forms to mail programs only (CSP Level 3, Trusted Types).
+/// Everything from here, nothing inline but what the engine writes, no page in a frame, and forms to mail programs only (CSP Level 3, Trusted Types).
+///
+/// The styles are those of all pages of a site at an address, so that these have the same fields: an export says them once, and HTTP/2 sends them once.
 ///
 /// Scripts come from the program's own path, never from below a tenant's. `'self'` cannot name a path, and a host can only if each host has fields of its own, which thousands of tenants cannot afford.
-/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin.
+/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin. The loader, which stands in the page, fits both by its hash.
 /// A tenant at the root of its own host has files below that path, too; none of them is a script by its type.
-fn content_security_policy(style_hash: Option<&str>, framed: bool, secure: bool) -> String {
+fn content_security_policy(
+    styles: &BTreeSet<String>,
+    script: Option<&str>,
+    framed: bool,
+    secure: bool,
+) -> String {
     let frames = match framed {
         true => "frame-src 'self'; frame-ancestors 'self'",
         false => "frame-ancestors 'none'",
     };
-    let style = style_hash
-        .map(|hash| format!(" {hash}"))
-        .unwrap_or_default();
+    let style = match styles.is_empty() {
+        true => " 'none'".to_owned(),
+        false => styles.iter().map(|hash| format!(" {hash}")).collect(),
+    };
+    let script = script.map(|hash| format!(" {hash}")).unwrap_or_default();
     let upgrade = if secure {
         "; upgrade-insecure-requests"
     } else {
         ""
     };
     format!(
-        "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self'{style}; img-src 'self'; font-src 'self'; \
+        "default-src 'none'; script-src 'self'{script}; worker-src 'none'; style-src{style}; img-src 'self'; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
          {frames}{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
-         script-src *:*{ASSETS}"
+         script-src *:*{ASSETS}{script}"
     )
 }
 

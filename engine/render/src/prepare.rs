@@ -1,6 +1,6 @@
 //! Puts a tenant into the shapes of its theme, once for all its pages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +10,6 @@ use tera::{Map, Value};
 use super::asset::Asset;
 use super::card::{Card, LARGEST_DRAWING, shown};
 use super::language::Language;
-use super::link::Deployment;
 use super::media_type::is_drawing;
 use super::prepared::{Listed, Prepared};
 use super::structure::{layout_of, name_of};
@@ -22,26 +21,14 @@ use content::tenant::conform::{Conformed, conform, settings};
 use content::tenant::{MANIFEST, Site};
 
 /// Prepares a tenant. None when it does not fit its theme.
-pub(crate) fn prepare(
-    site: &Site,
-    templates: &Templates,
-    deployment: &Deployment,
-    report: &mut Report,
-) -> Option<Prepared> {
+pub(crate) fn prepare(site: &Site, templates: &Templates, report: &mut Report) -> Option<Prepared> {
     let assets = tenant_assets(site, report);
     let (content, problems) = conform(&site.written, &templates.theme);
     let fits = problems.is_servable();
     report.extend(problems);
     let language = language(site, templates, &content, report);
-    let used: BTreeSet<&str> = content
-        .sections
-        .values()
-        .flatten()
-        .map(|section| section.kind.as_str())
-        .collect();
     Some(Prepared {
         language: language.filter(|_| fits)?,
-        sheet: templates.sheet(&used, &deployment.sites),
         pages: pages(site),
         listed: std::sync::Mutex::default(),
         assets,

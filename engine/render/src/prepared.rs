@@ -8,7 +8,6 @@ use tera::Value;
 use super::asset::Asset;
 use super::card::colours;
 use super::language::Language;
-use super::stylesheet::Sheet;
 use content::tenant::conform::Conformed;
 use content::theme::Theme;
 
@@ -21,8 +20,6 @@ pub struct Prepared {
     pub(crate) content: Conformed,
     /// The language of its pages, with its own words.
     pub(crate) language: Arc<Language>,
-    /// Its stylesheet.
-    pub(crate) sheet: Arc<Sheet>,
     /// The pages that are to be found, in the order of their paths.
     pub(crate) pages: Vec<Listed>,
     /// The same as templates see them, by the address that they are at: a page that lists all pages is as much work as all of them.

@@ -7,9 +7,9 @@ use super::template::Scope;
 /// The loader, and before it the modules of the page's islands (HTML, link type `modulepreload`): what `load` islands
 /// need is fetched at once, so that it travels while the page is read; what `interaction` islands need stands there with
 /// a `media` that never holds, until the loader says that the page is there, or that a visitor turned to one.
-/// None of them may take the line from the stylesheet, which the first view waits for (HTML, fetch priority).
-/// The loader is small, and the first view waits for it (HTML, blocking attributes): what it shows at once is in the first
-/// frame, and the page is not laid out and painted a second time for it. A loader that fails holds nothing back.
+/// None of them may take the line from what the first view shows (HTML, fetch priority).
+/// The loader stands in the page, by its hash in the policy, and the first view waits for it (HTML, blocking attributes):
+/// what it shows at once is in the first frame, and the page is not laid out and painted a second time for it.
 /// A page without islands to bring to life has no script.
 pub(crate) fn script_tags(scope: &Scope) -> String {
     let islands = &scope.islands;
@@ -40,16 +40,14 @@ pub(crate) fn script_tags(scope: &Scope) -> String {
                 }
                 files.push(file);
                 html.push_str(&format!(
-                    "<link rel=\"modulepreload\"{media} href=\"{ASSETS}{file}\" integrity=\"{}\" fetchpriority=\"low\">\n",
-                    islands.integrity(file)
+                    "<link rel=\"modulepreload\"{media} href=\"{ASSETS}{file}\" fetchpriority=\"low\">\n"
                 ));
             }
         }
     }
-    let loader = &manifest.loader;
+    let loader = islands.bundle.loader();
     html.push_str(&format!(
-        "<script type=\"module\" blocking=\"render\" src=\"{ASSETS}{loader}\" integrity=\"{}\"></script>\n",
-        islands.integrity(loader)
+        "<script type=\"module\" blocking=\"render\">{loader}</script>\n"
     ));
     html
 }

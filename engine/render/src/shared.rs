@@ -12,7 +12,6 @@ use super::files::shared_files;
 use super::island::Islands;
 use super::policy::{self, BodyKind};
 use super::speculation;
-use super::stylesheet::Sheet;
 use super::template::Templates;
 use super::tenant_files::tenant_asset;
 use content::address::Origin;
@@ -20,11 +19,10 @@ use content::name::TenantId;
 use content::tenant::Site;
 use release::snapshot::{Body, Moved, Resource, ResourceTable};
 
-/// The files that every host serves: the themes', the stylesheets of tenants and the islands'.
+/// The files that every host serves: the themes' and the islands'.
 #[must_use]
 pub fn shared(
     themes: &[Arc<Templates>],
-    sheets: &[Arc<Sheet>],
     islands: &Islands,
     secure: bool,
     cache: &Cache,
@@ -34,9 +32,7 @@ pub fn shared(
         .flat_map(|templates| templates.assets.files.values())
         .collect();
     files.push(speculation::rules());
-    let sheets: Vec<&Asset> = sheets.iter().map(|sheet| &sheet.asset).collect();
     let mut table = shared_files(files, Level::Shared, secure, cache);
-    table.extend(shared_files(sheets, Level::Sheet, secure, cache));
     table.extend(
         islands
             .files

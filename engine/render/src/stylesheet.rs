@@ -1,52 +1,38 @@
-//! Stylesheets: a theme's styles in their order, with those of the kinds of section that a tenant uses, with hashed names and minified.
+//! Styles: a theme's in their order, minified, and what of them a page carries.
 
 mod minify;
+mod used;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
 
 use minify::minified;
+use used::{Rules, classes};
 
-use super::asset::Asset;
+use super::asset::{ASSETS, Asset};
 use super::card::Card;
-use super::compress;
 use content::report::{Code, Diagnostic, Report};
 use content::theme::kind::SectionKind;
 use content::theme::{MANIFEST, Role, Theme};
 
-/// A stylesheet as a tenant's pages name it.
-#[derive(Debug)]
-pub struct Sheet {
-    /// The file.
-    pub asset: Asset,
-    /// How much it weighs on the way to a visitor, in bytes.
-    pub(crate) weight: usize,
-    is_served: AtomicBool,
-}
-
-impl Sheet {
-    /// Whether visitors get it by now.
-    #[must_use]
-    pub fn is_served(&self) -> bool {
-        self.is_served.load(Relaxed)
-    }
-
-    /// Says that a snapshot with it is served. What was served once stays for as long as pages may name it.
-    pub fn set_served(&self) {
-        self.is_served.store(true, Relaxed);
-    }
-}
-
-/// The styles of a theme, minified: those of every page, and those of each kind of section.
+/// The styles of a theme: those of every page, and those of each kind of section.
 #[derive(Debug, Default)]
 pub(super) struct Styles {
-    name: String,
-    everywhere: String,
-    kinds: BTreeMap<String, String>,
+    everywhere: Rules,
+    roles: BTreeMap<String, Role>,
+    kinds: BTreeMap<String, Rules>,
     site_colours: Vec<String>,
-    sheets: Mutex<BTreeMap<String, Arc<Sheet>>>,
+}
+
+/// What of a page decides about its styles.
+pub(super) struct Shown<'a> {
+    /// Its markup.
+    pub html: &'a str,
+    /// Whether its scripts may give an element a class.
+    pub scripted: &'a dyn Fn(&str) -> bool,
+    /// Whether it has a section of a kind.
+    pub has_kind: &'a dyn Fn(&str) -> bool,
+    /// The sites of the company, which it may show.
+    pub sites: &'a [Card],
 }
 
 impl Styles {
@@ -62,54 +48,55 @@ impl Styles {
                     format!("the theme has no stylesheet `{style}`"),
                 )),
             }
-            everywhere.push('\n');
         }
-        everywhere.push_str(&role_styles(&theme.manifest.roles));
         let kinds = theme.kinds.keys().filter_map(|kind| {
             let path = SectionKind::file(kind, "section.css");
             let style = style_of(theme, &path, files, report)?;
-            Some((kind.clone(), style + "\n"))
+            Some((kind.clone(), Rules::new(&style)))
         });
         Self {
-            name: format!("{}.css", theme.name),
             kinds: kinds.collect(),
-            everywhere,
+            everywhere: Rules::new(&everywhere),
+            roles: theme.manifest.roles.clone(),
             site_colours: theme.manifest.site_colours.clone(),
-            sheets: Mutex::default(),
         }
     }
 
-    /// The stylesheet for pages with sections of these kinds. The order of styles is the same everywhere: those of every page, then those of kinds by their names.
-    pub(super) fn sheet(&self, used: &BTreeSet<&str>, sites: &[Card]) -> Arc<Sheet> {
-        let mut css = self.everywhere.clone();
-        let used = self
-            .kinds
-            .iter()
-            .filter(|(kind, _)| used.contains(kind.as_str()));
-        css.extend(used.map(|(_, style)| style.as_str()));
-        if !self.site_colours.is_empty() && !sites.is_empty() {
-            css.push_str(&self.colours_of(sites));
+    /// The style of a page. The order of rules is the same everywhere: those of the theme, then those of kinds by their names, then the roles that these name, then the colours of sites.
+    pub(super) fn of_page(&self, page: &Shown<'_>) -> String {
+        let classes = classes(page.html);
+        let has = |class: &str| classes.contains(class) || (page.scripted)(class);
+        let mut css = String::new();
+        self.everywhere.write(&has, &mut css);
+        for (kind, rules) in &self.kinds {
+            if (page.has_kind)(kind) {
+                rules.write(&has, &mut css);
+            }
         }
-        // Many tenants have the same.
-        let mut sheets = self.sheets.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = sheets.get(&css);
-        if let Some(sheet) = known {
-            return Arc::clone(sheet);
+        css.push_str(&self.roles_in(&[&css, page.html]));
+        if !self.site_colours.is_empty() {
+            let shown = |site: &&Card| classes.contains(format!("tenant-{}", site.tenant).as_str());
+            css.push_str(&self.colours_of(page.sites.iter().filter(shown)));
         }
-        let sheet = Arc::new(Sheet {
-            weight: compress::weight(css.as_bytes()),
-            asset: Asset::new(&self.name, css.clone().into()),
-            is_served: AtomicBool::new(false),
+        css
+    }
+
+    /// `:root` with one custom property for each role that these texts name: `light-dark(day, night)` (CSS Color 5).
+    fn roles_in(&self, texts: &[&str]) -> String {
+        let used = self.roles.iter().filter(|(name, _)| {
+            let name = format!("var(--{}", name.replace('_', "-"));
+            let mut uses = texts.iter().flat_map(|text| text.split(&name).skip(1));
+            uses.any(|rest| rest.starts_with([')', ',']))
         });
-        sheets.retain(|_, sheet| Arc::strong_count(sheet) > 1);
-        sheets.insert(css, Arc::clone(&sheet));
-        sheet
+        let properties: String = used
+            .map(|(name, role)| property(name, role.day.as_str(), role.night.as_str()))
+            .collect();
+        format!("@layer roles{{:root{{{properties}}}}}")
     }
 
-    /// The colours of the company's sites, each on a class of its own, and a name that is its own, too.
-    fn colours_of(&self, sites: &[Card]) -> String {
+    /// The colours of sites of the company, each on a class of its own, and a name that is its own, too.
+    fn colours_of<'s>(&self, sites: impl Iterator<Item = &'s Card>) -> String {
         let rules: String = sites
-            .iter()
             .map(|site| {
                 let id = &site.tenant;
                 let own = self.site_colours.iter().filter_map(|name| {
@@ -122,7 +109,10 @@ impl Styles {
                 )
             })
             .collect();
-        format!("@layer roles{{{rules}}}\n")
+        match rules.is_empty() {
+            true => rules,
+            false => format!("@layer roles{{{rules}}}"),
+        }
     }
 }
 
@@ -143,7 +133,7 @@ fn style_of(
         return Some(String::new());
     };
     match minified(text, |target| hashed(target, path, files)) {
-        Ok(style) => Some(style),
+        Ok(style) => Some(inline(&style)),
         Err(error) => {
             report.push(error.diagnostic(label, text));
             Some(String::new())
@@ -151,13 +141,18 @@ fn style_of(
     }
 }
 
-/// `:root` with one custom property a role: `light-dark(day, night)` (CSS Color 5).
-fn role_styles(roles: &BTreeMap<String, Role>) -> String {
-    let properties: String = roles
-        .iter()
-        .map(|(name, role)| property(name, role.day.as_str(), role.night.as_str()))
-        .collect();
-    format!("@layer roles{{:root{{{properties}}}}}\n")
+/// A style that cannot end the element it stands in. Only a string can hold such an end, and there an escaped slash is a slash.
+fn inline(style: &str) -> String {
+    let lower = style.to_ascii_lowercase();
+    let mut escaped = String::with_capacity(style.len());
+    let mut rest = 0;
+    for (end, _) in lower.match_indices("</style") {
+        escaped.push_str(&style[rest..=end]);
+        escaped.push('\\');
+        rest = end + 1;
+    }
+    escaped.push_str(&style[rest..]);
+    escaped
 }
 
 /// One custom property of a role.
@@ -166,7 +161,7 @@ pub(super) fn property(name: &str, day: &str, night: &str) -> String {
     format!("--{}:light-dark({day},{night});", name.replace('_', "-"))
 }
 
-/// The hashed name of a theme's file as a style refers to it. The stylesheet lies beside it in `/assets/`.
+/// Where every host serves a theme's file that a style refers to.
 fn hashed(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<String> {
     if target.starts_with('#') {
         return Some(target.to_owned());
@@ -174,7 +169,7 @@ fn hashed(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<
     let folder = style.rsplit_once('/').map_or("", |(folder, _)| folder);
     files
         .get(&joined(folder, target))
-        .map(|asset| asset.hashed_name.clone())
+        .map(|asset| format!("{ASSETS}{}", asset.hashed_name))
 }
 
 /// `../fonts/a.woff2` seen from `css`.
@@ -198,6 +193,13 @@ fn joined(folder: &str, target: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_style_does_not_end_its_element() {
+        let text = ".a{content:\"</STYLE><p>\"}.b{content:\"</style\"}";
+        let escaped = ".a{content:\"<\\/STYLE><p>\"}.b{content:\"<\\/style\"}";
+        assert_eq!(inline(text), escaped);
+    }
 
     #[test]
     fn a_path_is_seen_from_its_stylesheet() {

@@ -36,7 +36,6 @@ impl Compiled {
             listing: Arc::new(listing(site, &resolver)),
             pictures: Vec::new(),
             cache: Arc::clone(&inputs.cache),
-            sheets: Vec::new(),
             pages: site.pages.len(),
         })
     }
@@ -65,11 +64,8 @@ impl Compiled {
         self.mounts.iter().any(PlacedMount::is_open)
     }
 
-    /// Puts its pages into open mounts, so that who waits there is answered before there is another snapshot. It does so where the stylesheets that they name are served by now. Whether it did.
-    pub fn fill(&mut self, waiting: &[PlacedMount]) -> bool {
-        if !self.sheets.iter().all(|sheet| sheet.is_served()) {
-            return false;
-        }
+    /// Puts its pages into open mounts, so that who waits there is answered before there is another snapshot.
+    pub fn fill(&mut self, waiting: &[PlacedMount]) {
         for placed in &mut self.mounts {
             let same = waiting.iter().find(|open| open.address == placed.address);
             if let Some(open) = same.filter(|open| open.is_open()) {
@@ -79,7 +75,6 @@ impl Compiled {
                 open.mount.pages.fill(made);
             }
         }
-        true
     }
 }
 

@@ -2,12 +2,12 @@
  * The script of `rowhouse serve --dev`: it keeps an open page as its files are. No visitor ever gets it.
  *
  * The server only says that something changed, and what is wrong now. What that means for this page is found out by
- * asking for it again: with another `data-page` it is loaded anew; with the same one only its styles can differ, and
- * these are swapped, so that scroll place and form entries stay.
+ * asking for it again: with another `data-page` it is loaded anew; with the same one only its style can differ, and
+ * that is swapped, so that scroll place and form entries stay.
  */
 import type { IslandError } from '../loader.ts';
 import { Overlay } from './overlay.ts';
-import { type Facts, factsOf, swapStyles } from './page.ts';
+import { type Facts, factsOf, swapStyle } from './page.ts';
 import { errorsFor, type State } from './state.ts';
 
 const EVENTS = '/.rowhouse/events';
@@ -39,7 +39,8 @@ async function refresh() {
       again = false;
       const facts = await ask();
       if (!facts) continue;
-      if (facts.page !== shown || !(await swapStyles(facts))) return location.reload();
+      if (facts.page !== shown) return location.reload();
+      swapStyle(facts);
     } while (again);
   } catch {
     // The server is away; when it is back, the events begin anew.

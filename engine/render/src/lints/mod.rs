@@ -87,7 +87,7 @@ pub(crate) fn check<'a>(
     let mut orphans = Vec::new();
     // Who must repair first need not polish.
     if report.is_servable() {
-        let (found, alone) = pages::check(site, mount, &seen, prepared, inputs);
+        let (found, alone) = pages::check(site, mount, &seen, inputs);
         report.extend(found);
         orphans = alone;
     }

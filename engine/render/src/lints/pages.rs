@@ -10,7 +10,6 @@ use super::weight;
 use crate::inputs::Inputs;
 use crate::link::below;
 use crate::markdown;
-use crate::prepared::Prepared;
 use content::report::{Code, Diagnostic, Place, Report, Severity};
 use content::tenant::{Page, Site};
 use release::snapshot::Mount;
@@ -37,7 +36,6 @@ pub(super) fn check(
     site: &Site,
     mount: &Mount,
     seen: &BTreeMap<String, Seen>,
-    prepared: &Prepared,
     inputs: &Inputs,
 ) -> (Report, Vec<Orphan>) {
     let mut auditor = Auditor {
@@ -70,14 +68,7 @@ pub(super) fn check(
         auditor.headings(page, &seen.headings);
         auditor.pictures(page, &seen.silent);
         let resource = mount.resource(&page.path);
-        let heavy = weight::check(
-            site,
-            page,
-            seen,
-            resource.map(AsRef::as_ref),
-            prepared,
-            inputs,
-        );
+        let heavy = weight::check(site, page, seen, resource.map(AsRef::as_ref), inputs);
         auditor.report.extend(heavy);
     }
     auditor.twice();

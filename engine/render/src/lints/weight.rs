@@ -6,12 +6,11 @@ use super::keyed::keyed;
 use super::seen::Seen;
 use crate::asset::ASSETS;
 use crate::inputs::Inputs;
-use crate::prepared::Prepared;
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
 use release::snapshot::{Body, Resource};
 
-/// HTML and CSS of the first view, compressed, in bytes.
+/// HTML with its style, compressed, in bytes.
 const FIRST_VIEW: usize = 30 << 10;
 /// All JavaScript of a page's islands, compressed, in bytes.
 const SCRIPTS: usize = 80 << 10;
@@ -22,7 +21,6 @@ pub(super) fn check(
     page: &Page,
     seen: &Seen,
     resource: Option<&Resource>,
-    prepared: &Prepared,
     inputs: &Inputs,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -30,12 +28,8 @@ pub(super) fn check(
         found.push(keyed(site, page, "title", Code::PageWeight, message).hint(hint));
     };
     let html = resource.map_or(0, weight);
-    let stylesheet = prepared.sheet.weight;
-    if html + stylesheet > FIRST_VIEW {
-        let message = format!(
-            "HTML and CSS come to {} bytes compressed ({html} and {stylesheet}), more than {FIRST_VIEW}",
-            html + stylesheet
-        );
+    if html > FIRST_VIEW {
+        let message = format!("the page comes to {html} bytes compressed, more than {FIRST_VIEW}");
         warn(message, "split the page, or inline fewer drawings");
     }
     let scripts = scripts(&seen.islands, inputs);

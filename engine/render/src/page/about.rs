@@ -160,8 +160,6 @@ impl Renderer<'_> {
                 .iter()
                 .filter_map(|path| asset_href(scope, path))
                 .collect(),
-            stylesheet: Some(self.prepared.sheet.asset.link()),
-            own_style: self.own_style.clone(),
             ..Head::default()
         }
     }

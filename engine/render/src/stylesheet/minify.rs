@@ -1,4 +1,4 @@
-//! A style without its comments and needless white space: no page is drawn before its stylesheet is there.
+//! A style without its comments and needless white space: every page carries it.
 //!
 //! Only what stands between tokens (CSS Syntax Level 3, section 4) is touched: CSS that is newer than this program passes as it is.
 

@@ -1,7 +1,7 @@
 //! A template and a view become a page.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 use super::error::{located, one_line};
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;
-use crate::card::Card;
 use crate::island::{Hydration, Islands};
 use crate::language::Language;
 use crate::link::Resolver;
@@ -18,7 +17,6 @@ use crate::markdown::LinkContext;
 use crate::picture::fonts::Fonts;
 use crate::prepared::Prepared;
 use crate::progress::Progress;
-use crate::stylesheet::Sheet;
 use crate::theme_files::ThemeAssets;
 use crate::view::View;
 use content::report::{Code, Diagnostic};
@@ -108,19 +106,6 @@ impl Templates {
             .language(tag)
             .or_else(|| self.languages.values().next())?;
         Some(language.word("engine.unknown_host"))
-    }
-
-    /// The stylesheet for pages with sections of these kinds, and with these sites of the company.
-    pub(crate) fn sheet(&self, used: &BTreeSet<&str>, sites: &[Card]) -> Arc<Sheet> {
-        self.assets.styles.sheet(used, sites)
-    }
-
-    /// The same for all kinds that there are.
-    pub(crate) fn whole_sheet(&self, sites: &[Card]) -> Arc<Sheet> {
-        self.sheet(
-            &self.theme.kinds.keys().map(String::as_str).collect(),
-            sites,
-        )
     }
 
     fn run(

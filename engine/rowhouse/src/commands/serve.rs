@@ -74,7 +74,6 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         snapshot = finished.ok().flatten().unwrap_or(snapshot);
     }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
-    registry.set_served();
     let board = Arc::new(StatusBoard::default());
     let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {

@@ -1,6 +1,6 @@
 //! Puts what is compiled together: a snapshot, the files that all hosts share, and the pictures that are still to be drawn.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -9,9 +9,9 @@ use tracing::warn;
 use content::address::Address;
 use content::name::TenantId;
 use release::snapshot::{HostEntry, Snapshot};
+use render::Compiled;
 use render::link::Deployment;
 use render::picture::Undrawn;
-use render::{Compiled, Sheet};
 
 use super::registry::Registry;
 
@@ -26,10 +26,9 @@ pub(super) fn requests(compiled: &Compiled) -> u64 {
 }
 
 impl Registry {
-    /// The files that every host serves: those of every theme that is rendered with, and the stylesheets of the tenants.
+    /// The files that every host serves: those of every theme that is rendered with.
     pub(super) fn share(&mut self) {
         let mut themes = self.themes.all();
-        let mut sheets: BTreeMap<String, Arc<Sheet>> = BTreeMap::new();
         // A theme that stands in for its folder has files, too.
         let served = self.tenants.values();
         for served in served.filter_map(|tenant| tenant.lifecycle.served()) {
@@ -37,14 +36,9 @@ impl Registry {
             if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
                 themes.push(Arc::clone(used));
             }
-            let own = served.result.sheets.iter();
-            sheets.extend(own.map(|sheet| (sheet.asset.hashed_name.clone(), Arc::clone(sheet))));
         }
         let secure = self.places.origin.is_secure();
-        let sheets = sheets.into_values().collect();
-        let failed = self
-            .shared
-            .renew(themes, sheets, &self.islands, secure, self.now);
+        let failed = self.shared.renew(themes, &self.islands, secure, self.now);
         self.notes.extend(failed);
     }
 

@@ -41,7 +41,10 @@ impl MadeFrom {
                 let begin = Instant::now();
                 let (mut compiled, report) = self.compile();
                 let is_filled = match (&mut compiled, &waiting) {
-                    (Some(compiled), Some(waiting)) => compiled.fill(&waiting.mounts),
+                    (Some(compiled), Some(waiting)) => {
+                        compiled.fill(&waiting.mounts);
+                        true
+                    }
                     _ => false,
                 };
                 Done::Compiled(Box::new(Attempt {

@@ -298,11 +298,6 @@ impl Registry {
         snapshot
     }
 
-    /// Says that the last snapshot is served: what is compiled now may count on its files.
-    pub(crate) fn set_served(&self) {
-        self.shared.set_served();
-    }
-
     /// What brings a tenant that is still to be rendered to the front.
     pub fn hurry(&self) -> impl Fn(&str) + Send + Sync + 'static {
         self.workers.hurry()

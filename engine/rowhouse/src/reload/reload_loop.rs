@@ -266,7 +266,6 @@ impl ReloadLoop {
 
     fn publish(&self, snapshot: Snapshot) {
         let former = self.snapshots.replace(snapshot);
-        self.registry.set_served();
         // Of many tenants it takes a while to take apart.
         rayon::spawn(move || drop(former));
     }

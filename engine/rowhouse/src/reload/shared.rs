@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use content::report::Diagnostic;
 use content::report::guard::guard;
 use release::snapshot::ResourceTable;
+use render::Islands;
 use render::template::Templates;
-use render::{Islands, Sheet};
 
 use super::persisted::PersistedCache;
 use super::replaced::ReplacedFiles;
@@ -19,8 +19,6 @@ pub(super) struct Shared {
     /// Those of now, and the themes that they were made from.
     pub(super) files: Arc<ResourceTable>,
     themes: Vec<Arc<Templates>>,
-    /// The stylesheets of tenants.
-    sheets: Vec<Arc<Sheet>>,
     /// Those that were replaced.
     pub(super) replaced: ReplacedFiles,
     /// Both, as they are served.
@@ -37,16 +35,10 @@ impl Shared {
         &self.served
     }
 
-    /// Says that they are served.
-    pub(super) fn set_served(&self) {
-        self.sheets.iter().for_each(|sheet| sheet.set_served());
-    }
-
     /// Makes them anew when a theme changed, and lets go what nobody may ask for any longer. An error is the program's own; it is tried again with the next change.
     pub(super) fn renew(
         &mut self,
         themes: Vec<Arc<Templates>>,
-        sheets: Vec<Arc<Sheet>>,
         islands: &Islands,
         secure: bool,
         now: Timestamp,
@@ -57,23 +49,17 @@ impl Shared {
                 .iter()
                 .zip(&self.themes)
                 .all(|(one, other)| Arc::ptr_eq(one, other));
-        let names = |sheets: &[Arc<Sheet>]| -> Vec<String> {
-            let names = sheets.iter().map(|sheet| sheet.asset.hashed_name.clone());
-            names.collect()
-        };
-        let same = same && names(&sheets) == names(&self.sheets);
         let is_new = !same || self.files.is_empty();
         if is_new {
             let cache = &self.cache.cache;
             cache.begin();
-            let make = || render::shared(&themes, &sheets, islands, secure, cache);
+            let make = || render::shared(&themes, islands, secure, cache);
             match guard("shared files", "all", "themes", make) {
                 Ok(files) => {
                     let before = (!self.files.is_empty()).then_some(&*self.files);
                     self.replaced.turn(before, &files, now);
                     self.files = Arc::new(files);
                     self.themes = themes;
-                    self.sheets = sheets;
                 }
                 Err(diagnostic) => failed = Some(diagnostic),
             }

@@ -1,0 +1,91 @@
+//! The style that a page carries, and the header fields that allow it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Renderer;
+use crate::asset::policy_hash;
+use crate::head::STYLE_MARK;
+use crate::island::Hydration;
+use crate::policy::{self, BodyKind};
+use crate::stylesheet::Shown;
+use crate::template::Scope;
+use release::snapshot::fields::Fields;
+
+/// A page with its style, and the hash of that for the policy.
+#[derive(Default)]
+pub(crate) struct Written {
+    /// What is sent.
+    pub(crate) html: String,
+    /// A source expression for `style-src`: `'sha256-...'`.
+    pub(crate) style: String,
+}
+
+/// The header fields of the pages of a site at an address.
+pub(crate) struct PageFields {
+    indexed: Arc<Fields>,
+    hidden: Arc<Fields>,
+}
+
+impl PageFields {
+    /// Those of a page that search engines may list, or are to leave out.
+    pub(crate) fn of(&self, noindex: bool) -> &Arc<Fields> {
+        match noindex {
+            true => &self.hidden,
+            false => &self.indexed,
+        }
+    }
+}
+
+impl Renderer<'_> {
+    /// A rendered page with the style that it uses, and after it `own`, which so takes the place of the theme's.
+    pub(super) fn styled(
+        &self,
+        html: &str,
+        kinds: &BTreeSet<&str>,
+        scope: &Scope,
+        own: &str,
+    ) -> Written {
+        let islands = || {
+            let live = scope.used.iter();
+            live.filter(|(_, client)| *client != Hydration::None)
+        };
+        let shown = Shown {
+            html,
+            scripted: &|class| islands().any(|(name, _)| scope.islands.may_write(name, class)),
+            has_kind: &|kind| kinds.contains(kind),
+            sites: &self.inputs.deployment.sites,
+        };
+        let style = self.templates().assets.styles.of_page(&shown) + own;
+        Written {
+            html: html.replacen(STYLE_MARK, &format!("<style>{style}</style>\n"), 1),
+            style: policy_hash(&style),
+        }
+    }
+
+    /// The fields of the pages with these styles.
+    pub(crate) fn fields(&self, styles: &BTreeSet<String>) -> PageFields {
+        let deployment = &self.inputs.deployment;
+        // Who is mounted below a prefix of the domain says nothing about the domain.
+        let hsts = if self.resolver.address.host == deployment.origin.domain() {
+            deployment.hsts
+        } else {
+            self.site.manifest.hsts
+        };
+        let fields = |noindex| {
+            let kind = BodyKind::Page {
+                styles: styles.clone(),
+                script: Some(self.loader_hash().to_owned()),
+                noindex,
+                framed: false,
+                caching: deployment.caching,
+                hsts,
+            };
+            policy::fields(&kind, "text/html; charset=utf-8", self.secure())
+        };
+        PageFields {
+            indexed: fields(false),
+            hidden: fields(true),
+        }
+    }
+}
