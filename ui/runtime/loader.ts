@@ -62,8 +62,7 @@ class RowIsland extends HTMLElement implements Island {
   async connectedCallback() {
     const client = `${this.getAttribute('client')}`;
     try {
-      const policy =
-        policies[client] ?? (await this.#load<typeof import('./when.ts')>(WHEN)).when(client);
+      const policy = policies[client] ?? (await this.#load<typeof import('./when.ts')>(WHEN)).when(client);
       policy(this);
     } catch (cause) {
       fail(this, 'loading', cause);

@@ -12,12 +12,6 @@ test.use({ tolerated: /broken on purpose|net::ERR_FAILED|failed while loading|Fa
 
 /** Serves a component that throws as soon as it is rendered, in the place of an island's own. */
 async function breakIsland(page: Page, name: string): Promise<void> {
-  // Its own it would not be by its checksum.
-  await page.addInitScript(() => {
-    document.addEventListener('readystatechange', () => {
-      for (const link of document.querySelectorAll('link[integrity]')) link.removeAttribute('integrity');
-    });
-  });
   await page.route(new RegExp(`/${name}\\.\\w+\\.js$`), (route) =>
     route.fulfill({
       contentType: 'text/javascript',

@@ -1,6 +1,6 @@
 /** Going from page to page: at once, and nothing loaded before it is needed. */
 import type { Page } from '@playwright/test';
-import { holdBack, LOADER } from '../support/hold.ts';
+import { holdLoader } from '../support/hold.ts';
 import { allLiving, loaded, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -44,12 +44,8 @@ function styledAnew(trace: Buffer): number[] {
     .map(({ args }) => args.elementCount ?? 0);
 }
 
-const isLoader = ({ name }: Script) => name.startsWith('loader.');
-
 /** Whether all of the page is there but its scripts. */
-const isComplete = () =>
-  document.readyState !== 'loading' &&
-  [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')].every(({ sheet }) => sheet);
+const isComplete = () => document.readyState !== 'loading';
 
 /** When something of the page was first painted, in milliseconds since it was asked for; 0 before that. */
 const firstPaint = (page: Page) =>
@@ -59,21 +55,20 @@ const firstPaint = (page: Page) =>
 const KINDS = ['/', '/blog', '/contact', '/privacy', '/services/web-apps', '/bluedoor', '/bluedoor/support'];
 
 test.describe('loading', () => {
-  test('until a page has loaded it fetches no script but the loader', async ({ page }) => {
+  test('until a page has loaded it fetches no script', async ({ page }) => {
     for (const path of KINDS) {
       await visit(page, path);
       const load = await page.evaluate(
         () => performance.getEntriesByType('navigation').map((entry) => entry.toJSON().loadEventStart)[0],
       );
-      const others = async () => (await scripts(page)).filter((script) => !isLoader(script));
-      await expect.poll(async () => (await others()).length, path).toBeGreaterThan(0);
-      for (const { name, start } of await others()) expect(start, name).toBeGreaterThanOrEqual(load);
+      await expect.poll(async () => (await scripts(page)).length, path).toBeGreaterThan(0);
+      for (const { name, start } of await scripts(page)) expect(start, name).toBeGreaterThanOrEqual(load);
     }
   });
 
   for (const path of ['/', '/contact', '/about', '/bluedoor']) {
     test(`what the loader adds to ${path} leaves the styles of the rest alone`, async ({ page, browser }) => {
-      const release = await holdBack(page, LOADER);
+      const release = await holdLoader(page);
       await page.goto(path, { waitUntil: 'commit' });
       await expect.poll(() => page.evaluate(isComplete)).toBe(true);
       // The fonts are asked for by the first layout, and all is styled again once they are there.
@@ -96,7 +91,7 @@ test.describe('loading', () => {
   }
 
   test('nothing is painted before the loader has marked the page', async ({ page }) => {
-    const release = await holdBack(page, LOADER);
+    const release = await holdLoader(page);
     await page.goto('/privacy', { waitUntil: 'commit' });
     await expect.poll(() => page.evaluate(isComplete)).toBe(true);
     // It could have been painted many times over.
@@ -125,7 +120,7 @@ test.describe('loading', () => {
         .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.replace(/.*\//, '') ?? ''));
       const transferred = async () =>
         (await scripts(page))
-          .filter((script) => !isLoader(script) && script.transferred > 0)
+          .filter((script) => script.transferred > 0)
           .map(({ name }) => name);
       await expect.poll(async () => (await transferred()).sort()).toEqual(ahead.sort());
       await turnToIslands(page);
@@ -140,7 +135,7 @@ test.describe('loading', () => {
     });
   }
 
-  test('of the scripts the first paint waits for the loader alone', async ({ page }) => {
+  test('the first paint waits for nothing but the page itself', async ({ page }) => {
     for (const path of ['/', '/blog', '/contact']) {
       await page.goto(path);
       const blocking = await page.evaluate(() =>
@@ -149,7 +144,7 @@ test.describe('loading', () => {
           .filter((entry) => 'renderBlockingStatus' in entry && entry.renderBlockingStatus === 'blocking')
           .map(({ name }) => name),
       );
-      expect(blocking.sort(), path).toEqual([expect.stringMatching(/\.css$/), expect.stringMatching(LOADER)]);
+      expect(blocking, path).toEqual([]);
     }
   });
 });

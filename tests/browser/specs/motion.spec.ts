@@ -1,7 +1,7 @@
 /** What moves by itself: the home page's opening, and what fades in as it is scrolled to. To the number. */
 import type { Page } from '@playwright/test';
 import { catchFrames, settleFrames } from '../support/frames.ts';
-import { holdBack, LOADER } from '../support/hold.ts';
+import { holdBack, holdLoader } from '../support/hold.ts';
 import { loaded as pageLoaded } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -63,7 +63,8 @@ test.describe('the opening', () => {
     test.use({ tolerated: /net::ERR_FAILED/ });
 
     test('happens all the same', async ({ page }) => {
-      await page.route(LOADER, (route) => route.abort());
+      const release = await holdLoader(page);
+      release(false);
       await page.goto('/', { waitUntil: 'commit' });
       await openedLate(page);
     });
@@ -72,7 +73,7 @@ test.describe('the opening', () => {
   for (const [name, media] of STILL) {
     test(`is over from the start ${name}`, async ({ page }) => {
       await page.emulateMedia(media);
-      const release = await holdBack(page, LOADER);
+      const release = await holdLoader(page);
       await page.goto('/', { waitUntil: 'commit' });
       await expect(page.locator(HERO)).toBeVisible();
       expect(await page.locator(HERO).evaluate((hero) => getComputedStyle(hero).opacity)).toBe('1');

@@ -1,8 +1,11 @@
 /** Files that arrive when the test says so: which of two things is first must not be a matter of luck. */
 import type { Page } from '@playwright/test';
 
-/** The loader, whatever it holds. */
-export const LOADER = /\/loader\.\w+\.js$/;
+/** The loader as it stands in a page. */
+const INLINE = /(<script type="module" blocking="render")>(.*?)<\/script>/s;
+
+/** Where it comes from once it is taken out of the page. */
+const LOADER = '/assets/loader.js';
 
 /** Holds back every file whose URL matches until the function it returns is called. Call before the page is opened. */
 export async function holdBack(page: Page, files: RegExp): Promise<() => void> {
@@ -13,6 +16,30 @@ export async function holdBack(page: Page, files: RegExp): Promise<() => void> {
   await page.route(files, async (route) => {
     await released;
     await route.continue();
+  });
+  return release;
+}
+
+/**
+ * Takes the loader out of every page that is opened, so that it is a file, and holds that back until the function it
+ * returns is called: with `true` it arrives, with `false` it fails. Call before the page is opened.
+ */
+export async function holdLoader(page: Page): Promise<(arrives?: boolean) => void> {
+  let release = (_arrives?: boolean) => {};
+  const released = new Promise<boolean>((done) => {
+    release = (arrives = true) => done(arrives);
+  });
+  let loader = '';
+  await page.route('**', async (route) => {
+    if (route.request().resourceType() !== 'document') return route.fallback();
+    const response = await route.fetch();
+    const html = await response.text();
+    loader = INLINE.exec(html)?.[2] ?? loader;
+    await route.fulfill({ response, body: html.replace(INLINE, `$1 src="${LOADER}"></script>`) });
+  });
+  await page.route(`**${LOADER}`, async (route) => {
+    if (await released) await route.fulfill({ contentType: 'text/javascript', body: loader });
+    else await route.abort();
   });
   return release;
 }
