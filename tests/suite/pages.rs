@@ -232,11 +232,11 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
             .filter(|path| path.starts_with("/assets/door."))
             .collect()
     };
-    let styles = |site: &TestSite| {
+    let drawings = |site: &TestSite| {
         site.snapshot
             .shared
             .keys()
-            .filter(|path| path.ends_with(".css"))
+            .filter(|path| path.starts_with("/assets/dot."))
             .count()
     };
     let first = doors(&site);
@@ -246,18 +246,18 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
             format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><g id=\"d{change}\"/></svg>"),
         );
         site.write(
-            "themes/base/css/base.css",
-            format!("a {{ order: {change}; }}\n"),
+            "themes/base/icons/dot.svg",
+            format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><g id=\"d{change}\"/></svg>"),
         );
         site.reload_at(&format!("2026-11-21T1{change}:00:00Z"));
         assert!(doors(&site).contains(&first[0]), "after {change} changes");
         assert_eq!(doors(&site).len(), 1 + change);
-        assert_eq!(styles(&site), 1 + change);
+        assert_eq!(drawings(&site), 1 + change);
     }
     // The first was replaced at eleven, the second at twelve.
     site.reload_at("2026-11-22T11:30:00Z");
     assert!(!doors(&site).contains(&first[0]));
-    assert_eq!((doors(&site).len(), styles(&site)), (5, 5));
+    assert_eq!((doors(&site).len(), drawings(&site)), (5, 5));
 }
 
 #[test]
