@@ -50,6 +50,8 @@ pub struct Islands {
     pub(super) loader_hash: String,
     /// The words of each of its files that may be classes.
     words: BTreeMap<String, BTreeSet<Box<str>>>,
+    /// Those of its files that its manifest does not name.
+    later: Vec<String>,
     /// What each island's properties have to be.
     schemas: BTreeMap<String, Result<Schema, SchemaError>>,
 }
@@ -71,6 +73,11 @@ impl Islands {
         Self {
             files: shared_files(&assets, Level::Shared, secure, cache),
             loader_hash: policy_hash(bundle.loader()),
+            later: assets
+                .iter()
+                .map(|asset| asset.hashed_name.clone())
+                .filter(|file| !bundle.manifest().names(file))
+                .collect(),
             words: assets
                 .iter()
                 .map(|asset| (asset.hashed_name.clone(), words(&asset.bytes)))
@@ -111,7 +118,7 @@ impl Islands {
         let island = manifest.islands.get(island).into_iter();
         let own = island.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));
         // What an island fetches later has its name in no list: it may be any of them.
-        let later = self.words.keys().filter(|file| !manifest.names(file));
+        let later = self.later.iter();
         let mut files = own.chain(runtime).chain(later);
         files.any(|file| {
             self.words
