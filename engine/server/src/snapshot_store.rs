@@ -7,7 +7,7 @@
 //!
 //! **Invariant:** never builds or changes what is in a snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -87,18 +87,25 @@ impl SnapshotStore {
     /// Serves `next` from the next request on, and gives back what was served before. Requests under way finish with what they have.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut named = BTreeMap::new();
+        let mut named = HashSet::new();
+        let mut new = Vec::new();
         for mount in mounts(&next) {
-            // A mount that was away for a while still has its own.
-            if let Some(traffic) = mount.traffic.get().or_else(|| tenants.get(&mount.tenant)) {
-                named.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
+            match mount.traffic.get() {
+                // One that was away for a while still has its own.
+                Some(traffic) if named.insert(Arc::as_ptr(traffic)) => {
+                    let known = tenants.entry(Arc::clone(&mount.tenant));
+                    known.or_insert_with(|| Arc::clone(traffic));
+                }
+                Some(_) => {}
+                None => new.push(mount),
             }
         }
-        for mount in mounts(&next) {
-            let traffic = named.entry(Arc::clone(&mount.tenant)).or_default();
+        for mount in new {
+            let traffic = tenants.entry(Arc::clone(&mount.tenant)).or_default();
+            named.insert(Arc::as_ptr(traffic));
             mount.traffic.get_or_init(|| Arc::clone(traffic));
         }
-        *tenants = named;
+        tenants.retain(|_, traffic| named.contains(&Arc::as_ptr(traffic)));
         drop(tenants);
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

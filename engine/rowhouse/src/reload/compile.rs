@@ -60,10 +60,12 @@ impl Registry {
     /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
     pub(super) fn compile(
         &mut self,
-        assignment: &Assignment,
+        assignment: &Arc<Assignment>,
         deployment: &Arc<Deployment>,
         now: Timestamp,
     ) {
+        let before = self.compiled_for.replace(Arc::clone(assignment));
+        let has_same_addresses = before.is_some_and(|before| Arc::ptr_eq(&before, assignment));
         let mut jobs = Vec::new();
         let mut without_theme = Vec::new();
         for (id, tenant) in &mut self.tenants {
@@ -79,18 +81,21 @@ impl Registry {
                 }
                 continue;
             };
-            let addresses = assignment.addresses.get(id);
-            let addresses = addresses.map_or(&[][..], Vec::as_slice);
+            let addresses = || {
+                let addresses = assignment.addresses.get(id);
+                addresses.map_or(&[][..], Vec::as_slice)
+            };
             let last = tenant.lifecycle.last();
             if last.is_some_and(|last| {
-                last.is_of(&site, addresses, deployment, &templates, &self.islands)
+                last.is_of(&site, deployment, &templates, &self.islands)
+                    && (has_same_addresses || last.addresses == addresses())
             }) {
                 continue;
             }
             let made_from = MadeFrom {
                 site,
                 packed: tenant.packed.clone(),
-                addresses: addresses.to_vec(),
+                addresses: addresses().to_vec(),
                 inputs: Inputs {
                     deployment: Arc::clone(deployment),
                     templates,

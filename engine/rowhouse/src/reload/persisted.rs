@@ -14,7 +14,7 @@
 //! A copy is only asked for while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -194,10 +194,10 @@ impl Persisted {
     }
 
     /// Forgets tenants whose folders are gone: they are not to come back.
-    pub(super) fn keep_only(&mut self, present: &BTreeSet<TenantId>) {
+    pub(super) fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
         let state = &self.state;
         self.tenants.retain(|name| {
-            let is_present = present.contains(name.as_str());
+            let is_present = present.contains_key(name.as_str());
             if !is_present {
                 state.remove(format!("{GOOD_TENANT}{name}"));
                 state.remove(format!("{MADE_TENANT}{name}"));

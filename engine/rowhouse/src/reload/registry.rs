@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use thiserror::Error;
 
-use content::address::Origin;
+use content::address::{Assignment, Origin};
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::inject;
@@ -125,6 +125,8 @@ pub struct Registry {
     pub(super) is_started: bool,
     /// Whether something is compiled that is in no snapshot yet.
     pub(super) is_stale: bool,
+    /// The addresses with which tenants were last compiled.
+    pub(super) compiled_for: Option<Arc<Assignment>>,
     /// The last snapshot.
     renewed: Round,
     /// The next moment at which a page comes or goes, by the content that was last settled.
@@ -163,6 +165,7 @@ impl Registry {
             is_patient: true,
             is_started: false,
             is_stale: false,
+            compiled_for: None,
             renewed: Round::new(),
             next_change: None,
             alarm: None,
@@ -189,7 +192,7 @@ impl Registry {
         themes: bool,
     ) -> Result<Snapshot, ReloadError> {
         self.now = now;
-        let folders = match self.list() {
+        let folders = match self.list(tenants) {
             Ok(folders) => Some(folders),
             Err(problem) => {
                 self.alarm = Some(problem.to_string());
@@ -352,6 +355,7 @@ impl Registry {
                 .report(self.tenants.keys().map(TenantId::as_str)),
         );
         report.extend(self.themes.report().cloned());
+        report.extend(self.shared.failed.clone());
         for tenant in self.tenants.values() {
             report.extend(tenant.content.clone());
             report.extend(tenant.result.clone());

@@ -26,6 +26,8 @@ pub(super) struct ReplacedFiles {
     files: BTreeMap<Box<str>, ReplacedFile>,
     /// What was served before the process began.
     before: ResourceTable,
+    /// The files as they are served.
+    table: Arc<ResourceTable>,
     /// Whether something is here, or gone, since somebody last asked.
     is_new: bool,
 }
@@ -52,21 +54,31 @@ impl ReplacedFiles {
         let earlier = std::mem::take(&mut self.before);
         let length = self.files.len();
         self.files.retain(|path, _| !now.contains_key(path));
-        self.is_new |= self.files.len() != length;
+        let mut is_new = self.files.len() != length;
         for (path, resource) in before.unwrap_or(&earlier) {
             if path.starts_with(ASSETS) && !now.contains_key(path) {
                 let resource = Arc::clone(resource);
-                self.is_new = true;
+                is_new = true;
                 self.files
                     .insert(path.clone(), ReplacedFile { resource, at });
             }
         }
+        self.settle(is_new);
     }
 
-    /// The files that are kept.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
-        let files = self.files.iter();
-        files.map(|(path, file)| (&**path, &file.resource))
+    /// The files that are kept: the same `Arc` for as long as they are the same.
+    pub(super) const fn table(&self) -> &Arc<ResourceTable> {
+        &self.table
+    }
+
+    /// Says that something came or went, if it did.
+    fn settle(&mut self, is_new: bool) {
+        if is_new {
+            self.is_new = true;
+            let files = self.files.iter();
+            let files = files.map(|(path, file)| (path.clone(), Arc::clone(&file.resource)));
+            self.table = Arc::new(files.collect());
+        }
     }
 
     /// Whether something came or went since this was last asked.
@@ -122,6 +134,9 @@ impl ReplacedFiles {
                 }
             }
         }
+        replaced.settle(!replaced.files.is_empty());
+        // It is on the disk.
+        replaced.is_new = false;
         replaced
     }
 
@@ -134,7 +149,7 @@ impl ReplacedFiles {
         let length = self.files.len();
         self.files
             .retain(|_, file| now.duration_since(file.at).abs() < KEPT_FOR);
-        self.is_new |= self.files.len() != length;
+        self.settle(self.files.len() != length);
         make_room(&mut [self], OF_ONE);
     }
 }
@@ -164,11 +179,14 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64) {
     files.sort();
     for (_, path, place, size) in files {
         if bytes <= most {
-            return;
+            break;
         }
         bytes -= size;
         all[place].files.remove(&path);
-        all[place].is_new = true;
+    }
+    for replaced in all {
+        let has_fewer = replaced.files.len() < replaced.table.len();
+        replaced.settle(has_fewer);
     }
 }
 
@@ -205,7 +223,9 @@ mod tests {
     }
 
     fn paths(replaced: &ReplacedFiles) -> Vec<&str> {
-        replaced.files().map(|(path, _)| path).collect()
+        let mut paths: Vec<&str> = replaced.table().keys().map(AsRef::as_ref).collect();
+        paths.sort_unstable();
+        paths
     }
 
     fn hour(hours: i64) -> Timestamp {

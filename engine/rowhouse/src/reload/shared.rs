@@ -29,6 +29,8 @@ pub(super) struct Shared {
     pub(super) is_new: bool,
     /// What was worked out for them.
     pub(super) cache: PersistedCache,
+    /// Why they could not be made anew.
+    pub(super) failed: Option<Diagnostic>,
 }
 
 impl Shared {
@@ -50,8 +52,8 @@ impl Shared {
         islands: &Islands,
         secure: bool,
         now: Timestamp,
-    ) -> Option<Diagnostic> {
-        let mut failed = None;
+    ) {
+        self.failed = None;
         let same = themes.len() == self.themes.len()
             && themes
                 .iter()
@@ -75,18 +77,17 @@ impl Shared {
                     self.themes = themes;
                     self.sheets = sheets;
                 }
-                Err(diagnostic) => failed = Some(diagnostic),
+                Err(diagnostic) => self.failed = Some(diagnostic),
             }
         }
         self.replaced.prune(now);
         if self.replaced.is_new() || is_new {
             let mut served = ResourceTable::clone(&self.files);
-            for (path, resource) in self.replaced.files() {
-                served.insert(path.into(), Arc::clone(resource));
+            for (path, resource) in &**self.replaced.table() {
+                served.insert(path.clone(), Arc::clone(resource));
             }
             self.served = Arc::new(served);
             self.is_new = true;
         }
-        failed
     }
 }

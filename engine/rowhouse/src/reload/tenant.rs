@@ -263,29 +263,22 @@ pub(super) struct MadeFrom {
 impl PartialEq for MadeFrom {
     fn eq(&self, other: &Self) -> bool {
         let others = &other.inputs;
-        self.is_of(
-            &other.site,
-            &other.addresses,
-            &others.deployment,
-            &others.templates,
-            &others.islands,
-        )
+        let parts = (&others.deployment, &others.templates, &others.islands);
+        self.addresses == other.addresses && self.is_of(&other.site, parts.0, parts.1, parts.2)
     }
 }
 
 impl MadeFrom {
-    /// Whether it is made from these.
+    /// Whether it is made from these, and some addresses.
     pub(super) fn is_of(
         &self,
         site: &Arc<Site>,
-        addresses: &[Address],
         deployment: &Arc<Deployment>,
         templates: &Arc<Templates>,
         islands: &Arc<Islands>,
     ) -> bool {
         let own = &self.inputs;
         Arc::ptr_eq(&self.site, site)
-            && self.addresses == addresses
             && Arc::ptr_eq(&own.deployment, deployment)
             && Arc::ptr_eq(&own.templates, templates)
             && Arc::ptr_eq(&own.islands, islands)
