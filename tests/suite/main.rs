@@ -35,6 +35,7 @@ mod replaced;
 mod reserved;
 mod site_files;
 mod state;
+mod steps;
 mod theming;
 mod tutorial;
 mod watching;

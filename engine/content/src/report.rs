@@ -95,6 +95,7 @@ codes! {
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
+    Pinned => "pinned", "An older release of the tenant is served, since somebody rolled back to it. What the folder says is not seen until `rowhouse resume` follows it again.";
     ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
     RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
     RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";

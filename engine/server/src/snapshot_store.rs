@@ -7,7 +7,7 @@
 //!
 //! **Invariant:** never builds or changes what is in a snapshot.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -87,25 +87,33 @@ impl SnapshotStore {
     /// Serves `next` from the next request on, and gives back what was served before. Requests under way finish with what they have.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut named = HashSet::new();
-        let mut new = Vec::new();
+        let mut present = Vec::new();
+        let (mut own, mut new) = (Vec::new(), Vec::new());
         for mount in mounts(&next) {
             match mount.traffic.get() {
-                // One that was away for a while still has its own.
-                Some(traffic) if named.insert(Arc::as_ptr(traffic)) => {
-                    let known = tenants.entry(Arc::clone(&mount.tenant));
-                    known.or_insert_with(|| Arc::clone(traffic));
-                }
-                Some(_) => {}
+                Some(traffic) => own.push((Arc::as_ptr(traffic), mount)),
                 None => new.push(mount),
+            }
+        }
+        // Of the mounts of one tenant, one is enough.
+        own.sort_unstable_by_key(|(traffic, _)| *traffic);
+        own.dedup_by_key(|(traffic, _)| *traffic);
+        for (traffic, mount) in own {
+            present.push(traffic);
+            // One that was away for a while still has its own.
+            if let Some(traffic) = mount.traffic.get()
+                && !tenants.contains_key(&mount.tenant)
+            {
+                tenants.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
             }
         }
         for mount in new {
             let traffic = tenants.entry(Arc::clone(&mount.tenant)).or_default();
-            named.insert(Arc::as_ptr(traffic));
+            present.push(Arc::as_ptr(traffic));
             mount.traffic.get_or_init(|| Arc::clone(traffic));
         }
-        tenants.retain(|_, traffic| named.contains(&Arc::as_ptr(traffic)));
+        present.sort_unstable();
+        tenants.retain(|_, traffic| present.binary_search(&Arc::as_ptr(traffic)).is_ok());
         drop(tenants);
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

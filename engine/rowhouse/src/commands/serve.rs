@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
@@ -56,7 +56,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.dev,
     )?
     .impatient()
-    .with_memory(arguments.memory.unwrap_or_else(memory::half));
+    .with_memory(arguments.memory.unwrap_or_else(memory::half))
+    .with_assets_for(SignedDuration::from_secs(arguments.keep_assets.into()));
     let history = registry.open_history(arguments.keep_releases, arguments.state_size);
     if let Some(history) = &history {
         registry = registry.with_history(Arc::clone(history));

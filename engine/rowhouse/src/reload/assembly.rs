@@ -42,8 +42,9 @@ impl Registry {
         }
         let secure = self.places.origin.is_secure();
         let sheets = sheets.into_values().collect();
+        let time = (self.now, self.keep_assets);
         self.shared
-            .renew(themes, sheets, &self.islands, secure, self.now);
+            .renew(themes, sheets, &self.islands, secure, time);
     }
 
     /// What is said to who comes by a name that nobody has: in the words of the root tenant, else of any theme.

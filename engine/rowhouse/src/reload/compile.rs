@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::lifecycle::Finished;
 use super::persisted::kept_site;
 use super::registry::{Came, Registry};
-use super::tenant::{MadeFrom, failure};
+use super::tenant::{MadeFrom, failure, hosts_of};
 use super::work::{Attempt, Done};
 use super::workers::{Job, Kind, Wait};
 use content::address::Assignment;
@@ -69,10 +69,11 @@ impl Registry {
         let mut jobs = Vec::new();
         let mut without_theme = Vec::new();
         for (id, tenant) in &mut self.tenants {
-            let Some(site) = tenant.site.clone() else {
+            let Some(site) = &tenant.site else {
                 continue;
             };
             let Some(templates) = self.themes.get(&site.manifest.theme) else {
+                let site = Arc::clone(site);
                 tenant.lifecycle.stop();
                 let report = unknown_theme(&site, self.themes.names());
                 tenant.conclude(report, Duration::ZERO);
@@ -87,18 +88,19 @@ impl Registry {
             };
             let last = tenant.lifecycle.last();
             if last.is_some_and(|last| {
-                last.is_of(&site, deployment, &templates, &self.islands)
+                last.is_of(site, deployment, templates, &self.islands)
                     && (has_same_addresses || last.addresses == addresses())
             }) {
                 continue;
             }
             let made_from = MadeFrom {
-                site,
+                site: Arc::clone(site),
                 packed: tenant.packed.clone(),
                 addresses: addresses().to_vec(),
+                hosts: hosts_of(addresses()),
                 inputs: Inputs {
                     deployment: Arc::clone(deployment),
-                    templates,
+                    templates: Arc::clone(templates),
                     islands: Arc::clone(&self.islands),
                     cache: Arc::clone(&tenant.persisted.cache),
                     progress: Arc::default(),
@@ -223,7 +225,7 @@ impl Registry {
             Arc::clone(&self.islands),
             Arc::clone(&tenant.persisted.cache),
         );
-        let templates = self.themes.get(&theme);
+        let templates = self.themes.get(&theme).cloned();
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
         let attempt = move |site: Arc<Site>, packed, templates: Arc<Templates>| {
@@ -231,6 +233,7 @@ impl Registry {
                 site,
                 packed,
                 addresses: addresses.clone(),
+                hosts: hosts_of(&addresses),
                 inputs: Inputs {
                     deployment: Arc::clone(&deployment),
                     templates,

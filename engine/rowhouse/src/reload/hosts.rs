@@ -48,15 +48,15 @@ pub(super) struct Part {
 impl Part {
     /// Whether it gives the very same.
     fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.compiled, &other.compiled)
-            && Arc::ptr_eq(&self.replaced, &other.replaced)
+        Arc::ptr_eq(&self.compiled, &other.compiled) && Arc::ptr_eq(&self.replaced, &other.replaced)
     }
 
     /// Whether it has the same addresses, and says the same for sitemaps.
     fn is_at_the_place_of(&self, other: &Self) -> bool {
         let addresses = |part: &Self| {
             let mounts = part.compiled.mounts.iter();
-            let addresses = mounts.map(|placed| (placed.address.clone(), Arc::clone(&placed.mount.tenant)));
+            let addresses =
+                mounts.map(|placed| (placed.address.clone(), Arc::clone(&placed.mount.tenant)));
             addresses.collect::<Vec<_>>()
         };
         addresses(self) == addresses(other) && self.compiled.listing == other.compiled.listing

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use content::address::{Assignment, Origin};
@@ -115,6 +115,8 @@ pub struct Registry {
     pub(super) readings: u64,
     /// The most bytes of pages and pictures in memory, where there is a limit.
     pub(super) memory: Option<usize>,
+    /// How long replaced files stay.
+    pub(super) keep_assets: SignedDuration,
     /// The last look at memory.
     pub(super) looked: Round,
     /// Whether content is kept packed.
@@ -160,6 +162,7 @@ impl Registry {
             workers: Workers::new(),
             readings: 0,
             memory: None,
+            keep_assets: replaced::A_DAY,
             looked: Round::new(),
             packs: false,
             is_patient: true,
@@ -243,7 +246,7 @@ impl Registry {
                 tenant.turn_pages(now, self.islands.dev.is_some());
             }
             let tenants = self.tenants.values();
-            let changes = tenants.filter_map(|tenant| tenant.next_change(now));
+            let changes = tenants.filter_map(Tenant::next_change);
             self.next_change = changes.min();
             inject("addresses", "all");
             let assignment = self
@@ -273,6 +276,13 @@ impl Registry {
         Some(self.renew(&deployment))
     }
 
+    /// Keeps files with hashed names for so long after they were replaced, instead of a day.
+    #[must_use]
+    pub fn with_assets_for(mut self, time: SignedDuration) -> Self {
+        self.keep_assets = time;
+        self
+    }
+
     /// Keeps no more than so many bytes of pages and pictures in memory.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
@@ -295,7 +305,7 @@ impl Registry {
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
-        replaced::prune_all(replaced, self.now);
+        replaced::prune_all(replaced, self.now, self.keep_assets);
         let snapshot = self.snapshot(deployment);
         self.renewed = Round::since(begun);
         snapshot
@@ -409,7 +419,7 @@ impl Registry {
             let site = TenantId::new(&one.tenant)
                 .ok()
                 .and_then(|id| self.tenants.get(&id)?.site.clone());
-            let theme = |site: &Site| self.themes.get(&site.manifest.theme);
+            let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
             let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
             (one.clone(), source)
         });

@@ -1,6 +1,6 @@
 //! Files with hashed names that a page opened before a change may still ask for.
 //!
-//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day, also over a restart, as long as there is room for it.
+//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day (`--keep-assets`), also over a restart, as long as there is room for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use release::state::{pack, unpack};
 use render::Whose;
 use render::asset::ASSETS;
 
-/// How long a replaced file stays: as long as a page that names it may be open, or lie in a cache.
-const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
+pub(super) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 /// The most bytes of replaced files of one tenant, or of what all share, with their codings. The oldest go first.
 const OF_ONE: u64 = 32 << 20;
 /// The same for all tenants together.
@@ -145,22 +145,26 @@ impl ReplacedFiles {
     }
 
     /// Forgets what is too old, and the oldest of what is too much.
-    pub(super) fn prune(&mut self, now: Timestamp) {
+    pub(super) fn prune(&mut self, now: Timestamp, kept_for: SignedDuration) {
         let length = self.files.len();
         self.files
-            .retain(|_, file| now.duration_since(file.at).abs() < KEPT_FOR);
+            .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
         self.settle(self.files.len() != length);
         make_room(&mut [self], OF_ONE);
     }
 }
 
 /// The same for all tenants, each for itself and then together.
-pub(super) fn prune_all<'a>(tenants: impl Iterator<Item = &'a mut ReplacedFiles>, now: Timestamp) {
+pub(super) fn prune_all<'a>(
+    tenants: impl Iterator<Item = &'a mut ReplacedFiles>,
+    now: Timestamp,
+    kept_for: SignedDuration,
+) {
     let mut some: Vec<&mut ReplacedFiles> = tenants
         .filter(|replaced| !replaced.files.is_empty())
         .collect();
     for replaced in &mut some {
-        replaced.prune(now);
+        replaced.prune(now, kept_for);
     }
     make_room(&mut some, OF_ALL);
 }
@@ -239,7 +243,7 @@ mod tests {
         for number in 1..=30 {
             let now = table(&[(&format!("/assets/{number}.css"), 10)]);
             replaced.turn(Some(&before), &now, hour(number));
-            replaced.prune(hour(number));
+            replaced.prune(hour(number), A_DAY);
             before = now;
         }
         let persisted = paths(&replaced);
@@ -248,7 +252,7 @@ mod tests {
             persisted.contains(&"/assets/29.css") && persisted.contains(&"/assets/6.css"),
             "{persisted:?}"
         );
-        replaced.prune(hour(100));
+        replaced.prune(hour(100), A_DAY);
         assert!(paths(&replaced).is_empty());
     }
 
@@ -276,12 +280,12 @@ mod tests {
                 replaced.turn(Some(&before), &ResourceTable::new(), at);
             }
         }
-        many[1].prune(hour(10));
+        many[1].prune(hour(10), A_DAY);
         assert_eq!(
             paths(&many[1]),
             ["/assets/2.bin", "/assets/3.bin", "/assets/4.bin"]
         );
-        prune_all(many.iter_mut(), hour(10));
+        prune_all(many.iter_mut(), hour(10), A_DAY);
         let bytes: u64 = many.iter().map(ReplacedFiles::bytes).sum();
         assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
         assert!(
@@ -307,7 +311,7 @@ mod tests {
         assert_eq!(paths(&back), ["/assets/1.css"]);
         back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
-        back.prune(hour(24));
+        back.prune(hour(24), A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);
         assert!(
             paths(&ReplacedFiles::unpacked(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use content::report::Diagnostic;
 use content::report::guard::guard;
@@ -51,7 +51,7 @@ impl Shared {
         sheets: Vec<Arc<Sheet>>,
         islands: &Islands,
         secure: bool,
-        now: Timestamp,
+        (now, kept_for): (Timestamp, SignedDuration),
     ) {
         self.failed = None;
         let same = themes.len() == self.themes.len()
@@ -80,7 +80,7 @@ impl Shared {
                 Err(diagnostic) => self.failed = Some(diagnostic),
             }
         }
-        self.replaced.prune(now);
+        self.replaced.prune(now, kept_for);
         if self.replaced.is_new() || is_new {
             let mut served = ResourceTable::clone(&self.files);
             for (path, resource) in &**self.replaced.table() {
