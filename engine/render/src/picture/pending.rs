@@ -40,12 +40,15 @@ impl PendingPictures {
     /// The bytes of all that are drawn.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let slots = self.slots.values().filter_map(Weak::upgrade);
-        let bytes = slots.map(|slot| match slot.get() {
-            Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
-            _ => 0,
-        });
-        bytes.sum()
+        self.slots.values().map(drawn).sum()
+    }
+
+    /// The bytes of those of these pictures that are drawn.
+    #[must_use]
+    pub fn bytes_of(&self, pictures: &[Picture]) -> usize {
+        let pictures = pictures.iter();
+        let slots = pictures.filter_map(|picture| self.slots.get(&picture.drawing.digest));
+        slots.map(drawn).sum()
     }
 
     /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, `most` of them.
@@ -119,6 +122,14 @@ impl Undrawn {
         slot.fill(result.ok());
         self.picture.drawing.forget();
         problem
+    }
+}
+
+/// The bytes of what is in a slot.
+fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
+    match slot.upgrade().as_ref().and_then(|slot| slot.get()) {
+        Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
+        _ => 0,
     }
 }
 

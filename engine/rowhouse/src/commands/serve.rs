@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     )?
     .impatient()
     .with_memory(arguments.memory.unwrap_or_else(memory::half))
-    .with_assets_for(SignedDuration::from_secs(arguments.keep_assets.into()));
+    .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));
     let history = registry.open_history(arguments.keep_releases, arguments.state_size);
     if let Some(history) = &history {
         registry = registry.with_history(Arc::clone(history));

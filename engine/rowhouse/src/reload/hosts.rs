@@ -241,6 +241,11 @@ impl Hosts {
         hosts
     }
 
+    /// The bytes of those of these pictures that are drawn.
+    pub(super) fn bytes_of(&self, pictures: &[Picture]) -> usize {
+        self.pending.bytes_of(pictures)
+    }
+
     /// Lets pictures go; who is to show one has it drawn again.
     pub(super) fn forget(&mut self, pictures: &[Picture]) {
         pictures

@@ -278,8 +278,8 @@ impl Registry {
 
     /// Keeps files with hashed names for so long after they were replaced, instead of a day.
     #[must_use]
-    pub fn with_assets_for(mut self, time: SignedDuration) -> Self {
-        self.keep_assets = time;
+    pub fn with_assets_for(mut self, time: Duration) -> Self {
+        self.keep_assets = time.try_into().unwrap_or(SignedDuration::MAX);
         self
     }
 
