@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode};
 
 use super::asset::{ASSETS, Asset};
 use super::compiled::{Compiled, PlacedMount};
+use super::files::elsewhere;
 use super::gallery;
 use super::inputs::Inputs;
 use super::link::Resolver;
@@ -19,6 +20,7 @@ use super::prepare::prepare;
 use super::site_files::SiteFiles;
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
+use content::tenant::assets::named;
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
 
@@ -69,11 +71,12 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let Some(at_canonical) = mounts.first() else {
         return (None, report);
     };
+    let downloads = site.manifest.downloads().map(|(path, _)| path);
     let findings = lints::check(
         site,
         &prepared,
         inputs,
-        site_files.paths(),
+        site_files.paths().map(ToOwned::to_owned).chain(downloads),
         at_canonical,
         report,
     );
@@ -163,6 +166,13 @@ fn mount(
         let path = format!("{ASSETS}{}", asset.hashed_name);
         resources.insert(path.into(), Arc::new(renderer.file(asset)));
     }
+    for (path, file) in renderer.site.manifest.downloads() {
+        let named = named(assets, file.as_str(), MANIFEST);
+        let location = named.map(|(_, asset)| renderer.resolver.asset(asset));
+        if let Some(Ok(location)) = location.map(|location| HeaderValue::from_str(&location)) {
+            resources.insert(path.into(), Arc::new(elsewhere(location)));
+        }
+    }
     for redirect in &renderer.site.manifest.redirects {
         let target = renderer.resolver.location(redirect.to.as_str());
         if let Ok(location) = HeaderValue::from_str(&target) {
@@ -188,7 +198,10 @@ fn mount(
             .as_ref()
             .and_then(|collection| collection.not_found.as_ref());
         if let Some(words) = words {
-            not_found.push((page.path.as_str().into(), special(Special::Entry(words))));
+            not_found.push((
+                page.path.as_str().into(),
+                special(Special::Entry(page, words)),
+            ));
         }
     }
     not_found.push(("".into(), special(Special::NotFound)));

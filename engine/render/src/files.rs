@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::header::{CACHE_CONTROL, LOCATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use rayon::prelude::*;
 
 use super::asset::{ASSETS, Asset};
@@ -11,6 +12,7 @@ use super::cache::Cache;
 use super::compress::{self, Level};
 use super::media_type::{is_compressible, media_type};
 use super::policy::{self, BodyKind};
+use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource, ResourceTable};
 
 /// A file as a resource.
@@ -31,6 +33,19 @@ pub(super) fn file(
             level,
             cache,
         ),
+    })
+}
+
+/// Another place for now: 302 with its `Location`, asked for anew each time (RFC 9110, section 15.4.3).
+pub(super) fn elsewhere(location: HeaderValue) -> Resource {
+    let mut fields = HeaderMap::new();
+    fields.insert(LOCATION, location);
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Resource::Body(Body {
+        status: StatusCode::FOUND,
+        fields: Arc::new(Fields::new(fields, false, false)),
+        cache_tag: None,
+        variants: compress::variants(Bytes::new(), false, Level::Page),
     })
 }
 

@@ -5,17 +5,16 @@
 //! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
 //! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use pulldown_cmark::{
     Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
 };
 use serde::Serialize;
 
-use super::asset::Asset;
 pub(super) use super::escape::escape;
-use super::language::Language;
-use super::link::Resolver;
+use super::link_context::LinkContext;
+use super::media;
 use content::report::LineIndex;
 
 /// What a text became.
@@ -49,18 +48,6 @@ pub(super) struct Reference {
     pub picture: bool,
     /// Whether nothing stands between the brackets.
     pub silent: bool,
-}
-
-/// Where pictures come from, where links lead, and how their anchors are named.
-pub(super) struct LinkContext<'a> {
-    /// The language of the text.
-    pub language: &'a Language,
-    /// Makes links right.
-    pub resolver: &'a Resolver,
-    /// The tenant's files by name.
-    pub assets: &'a BTreeMap<String, Asset>,
-    /// The theme's, where the tenant has none of that name.
-    pub themed: &'a BTreeMap<String, Asset>,
 }
 
 fn options() -> Options {
@@ -243,6 +230,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
             other => events.push(resolved(other, context)),
         }
     }
+    let events = media::shown(events, context);
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
 }
@@ -302,26 +290,6 @@ fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
             title,
             id,
         }),
-        Event::Start(Tag::Image {
-            link_type,
-            dest_url,
-            title,
-            id,
-        }) => {
-            let name = dest_url.as_ref();
-            let path = |asset: &Asset| format!("{}{}", super::asset::ASSETS, asset.hashed_name);
-            let own = context.assets.get(name).map(path);
-            let href = own
-                .map(|path| context.resolver.href(&path))
-                // Every host serves the theme's files at its root.
-                .or_else(|| context.themed.get(name).map(path));
-            Event::Start(Tag::Image {
-                link_type,
-                dest_url: href.map_or(dest_url, Into::into),
-                title,
-                id,
-            })
-        }
         Event::InlineHtml(text) if text.starts_with("<!--") => Event::Text("".into()),
         Event::InlineHtml(text) => Event::Text(text),
         other => other,

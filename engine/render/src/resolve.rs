@@ -2,7 +2,6 @@
 
 use tera::{Map, Value};
 
-use super::asset::ASSETS;
 use super::markdown;
 use super::structure::entries;
 use super::template::{Scope, asset_href, asset_of, drawing_of};
@@ -46,10 +45,8 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
                 ("height", size.map(|size| size.height).into()),
             ]))
         }),
-        "file" => scope.prepared.assets.get(text).map(|asset| {
-            let href = scope
-                .resolver
-                .href(&format!("{ASSETS}{}", asset.hashed_name));
+        "file" => scope.own_asset(text).map(|(_, asset)| {
+            let href = scope.resolver.asset(asset);
             map([
                 ("href", Value::from(href)),
                 ("name", Value::from(asset.name.as_str())),

@@ -9,15 +9,16 @@ use super::media_type::is_drawing;
 use super::svg;
 use content::report::{Diagnostic, Report};
 use content::tenant::Site;
+use content::tenant::assets::file_of;
 
-/// A tenant's files by their path below `assets`, its drawings made harmless.
+/// A tenant's files by their keys, its drawings made harmless.
 #[must_use]
 pub(super) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String, Asset> {
-    let assets = site.assets.iter().map(|(path, bytes)| {
-        let file = site.name_of(&format!("assets/{path}"));
-        let (asset, found) = tenant_asset(path, bytes, &file);
+    let assets = site.assets.iter().map(|(key, bytes)| {
+        let file = site.name_of(&file_of(key));
+        let (asset, found) = tenant_asset(key, bytes, &file);
         report.extend(found);
-        (path.clone(), asset)
+        (key.clone(), asset)
     });
     assets.collect()
 }

@@ -43,11 +43,11 @@ pub(crate) struct Findings {
 }
 
 /// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
-pub(crate) fn check<'a>(
+pub(crate) fn check(
     site: &Site,
     prepared: &Prepared,
     inputs: &Inputs,
-    files: impl Iterator<Item = &'a str>,
+    files: impl Iterator<Item = String>,
     canonical: &PlacedMount,
     report: Report,
 ) -> Findings {
@@ -66,7 +66,7 @@ pub(crate) fn check<'a>(
         let ids = ids.unwrap_or_default();
         fragments.extend(page.paths().map(|path| (path.to_owned(), ids.clone())));
     }
-    fragments.extend(files.map(|path| (path.to_owned(), BTreeSet::new())));
+    fragments.extend(files.map(|path| (path, BTreeSet::new())));
     let mut checker = Checker {
         site,
         content: &prepared.content,

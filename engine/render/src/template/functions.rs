@@ -129,8 +129,8 @@ fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
 
 /// A drawing of the tenant, which was made harmless, else of the theme.
 pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<&'s Asset> {
-    let own = scope.prepared.assets.get(path);
-    own.filter(|_| is_drawing(path))
+    let own = scope.own_asset(path).filter(|(key, _)| is_drawing(key));
+    own.map(|(_, asset)| asset)
         .or_else(|| scope.templates.assets.files.get(path))
 }
 

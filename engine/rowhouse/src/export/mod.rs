@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, VARY};
+use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
 use thiserror::Error;
 
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
@@ -160,6 +160,11 @@ impl<'a> Site<'a> {
     fn resource(&mut self, path: &str, resource: &Resource) -> Result<(), PlanError> {
         match resource {
             Resource::Redirect(location) => self.rules.redirect(path, location),
+            Resource::Body(body) if body.status.is_redirection() => {
+                if let Some(location) = fields(body).get(LOCATION) {
+                    self.rules.redirect_for_now(path, location);
+                }
+            }
             Resource::Body(body) => {
                 let fields = fields(body);
                 let is_page = essence(&fields) == "text/html" && !path.ends_with(".html");
