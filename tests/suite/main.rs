@@ -30,6 +30,7 @@ mod memory;
 mod names;
 mod neighbours;
 mod pages;
+mod pictures;
 mod program;
 mod redirects;
 mod releases;

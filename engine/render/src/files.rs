@@ -11,6 +11,7 @@ use super::asset::{ASSETS, Asset};
 use super::cache::Cache;
 use super::compress::{self, Level};
 use super::media_type::{is_compressible, media_type};
+use super::picture::variant::Variant;
 use super::policy::{self, BodyKind};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource, ResourceTable};
@@ -46,6 +47,16 @@ pub(super) fn elsewhere(location: HeaderValue) -> Resource {
         fields: Arc::new(Fields::new(fields, false, false)),
         cache_tag: None,
         variants: compress::variants(Bytes::new(), false, Level::Page),
+    })
+}
+
+/// What the sizes of a picture answer until they are made, by path: the way to the original, which lies beside them.
+pub(super) fn stand_ins(asset: &Asset) -> impl Iterator<Item = (Box<str>, Arc<Resource>)> {
+    let location = HeaderValue::from_str(&asset.hashed_name).ok();
+    let original = location.map(|location| Arc::new(elsewhere(location)));
+    Variant::all(asset).filter_map(move |size| {
+        let path = format!("{ASSETS}{}", size.file_name());
+        Some((path.into(), Arc::clone(original.as_ref()?)))
     })
 }
 

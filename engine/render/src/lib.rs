@@ -7,7 +7,7 @@
 //!   template       a theme's templates and functions   island (React), markdown, media, film, link
 //!   site_files     feeds, sitemaps, manifests          xml
 //!   picture        social images, icons                svg
-//!   files          assets as resources                 asset, media_type, tenant_files, theme_files, stylesheet
+//!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
 //! waiting        a tenant before it is rendered
 //! shared         what every host serves
@@ -51,6 +51,7 @@ mod lints;
 mod markdown;
 mod media;
 mod media_type;
+mod metadata;
 mod page;
 mod parallel;
 pub mod picture;
@@ -58,6 +59,7 @@ pub mod policy;
 mod prepare;
 mod prepared;
 mod progress;
+mod raster;
 mod resolve;
 mod script;
 mod shared;

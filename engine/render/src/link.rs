@@ -91,7 +91,7 @@ impl Resolver {
     /// Where one of the tenant's own files answers.
     #[must_use]
     pub(super) fn asset(&self, asset: &Asset) -> String {
-        let path = format!("{ASSETS}{}", asset.hashed_name);
+        let path = format!("{ASSETS}{}", asset.take().hashed_name);
         below(&self.address.prefix, &path)
     }
 

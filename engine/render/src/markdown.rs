@@ -46,7 +46,9 @@ pub(super) struct Reference {
     pub line: usize,
     /// Whether it is a picture.
     pub picture: bool,
-    /// Whether nothing stands between the brackets.
+    /// What stands between the brackets of a picture.
+    pub words: String,
+    /// Whether that is nothing, and the picture is not said to be a decoration.
     pub silent: bool,
 }
 
@@ -79,11 +81,22 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
             Some(Reference {
                 destination,
                 line: lines.number(range.start),
-                silent: picture && text[range].starts_with("![]"),
+                silent: picture
+                    && text[range.clone()].starts_with("![]")
+                    && !text[range.end..].starts_with(media::DECORATIVE),
+                words: words_of(&text[range]).to_owned(),
                 picture,
             })
         })
         .collect()
+}
+
+/// What stands between the brackets of a picture, as it is written.
+fn words_of(written: &str) -> &str {
+    let inner = written.strip_prefix("![");
+    inner
+        .and_then(|inner| inner.split(']').next())
+        .unwrap_or_default()
 }
 
 /// The pieces of HTML in a text that are more than comments, with the lines that they begin at, from 1.

@@ -17,6 +17,7 @@ use super::head::{Head, SCRIPTS_MARK};
 use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, Rendered};
+use super::media;
 use super::policy::{self, BodyKind};
 use super::prepared::Prepared;
 use super::resolve::{entry, resolve};
@@ -305,7 +306,7 @@ impl<'a> Renderer<'a> {
         let (html, scope) = self.rendered(&template, page, head, scope)?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
-        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
+        Ok(media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1))
     }
 
     /// A page by a template, and its scope with the islands that it uses.

@@ -57,6 +57,8 @@ pub(super) struct Checker<'a> {
     pub report: Report,
     /// What only the owner can decide.
     pub neighbours: Vec<NeighbourLink>,
+    /// The pictures of which it is said what is wrong.
+    pub told: BTreeSet<String>,
 }
 
 /// Where a reference is written.
@@ -137,6 +139,7 @@ impl<'a> Checker<'a> {
                 self.in_markdown(&reference, spot);
             }
         }
+        self.pictures();
     }
 
     /// `shaped`: whether the texts are of the theme's schemas, whose routes are those of pages.
@@ -191,7 +194,8 @@ impl<'a> Checker<'a> {
 
     fn link(&mut self, link: &str, spot: Spot<'_>) {
         let meant = rooted(link, spot.file);
-        if let Some((key, ..)) = assets::linked(self.assets, &meant) {
+        if let Some((key, asset, _)) = assets::linked(self.assets, &meant) {
+            asset.take();
             return self.linked_file(link, key, spot);
         }
         match target(&meant) {
@@ -313,7 +317,11 @@ impl<'a> Checker<'a> {
     }
 
     fn asset(&mut self, path: &str, spot: Spot<'_>) {
-        if self.named(path, spot).is_none() && !self.templates.assets.files.contains_key(path) {
+        let named = self.named(path, spot);
+        if let Some((key, asset)) = named {
+            self.picture(key, asset, spot);
+        }
+        if named.is_none() && !self.templates.assets.files.contains_key(path) {
             self.missing(path, path, "the tenant's `assets` have no", spot);
         }
     }
@@ -326,7 +334,36 @@ impl<'a> Checker<'a> {
 
     /// The tenant's file that a text names.
     fn named(&self, path: &str, spot: Spot<'_>) -> Option<(&'a str, &'a Asset)> {
-        assets::named(self.assets, path, spot.file)
+        let found = assets::named(self.assets, path, spot.file);
+        found.map(|(key, asset)| (key, asset.take()))
+    }
+
+    /// What is wrong with a picture, where it is named.
+    fn picture(&mut self, key: &str, asset: &Asset, spot: Spot<'_>) {
+        let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
+        if let Some(problem) = problem.filter(|_| self.told.insert(key.to_owned())) {
+            let (severity, code) = problem.kind();
+            let file = assets::file_of(key);
+            self.report(severity, code, spot, || {
+                (format!("`{file}` {problem}"), Some(problem.hint()))
+            });
+        }
+    }
+
+    /// The same of those that nothing names.
+    fn pictures(&mut self) {
+        for (key, asset) in self.assets {
+            let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
+            let Some(problem) = problem.filter(|_| !self.told.contains(key)) else {
+                continue;
+            };
+            let (severity, code) = problem.kind();
+            let file = self.site.name_of(&assets::file_of(key));
+            self.report.add(severity, code, &file, || Diagnostic {
+                severity,
+                ..Diagnostic::error(code, &file, format!("the file {problem}")).hint(problem.hint())
+            });
+        }
     }
 
     fn drawing(&mut self, path: &str, spot: Spot<'_>) {

@@ -175,16 +175,10 @@ impl Renderer<'_> {
     /// A picture that the author names.
     fn named_image(&self, written: &str, file: &str) -> Option<SocialImage> {
         let (_, asset) = named(&self.prepared.assets, written, file)?;
-        let size = imagesize::blob_size(&asset.bytes).ok();
         Some(SocialImage {
-            url: self.canonical_asset(&asset.hashed_name),
+            url: self.canonical_asset(&asset.take().hashed_name),
             alt: self.image_words(),
-            size: size.and_then(|size| {
-                Some((
-                    u32::try_from(size.width).ok()?,
-                    u32::try_from(size.height).ok()?,
-                ))
-            }),
+            size: asset.raster.as_ref().and_then(|raster| raster.size),
         })
     }
 

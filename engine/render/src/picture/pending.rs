@@ -139,6 +139,7 @@ fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, 
     let (kind, media_type) = match drawing.form {
         Form::Png(..) => (BodyKind::Immutable, "image/png"),
         Form::Ico(_) => (BodyKind::Plain, "image/vnd.microsoft.icon"),
+        Form::WebP(..) => (BodyKind::Immutable, "image/webp"),
     };
     Ok(Resource::Body(Body {
         status: StatusCode::OK,

@@ -253,7 +253,8 @@ pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> T
 impl Scope {
     /// A file of the tenant, as a text of the file that is rendered names it.
     pub(crate) fn own_asset(&self, written: &str) -> Option<(&str, &Asset)> {
-        named(&self.prepared.assets, written, &self.resolver.file)
+        let found = named(&self.prepared.assets, written, &self.resolver.file);
+        found.map(|(key, asset)| (key, asset.take()))
     }
 }
 
