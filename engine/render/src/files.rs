@@ -50,13 +50,12 @@ pub(super) fn elsewhere(location: HeaderValue) -> Resource {
     })
 }
 
-/// What the sizes of a picture answer until they are made, by path: the way to the original, which lies beside them.
+/// What the sizes of a picture answer until they are made, by path: the way to what lies beside them, in the end the original.
 pub(super) fn stand_ins(asset: &Asset) -> impl Iterator<Item = (Box<str>, Arc<Resource>)> {
-    let location = HeaderValue::from_str(&asset.hashed_name).ok();
-    let original = location.map(|location| Arc::new(elsewhere(location)));
-    Variant::all(asset).filter_map(move |size| {
+    Variant::all(asset).filter_map(|size| {
         let path = format!("{ASSETS}{}", size.file_name());
-        Some((path.into(), Arc::clone(original.as_ref()?)))
+        let location = HeaderValue::from_str(&size.stand_in()).ok()?;
+        Some((path.into(), Arc::new(elsewhere(location))))
     })
 }
 

@@ -14,7 +14,7 @@ use super::film;
 use super::link::{Resolver, below};
 use super::link_context::LinkContext;
 use super::media_type::tenant_type;
-use super::picture::variant::Variant;
+use super::picture::variant::{Format, Variant};
 use content::tenant::assets::named;
 
 /// What a poster may be, in the order in which it is looked for.
@@ -104,15 +104,22 @@ pub(super) fn image(
     }
     raster.show();
     let prefix = &resolver.address.prefix;
-    let set = Variant::all(asset).map(|size| {
-        let path = below(prefix, &format!("{ASSETS}{}", size.file_name()));
-        format!("{path} {}w", size.width)
-    });
-    let set = set.collect::<Vec<_>>().join(", ");
     let sizes = escape(sizes.unwrap_or(SIZES));
-    format!(
-        "<picture><source type=\"image/webp\" srcset=\"{set}\" sizes=\"{sizes}\" />{image}</picture>"
-    )
+    let sources = Format::ALL.iter().map(|format| {
+        let set = Variant::of(asset, *format).map(|size| {
+            let path = below(prefix, &format!("{ASSETS}{}", size.file_name()));
+            format!("{path} {}w", size.width)
+        });
+        match set.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => none,
+            set => {
+                let media_type = format.media_type();
+                format!("<source type=\"{media_type}\" srcset=\"{set}\" sizes=\"{sizes}\" />")
+            }
+        }
+    });
+    let sources: String = sources.collect();
+    format!("<picture>{sources}{image}</picture>")
 }
 
 /// The words between the brackets of a picture, up to its end.

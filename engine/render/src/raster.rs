@@ -29,6 +29,9 @@ pub(super) struct Raster {
     pub(super) size: Option<(u32, u32)>,
     /// The sizes that it is made in, too.
     pub(super) sizes: Vec<(u32, u32)>,
+    /// Whether it is a photo, as far as its type tells.
+    #[cfg(feature = "avif")]
+    pub(super) is_photo: bool,
     /// What is wrong with it.
     pub(super) problem: Option<Problem>,
     shown: AtomicBool,
@@ -52,14 +55,16 @@ impl Raster {
         if !media_type.starts_with("image/") || media_type.starts_with("image/svg") {
             return None;
         }
+        let kind = imagesize::image_type(bytes);
         let mut raster = Self {
             size: None,
             sizes: Vec::new(),
+            #[cfg(feature = "avif")]
+            is_photo: matches!(kind, Ok(ImageType::Jpeg)),
             problem: None,
             shown: AtomicBool::new(false),
         };
-        let (Ok(kind), Ok(size)) = (imagesize::image_type(bytes), imagesize::blob_size(bytes))
-        else {
+        let (Ok(kind), Ok(size)) = (kind, imagesize::blob_size(bytes)) else {
             raster.problem = Some(Problem::Broken);
             return Some(raster);
         };

@@ -3,23 +3,23 @@
 use std::collections::HashMap;
 
 use super::formats::{OTHER_PATH, reserved};
-use super::{MANIFEST, Manifest, Page};
+use super::manifest::Manifest;
+use super::page::Page;
 use crate::name::is_route_path;
 use crate::name::reserved::is_reserved;
 use crate::report::{Code, Diagnostic, Report};
 use crate::schema::Formatted;
-use crate::source::Folder;
 
 /// Says which downloads cannot have their paths.
 pub(super) fn check(
     (manifest, formatted): (&Manifest, &[Formatted]),
     pages: &[Page],
-    (folder, text): (&Folder, Option<&String>),
+    (file, text): (&str, Option<&String>),
     report: &mut Report,
 ) {
     let paths = |page| Page::paths(page).map(move |path| (path, page));
     let pages: HashMap<&str, &Page> = pages.iter().flat_map(paths).collect();
-    for (path, file) in manifest.downloads() {
+    for (path, offered) in manifest.downloads() {
         let mut redirects = manifest.redirects.iter();
         let (code, message, hint) = if !is_route_path(&path) || path == "/" {
             let message = format!("the download would have the address `{path}`, which is none");
@@ -40,9 +40,9 @@ pub(super) fn check(
         } else {
             continue;
         };
-        let diagnostic = Diagnostic::error(code, folder.name_of(MANIFEST), message).hint(hint);
+        let diagnostic = Diagnostic::error(code, file, message).hint(hint);
         let mut files = formatted.iter().filter(|text| text.format == "file");
-        let place = files.find(|text| text.text == file.as_str());
+        let place = files.find(|text| text.text == offered.as_str());
         report.push(match (place, text) {
             (Some(found), Some(text)) => diagnostic.at(found.place, text),
             _ => diagnostic,

@@ -180,8 +180,9 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
     let pages = reader.pages();
     if let Some((manifest, formatted)) = &manifest {
         reader.redirects(manifest, formatted, &pages);
-        let text = (folder, reader.texts.get(MANIFEST));
-        downloads::check((manifest, formatted), &pages, text, &mut reader.report);
+        let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
+        let written = (file.as_str(), text);
+        downloads::check((manifest, formatted), &pages, written, &mut reader.report);
     }
     reader.drafts(&pages);
     let assets = assets::read(folder, &mut reader.report);

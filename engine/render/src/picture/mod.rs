@@ -63,6 +63,9 @@ pub(super) enum Form {
     Ico(u32),
     /// A WebP of this width and height.
     WebP(u32, u32),
+    /// An AVIF of this width and height.
+    #[cfg(feature = "avif")]
+    Avif(u32, u32),
 }
 
 /// What is drawn.
@@ -112,10 +115,10 @@ impl Drawing {
     }
 
     /// Names a size of a picture; `digest` tells it from all others.
-    fn of_picture(picture: Bytes, (width, height): (u32, u32), digest: [u8; 32]) -> Self {
+    fn of_picture(picture: Bytes, form: Form, digest: [u8; 32]) -> Self {
         Self {
             subject: Mutex::new(Some(Subject::Picture(picture))),
-            form: Form::WebP(width, height),
+            form,
             ground: None,
             fonts: Arc::default(),
             digest,
@@ -134,6 +137,8 @@ impl Drawing {
             Form::Png(..) => "png",
             Form::Ico(_) => "ico",
             Form::WebP(..) => "webp",
+            #[cfg(feature = "avif")]
+            Form::Avif(..) => "avif",
         };
         format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
     }
@@ -143,6 +148,8 @@ impl Drawing {
         match self.form {
             Form::Png(width, height) | Form::WebP(width, height) => (width, height),
             Form::Ico(side) => (side, side),
+            #[cfg(feature = "avif")]
+            Form::Avif(width, height) => (width, height),
         }
     }
 
@@ -161,7 +168,14 @@ impl Drawing {
         let (width, height) = self.size();
         let svg = match subject {
             Subject::Svg(svg) => svg,
-            Subject::Picture(picture) => return resize::webp(&picture, (width, height)),
+            Subject::Picture(picture) => {
+                let small = resize::Small::of(&picture, (width, height))?;
+                return match self.form {
+                    #[cfg(feature = "avif")]
+                    Form::Avif(..) => small.avif(),
+                    _ => small.webp(),
+                };
+            }
         };
         weight::check(&svg).map_err(|heavy| heavy.message)?;
         let tree = read(&svg, &self.fonts)?;
@@ -173,7 +187,7 @@ impl Drawing {
         let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
             Form::Ico(side) => in_ico(side, &png),
-            Form::Png(..) | Form::WebP(..) => png,
+            _ => png,
         })
     }
 }
@@ -242,7 +256,7 @@ fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
     let mut writer;
     match form {
         // Nothing shines through, so that a fourth channel would say nothing.
-        Form::Png(..) | Form::WebP(..) => {
+        Form::Png(..) => {
             let pixels = pixmap.pixels().iter();
             let pixels: Vec<[u8; 3]> = pixels
                 .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
@@ -259,7 +273,7 @@ fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
             }
         }
         // Readers of icons expect 32 bits a pixel.
-        Form::Ico(_) => {
+        _ => {
             encoder.set_color(png::ColorType::Rgba);
             writer = encoder.write_header()?;
             writer.write_image_data(pixmap.data())?;
