@@ -3,10 +3,15 @@
 //! A hashed name is the file's own name with the first 8 bytes of its SHA-256 in it, so that it can be kept for ever.
 //! It has unreserved characters only (RFC 3986, section 2.3), so that it is the same in a URL, in a header field, in a style and on a disk.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256, Sha384};
 
 use super::media_type::{UNKNOWN, tenant_type};
+use super::raster::Raster;
 use content::name::is_unreserved;
 
 pub use content::name::reserved::ASSETS;
@@ -26,6 +31,10 @@ pub struct Asset {
     pub bytes: Bytes,
     /// The `integrity` attribute's value (W3C Subresource Integrity, section 3.2).
     pub integrity: String,
+    /// Whether something names it.
+    used: Arc<AtomicBool>,
+    /// What is known of a tenant's picture that is made of pixels.
+    pub(super) raster: Option<Arc<Raster>>,
 }
 
 impl Asset {
@@ -53,8 +62,9 @@ impl Asset {
     /// Gives a tenant's file its name. One that is on no list is called `.bin`, so that no static host takes an exported page or script for one.
     #[must_use]
     pub(super) fn of_tenant(path: &str, bytes: Bytes) -> Self {
-        let asset = Self::new(path, bytes);
+        let mut asset = Self::new(path, bytes);
         if tenant_type(&asset.name) != UNKNOWN {
+            asset.raster = Raster::of(&asset.name, &asset.bytes).map(Arc::new);
             return asset;
         }
         let named = asset.name.replace('.', "-") + ".bin";
@@ -62,6 +72,17 @@ impl Asset {
             name: asset.name,
             ..Self::new(&named, asset.bytes)
         }
+    }
+
+    /// Remembers that something names it.
+    pub(super) fn take(&self) -> &Self {
+        self.used.store(true, Relaxed);
+        self
+    }
+
+    /// Whether something does.
+    pub(super) fn is_used(&self) -> bool {
+        self.used.load(Relaxed)
     }
 
     /// Where every host serves it, and its `integrity`.
@@ -81,6 +102,8 @@ impl Asset {
             hashed_name,
             integrity: integrity(&bytes),
             bytes,
+            used: Arc::default(),
+            raster: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use super::head::{Head, SCRIPTS_MARK};
 use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, Rendered};
+use super::media;
 use super::policy::{self, BodyKind};
 use super::prepared::Prepared;
 use super::resolve::{entry, resolve};
@@ -56,7 +57,7 @@ pub(super) enum Special<'a> {
     /// No page at this path.
     NotFound,
     /// No entry of this name in a collection.
-    Entry(&'a NotFound),
+    Entry(&'a Page, &'a NotFound),
     /// A page was asked for with a method that it does not take.
     MethodNotAllowed,
 }
@@ -65,7 +66,7 @@ impl Special<'_> {
     /// The status that it comes with (RFC 9110, section 15.5).
     pub(super) const fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound | Self::Entry(_) => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::Entry(..) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
@@ -104,7 +105,8 @@ impl<'a> Renderer<'a> {
                 deployment.origin.is_secure(),
             )
         };
-        let resolver = Resolver::new(site, address, &inputs.deployment);
+        let resolver =
+            Resolver::new(site, address, &inputs.deployment).with_assets(&prepared.assets);
         Self {
             site,
             scope: inputs.scope(site, resolver.clone(), prepared),
@@ -212,7 +214,8 @@ impl<'a> Renderer<'a> {
 
     /// A page of the tenant.
     pub(super) fn page(&self, page: &Page) -> Result<String, Diagnostic> {
-        let scope = self.scope();
+        let mut scope = self.scope();
+        scope.resolver = scope.resolver.in_file(&page.file);
         let rendered = markdown::render(&page.body, &scope.link_context());
         let trail = self.trail(page);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
@@ -239,11 +242,11 @@ impl<'a> Renderer<'a> {
                 Some(word("engine.not_found.text")),
                 home("engine.not_found.back"),
             ),
-            Special::Entry(words) => (
+            Special::Entry(page, words) => (
                 "not-found",
                 words.title.clone(),
                 words.text.clone(),
-                self.link(&words.back),
+                self.link(&words.back, page),
             ),
             Special::MethodNotAllowed => (
                 "error",
@@ -303,7 +306,7 @@ impl<'a> Renderer<'a> {
         let (html, scope) = self.rendered(&template, page, head, scope)?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
-        Ok(html.replacen(SCRIPTS_MARK, &scripts, 1))
+        Ok(media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1))
     }
 
     /// A page by a template, and its scope with the islands that it uses.
@@ -367,7 +370,7 @@ impl<'a> Renderer<'a> {
             body: rendered.html,
             contents: rendered.headings,
             breadcrumbs: self.breadcrumbs(trail),
-            back: front.back.as_ref().map(|back| self.link(back)),
+            back: front.back.as_ref().map(|back| self.link(back, page)),
             sections: describe::sections(self.site, page, scope),
             entries: entries.into_iter().map(|page| entry(page, scope)).collect(),
             collection: collection.map(|page| self.link_to(page)),
@@ -377,10 +380,12 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn link(&self, link: &NamedLink) -> LinkView {
+    /// A link of a page's front matter.
+    fn link(&self, link: &NamedLink, page: &Page) -> LinkView {
+        let resolver = self.resolver.clone().in_file(&page.file);
         LinkView {
             label: link.label.clone(),
-            href: Some(self.resolver.href(link.link.as_str())),
+            href: Some(resolver.href(link.link.as_str())),
             current: false,
             new_tab: link.new_tab,
         }

@@ -150,6 +150,9 @@ fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, 
     let (kind, media_type) = match drawing.form {
         Form::Png(..) => (BodyKind::Immutable, "image/png"),
         Form::Ico(_) => (BodyKind::Plain, "image/vnd.microsoft.icon"),
+        Form::WebP(..) => (BodyKind::Immutable, "image/webp"),
+        #[cfg(feature = "avif")]
+        Form::Avif(..) => (BodyKind::Immutable, "image/avif"),
     };
     Ok(Resource::Body(Body {
         status: StatusCode::OK,

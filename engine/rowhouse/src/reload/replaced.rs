@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 
 use release::snapshot::{Resource, ResourceTable};
@@ -196,6 +197,8 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64) {
 
 fn identity(resource: &Resource) -> Option<&[u8]> {
     match resource {
+        // What leads to another file is no file.
+        Resource::Body(body) if body.status != StatusCode::OK => None,
         Resource::Body(body) => Some(&body.variants.last()?.bytes),
         Resource::Redirect(_) => None,
     }
