@@ -168,7 +168,7 @@ pub const ALL: &[Hostile] = &[
         );
         file(folder, "assets/icon.svg", &drawing);
     }),
-    kind("no-picture", None, |folder| {
+    kind("no-picture", Some("pixels"), |folder| {
         let mut header = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         header.extend([0, 1, 0, 0, 0, 1, 0, 0, 8, 6, 0, 0, 0]);
         fs::write(folder.join("assets/share.png"), header).expect("a file");

@@ -202,7 +202,10 @@ fn listeners_are_told_at_once_what_is_wrong_and_when_it_is_mended() {
 
     fs::write(&page, "---\ntitle: Mended\n---\n").expect("a file");
     assert_eq!(listener.next()["tenants"], serde_json::json!({}));
-    assert!(server.get(&domain, "/").text().contains("Mended"));
+    // Where rendering takes longer, listeners are told again once it is served.
+    while !server.get(&domain, "/").text().contains("Mended") {
+        assert_eq!(listener.next()["tenants"], serde_json::json!({}));
+    }
 
     fs::rename(folder.path().join("tenants"), folder.path().join("away")).expect("a folder");
     server.signal("HUP");

@@ -131,25 +131,6 @@ fn a_drawing_that_doubles_at_every_step_is_refused() {
 }
 
 #[test]
-fn a_picture_that_claims_to_be_huge_is_never_unpacked() {
-    let mut site = TestSite::fixture("sites");
-    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
-    png.extend(60_000_u32.to_be_bytes());
-    png.extend(60_000_u32.to_be_bytes());
-    png.extend(b"\x08\x06\0\0\0\0\0\0\0");
-    site.write("tenants/app/assets/huge.png", png);
-    site.write(
-        "tenants/app/pages/huge.md",
-        "---\ntitle: Huge\n---\n![A huge picture](huge.png)\n",
-    );
-    report(&mut site);
-    let page = site
-        .page("app.studio.example", "", "/huge")
-        .expect("a page");
-    assert!(page.contains("alt=\"A huge picture\""), "{page}");
-}
-
-#[test]
 fn markdown_nested_without_end_comes_to_an_end() {
     let mut site = TestSite::fixture("sites");
     let deep = |mark: &str| format!("---\ntitle: Deep\n---\n{}\n", mark.repeat(20_000));

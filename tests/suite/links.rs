@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use http::{HeaderMap, HeaderValue, Method, Uri, Version, header::HOST};
+use bytes::Bytes;
+use http::header::{HOST, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, Response, Uri, Version};
 use release::snapshot::{HostEntry, Mount};
 use rowhouse_tests::{TestSite, fixture, text_of, workspace};
 use server::respond::{RequestHead, respond};
@@ -13,11 +15,24 @@ const ORIGIN: &str = "https://studio.example";
 
 /// The status that a host answers a path with.
 fn status(site: &TestSite, host: &str, path: &str) -> u16 {
+    answer(site, host, path, &[]).status().as_u16()
+}
+
+/// What a host answers a path with, asked with these header fields.
+pub(crate) fn answer(
+    site: &TestSite,
+    host: &str,
+    path: &str,
+    fields: &[(HeaderName, &str)],
+) -> Response<Bytes> {
     let uri: Uri = path
         .parse()
         .unwrap_or_else(|error| panic!("{host}{path}: {error}"));
     let mut headers = HeaderMap::new();
     headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
+    for (name, value) in fields {
+        headers.insert(name, HeaderValue::from_str(value).expect("a value"));
+    }
     let asked = RequestHead {
         method: &Method::GET,
         uri: &uri,
@@ -25,22 +40,28 @@ fn status(site: &TestSite, host: &str, path: &str) -> u16 {
         headers: &headers,
         content: false,
     };
-    respond(&site.snapshot, &asked).response.status().as_u16()
+    respond(&site.snapshot, &asked).response
 }
 
 /// The values of attributes that name addresses.
-fn addresses(html: &str) -> BTreeSet<String> {
+pub(crate) fn addresses(html: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for attribute in [" href=\"", " src=\"", " action=\""] {
-        for (start, _) in html.match_indices(attribute) {
-            let rest = &html[start + attribute.len()..];
-            found.insert(
-                rest.split('"')
-                    .next()
-                    .unwrap_or_default()
-                    .replace("&amp;", "&"),
-            );
-        }
+    let values = |attribute: &str| {
+        let starts = html.match_indices(attribute).map(|(start, _)| start);
+        let starts = starts.map(|start| start + attribute.len());
+        let values = starts.filter_map(|start| html[start..].split('"').next());
+        values
+            .map(|value| value.replace("&amp;", "&"))
+            .collect::<Vec<_>>()
+    };
+    for attribute in [" href=\"", " src=\"", " action=\"", " poster=\""] {
+        found.extend(values(attribute));
+    }
+    for set in values(" srcset=\"") {
+        let addresses = set
+            .split(',')
+            .filter_map(|one| one.split_whitespace().next());
+        found.extend(addresses.map(ToOwned::to_owned));
     }
     found
 }
@@ -94,6 +115,17 @@ fn broken(site: &TestSite) -> (usize, BTreeMap<String, Vec<String>>) {
             }
         }
     }
+    (checked, broken)
+}
+
+/// What leads nowhere on the pages of one tenant, once its pictures are drawn, and how many addresses all pages have.
+pub(crate) fn broken_of(
+    site: &mut TestSite,
+    tenant: &str,
+) -> (usize, BTreeMap<String, Vec<String>>) {
+    site.draw();
+    let (checked, mut broken) = broken(site);
+    broken.retain(|page, _| page.contains(tenant));
     (checked, broken)
 }
 

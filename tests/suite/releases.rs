@@ -141,6 +141,8 @@ fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_aga
             .text()
             .contains("\nrowhouse_tenants_pinned 1\n")
     );
+    let warning = "warning[pinned]: release 2 is served, whatever this folder says";
+    assert!(checked(&street).contains(warning), "{}", checked(&street));
     // A new process goes on with it, theme and all.
     let drawing = |page: &str| {
         let (_, rest) = page.split_once("url(\"").expect("an address");
@@ -160,6 +162,17 @@ fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_aga
     done(&server, &["resume", "app"]);
     assert!(says(&server, "third"));
     assert!(!server.operator("/tenants").text().contains("pinned"));
+    assert!(!checked(&street).contains("pinned"));
+}
+
+/// What `check` says of the folders and the state.
+fn checked(street: &Street) -> String {
+    let output = Command::new(binary())
+        .args(["check", "--state", "state"])
+        .current_dir(street.path(""))
+        .output()
+        .expect("rowhouse");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]

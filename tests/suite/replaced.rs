@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use release::snapshot::{HostEntry, Snapshot};
 use render::Islands;
@@ -91,6 +92,11 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     let snapshot = at(&mut registry, 25);
     assert!(!answers(&snapshot, &seen[0]) && !answers(&snapshot, &seen[1]));
     assert!(answers(&snapshot, &seen[2]) && answers(&snapshot, &seen[3]));
+    drop(registry);
+    // Another time may be given (`--keep-assets`).
+    let mut registry = start().with_assets_for(Duration::from_secs(22 * 60 * 60));
+    let snapshot = at(&mut registry, 26);
+    assert!(!answers(&snapshot, &seen[6]) && answers(&snapshot, &seen[8]));
     drop(registry);
     let snapshot = at(&mut start(), 40);
     let there = seen.iter().filter(|path| answers(&snapshot, path)).count();

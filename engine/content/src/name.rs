@@ -6,10 +6,11 @@
 
 pub mod reserved;
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use thiserror::Error;
 
 /// The label whose host leads to the domain: `www.company.example`.
@@ -111,6 +112,12 @@ pub fn is_route_path(text: &str) -> bool {
 #[must_use]
 pub const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// A text in the Unicode form NFC (UAX 15): `ä` is one sign, and not an `a` with a sign behind it.
+#[must_use]
+pub fn nfc(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text)
 }
 
 #[cfg(test)]

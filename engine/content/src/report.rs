@@ -56,6 +56,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AltIsFileName => "alt-is-file-name", "The words of a picture are the name of its file, which says nothing to those who do not see it (WCAG 2.2, technique F30).";
     AddressRefused => "address-refused", "A manifest claims an address that it may not have: `deployment.yaml` does not list it, or it is the deployment's own, or nothing could answer there. The tenant keeps its other places.";
     AddressTaken => "address-taken", "Somebody else has an address: a host, a path prefix, or the path of a page of the root tenant. Who has one keeps it. At a fresh start the root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
     BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over; one with a name that rowhouse itself answers by (`assets`, `company`, `www`) is an error.";
@@ -67,6 +68,7 @@ codes! {
     BadYaml => "bad-yaml", "The file is not YAML: the parser's own words say why.";
     BrokenFragment => "broken-fragment", "A link names a place in a page that has no element with that id.";
     BrokenLink => "broken-link", "A link leads to no page of its tenant. Where that is known and wanted, `known_missing` in the manifest says so.";
+    BrokenPicture => "broken-picture", "A picture cannot be read as one, or ends before it should: visitors see a part of it, or a sign that something is missing. It is served as it is.";
     BrokenNeighbourLink => "broken-neighbour-link", "A link leads to a page that another tenant does not have now. Neighbours come and go, so this is a warning.";
     Draft => "draft", "How many pages of a tenant are drafts. Only `rowhouse serve --dev` shows them, marked as such; without it they do not exist.";
     DescriptionLength => "description-length", "A description that search results and shared links show as it is has 50 to 160 characters.";
@@ -94,7 +96,9 @@ codes! {
     NotUtf8 => "not-utf8", "Text files are UTF-8, and so are the names of files and folders.";
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
+    PictureType => "picture-type", "A picture is of another type than the end of its name says. It is served by its name, and browsers that are told not to guess may not show it.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
+    Pinned => "pinned", "An older release of the tenant is served, since somebody rolled back to it. What the folder says is not seen until `rowhouse resume` follows it again.";
     ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
     RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
     RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";
@@ -108,6 +112,7 @@ codes! {
     UnknownLayout => "unknown-layout", "The theme has no layout of that name.";
     UnknownTenant => "unknown-tenant", "A link names a tenant that is not there.";
     UnknownTheme => "unknown-theme", "No theme of that name, or its files cannot be used.";
+    UnusedAsset => "unused-asset", "Nothing of the tenant shows, links or offers the file: it was forgotten, or its name is written in another way where it is meant. It is served all the same.";
     UnsafeSvg => "unsafe-svg", "A drawing of a tenant (SVG) holds something that could run, load or lead elsewhere, and is served without it; or it is no well-formed drawing, and cannot be served. Nothing of a tenant runs on an address that it shares with others.";
     Unreadable => "unreadable", "The operating system would not give the file.";
     WrongType => "wrong-type", "A value is not of the type that its key wants, for example a list where a text is expected.";

@@ -106,23 +106,29 @@ impl History {
     /// `budget`: how many bytes of blobs all releases together may name. Each tenant's newest and its pinned release stay even if they are more.
     #[must_use]
     pub fn open(folder: PathBuf, keep: usize, budget: u64) -> Self {
-        let releases = Releases {
-            folder: folder.join("releases"),
-        };
-        let blobs = Blobs::new(folder.join("blobs"));
-        let history = Self {
-            releases,
-            blobs,
-            folder,
-            keep,
-            budget,
-            queued: Arc::default(),
-            writer: OnceLock::new(),
-        };
+        let mut history = Self::reader(folder);
+        history.keep = keep;
+        history.budget = budget;
         if let Err(error) = history.claim() {
             warn!(folder = %history.folder.display(), %error, "releases are read only: none is recorded here until the other process has ended");
         }
         history
+    }
+
+    /// The releases in `folder`, which need not be there, for one who only reads: it makes and changes nothing there.
+    #[must_use]
+    pub fn reader(folder: PathBuf) -> Self {
+        Self {
+            releases: Releases {
+                folder: folder.join("releases"),
+            },
+            blobs: Blobs::new(folder.join("blobs")),
+            folder,
+            keep: 0,
+            budget: 0,
+            queued: Arc::default(),
+            writer: OnceLock::new(),
+        }
     }
 
     /// Becomes the process that writes, unless it is or another one still does.

@@ -55,8 +55,8 @@ pub struct Moved {
     pub cache_tag: Option<HeaderValue>,
 }
 
-/// The tenants of one host, by the prefix they are mounted at.
-#[derive(Debug, Default)]
+/// The tenants of one host, by the prefix they are mounted at. A copy shares mounts, resources and slots.
+#[derive(Debug, Clone, Default)]
 pub struct HostRoutes {
     /// The tenant at the host's root: it answers what no prefix takes.
     pub root: Option<Arc<Mount>>,

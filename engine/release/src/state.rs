@@ -46,8 +46,7 @@ impl State {
     /// Removes what was left behind by processes that ended in the middle, and deployments that are long gone.
     #[must_use]
     pub fn open(directory: &Path, name: &str) -> Self {
-        let place = hex(&Sha256::digest(name)[..8]);
-        let folder = directory.join(place);
+        let folder = Self::place(directory, name);
         match fs::create_dir_all(&folder) {
             // Marks the folder as used.
             Ok(()) => drop(fs::write(folder.join("used"), name)),
@@ -59,6 +58,12 @@ impl State {
         let (writer, jobs) = channel();
         writer::start(folder.clone(), jobs);
         Self { folder, writer }
+    }
+
+    /// Where the entries of the deployment of that name lie, whether there are any or not.
+    #[must_use]
+    pub fn place(directory: &Path, name: &str) -> PathBuf {
+        directory.join(hex(&Sha256::digest(name)[..8]))
     }
 
     /// Where the entries of this deployment lie.

@@ -3,10 +3,15 @@
 //! A hashed name is the file's own name with the first 8 bytes of its SHA-256 in it, so that it can be kept for ever.
 //! It has unreserved characters only (RFC 3986, section 2.3), so that it is the same in a URL, in a header field, in a style and on a disk.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::media_type::{UNKNOWN, tenant_type};
+use super::raster::Raster;
 use content::name::is_unreserved;
 
 pub use content::name::reserved::ASSETS;
@@ -24,6 +29,10 @@ pub struct Asset {
     pub hashed_name: String,
     /// The bytes as they are served.
     pub bytes: Bytes,
+    /// Whether something names it.
+    used: Arc<AtomicBool>,
+    /// What is known of a tenant's picture that is made of pixels.
+    pub(super) raster: Option<Arc<Raster>>,
 }
 
 impl Asset {
@@ -51,8 +60,9 @@ impl Asset {
     /// Gives a tenant's file its name. One that is on no list is called `.bin`, so that no static host takes an exported page or script for one.
     #[must_use]
     pub(super) fn of_tenant(path: &str, bytes: Bytes) -> Self {
-        let asset = Self::new(path, bytes);
+        let mut asset = Self::new(path, bytes);
         if tenant_type(&asset.name) != UNKNOWN {
+            asset.raster = Raster::of(&asset.name, &asset.bytes).map(Arc::new);
             return asset;
         }
         let named = asset.name.replace('.', "-") + ".bin";
@@ -62,6 +72,17 @@ impl Asset {
         }
     }
 
+    /// Remembers that something names it.
+    pub(super) fn take(&self) -> &Self {
+        self.used.store(true, Relaxed);
+        self
+    }
+
+    /// Whether something does.
+    pub(super) fn is_used(&self) -> bool {
+        self.used.load(Relaxed)
+    }
+
     /// Takes a file whose name is hashed already.
     #[must_use]
     pub fn named(hashed_name: String, bytes: Bytes) -> Self {
@@ -69,6 +90,8 @@ impl Asset {
             name: hashed_name.clone(),
             hashed_name,
             bytes,
+            used: Arc::default(),
+            raster: None,
         }
     }
 }

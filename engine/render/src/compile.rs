@@ -9,16 +9,20 @@ use http::{HeaderValue, StatusCode};
 
 use super::asset::{ASSETS, Asset};
 use super::compiled::{Compiled, PlacedMount};
+use super::files::{elsewhere, stand_ins};
 use super::gallery;
 use super::inputs::Inputs;
-use super::link::Resolver;
+use super::link::{Resolver, below};
 use super::lints;
 use super::page::{Renderer, Special, Written};
 use super::parallel::side_by_side;
+use super::picture::Picture;
+use super::picture::variant::Variant;
 use super::prepare::prepare;
 use super::site_files::SiteFiles;
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
+use content::tenant::assets::{file_of, named};
 use content::tenant::{MANIFEST, Page, Site};
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
 
@@ -69,11 +73,12 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let Some(at_canonical) = mounts.first() else {
         return (None, report);
     };
+    let downloads = site.manifest.downloads().map(|(path, _)| path);
     let findings = lints::check(
         site,
         &prepared,
         inputs,
-        site_files.paths(),
+        site_files.paths().map(ToOwned::to_owned).chain(downloads),
         at_canonical,
         report,
     );
@@ -85,11 +90,43 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,
         fragments: Arc::new(findings.fragments),
-        pictures: site_files.pictures(addresses),
+        pictures: site_files
+            .pictures(addresses)
+            .into_iter()
+            .chain(variants(site, assets, addresses))
+            .collect(),
         cache: Arc::clone(&inputs.cache),
         listing: site_files.listing,
     });
     (compiled, report)
+}
+
+/// The sizes of the pictures that pages show, at every address.
+fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]) -> Vec<Picture> {
+    let shown = assets.iter().filter(|(_, asset)| is_in_sizes(asset));
+    let sizes = shown.flat_map(|(key, asset)| {
+        let file = site.name_of(&file_of(key));
+        Variant::all(asset)
+            .map(move |size| (size.file_name(), Arc::new(size.drawing(file.clone()))))
+    });
+    let sizes: Vec<_> = sizes.collect();
+    let at = |address: &Address| {
+        let (host, prefix) = (address.host.clone(), address.prefix.clone());
+        let sizes = sizes.iter();
+        sizes.map(move |(name, drawing)| Picture {
+            host: host.clone(),
+            path: below(&prefix, &format!("{ASSETS}{name}")),
+            drawing: Arc::clone(drawing),
+        })
+    };
+    addresses.iter().flat_map(at).collect()
+}
+
+fn is_in_sizes(asset: &Asset) -> bool {
+    asset
+        .raster
+        .as_ref()
+        .is_some_and(|raster| raster.is_shown())
 }
 
 fn too_much_html(site: &Site, addresses: usize) -> Report {
@@ -159,7 +196,10 @@ fn mount(
             .as_ref()
             .and_then(|collection| collection.not_found.as_ref());
         if let Some(words) = words {
-            not_found.push((page.path.as_str().into(), special(Special::Entry(words))));
+            not_found.push((
+                page.path.as_str().into(),
+                special(Special::Entry(page, words)),
+            ));
         }
     }
     not_found.push(("".into(), special(Special::NotFound)));
@@ -184,6 +224,14 @@ fn mount(
     for asset in assets.values() {
         let path = format!("{ASSETS}{}", asset.hashed_name);
         resources.insert(path.into(), Arc::new(renderer.file(asset)));
+        resources.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
+    }
+    for (path, file) in renderer.site.manifest.downloads() {
+        let named = named(assets, file.as_str(), MANIFEST);
+        let location = named.map(|(_, asset)| renderer.resolver.asset(asset));
+        if let Some(Ok(location)) = location.map(|location| HeaderValue::from_str(&location)) {
+            resources.insert(path.into(), Arc::new(elsewhere(location)));
+        }
     }
     for redirect in &renderer.site.manifest.redirects {
         let target = renderer.resolver.location(redirect.to.as_str());

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::header::{CACHE_CONTROL, LOCATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use rayon::prelude::*;
 
 use super::asset::{ASSETS, Asset};
 use super::cache::Cache;
 use super::compress::{self, Level};
 use super::media_type::{is_compressible, media_type};
+use super::picture::variant::Variant;
 use super::policy::{self, BodyKind};
+use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource, ResourceTable};
 
 /// A file as a resource.
@@ -31,6 +34,28 @@ pub(super) fn file(
             level,
             cache,
         ),
+    })
+}
+
+/// Another place for now: 302 with its `Location`, asked for anew each time (RFC 9110, section 15.4.3).
+pub(super) fn elsewhere(location: HeaderValue) -> Resource {
+    let mut fields = HeaderMap::new();
+    fields.insert(LOCATION, location);
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Resource::Body(Body {
+        status: StatusCode::FOUND,
+        fields: Arc::new(Fields::new(fields, false, false)),
+        cache_tag: None,
+        variants: compress::variants(Bytes::new(), false, Level::Page),
+    })
+}
+
+/// What the sizes of a picture answer until they are made, by path: the way to what lies beside them, in the end the original.
+pub(super) fn stand_ins(asset: &Asset) -> impl Iterator<Item = (Box<str>, Arc<Resource>)> {
+    Variant::all(asset).filter_map(|size| {
+        let path = format!("{ASSETS}{}", size.file_name());
+        let location = HeaderValue::from_str(&size.stand_in()).ok()?;
+        Some((path.into(), Arc::new(elsewhere(location))))
     })
 }
 

@@ -7,6 +7,7 @@ use http::StatusCode;
 
 use super::asset::ASSETS;
 use super::compress::{self, Level};
+use super::files::stand_ins;
 use super::media_type::media_type;
 use super::policy::{self, BodyKind};
 use super::tenant_files::tenant_asset;
@@ -43,11 +44,13 @@ pub fn former(path: &str, bytes: Bytes, whose: Whose, secure: bool) -> Resource 
 pub fn former_files(folder: &Folder, secure: bool) -> ResourceTable {
     let files = folder.files.iter();
     files
-        .filter_map(|(path, bytes)| {
-            let (asset, _) = tenant_asset(path.strip_prefix("assets/")?, bytes, path);
+        .filter_map(|(path, bytes)| Some((path.strip_prefix("assets/")?, bytes)))
+        .flat_map(|(key, bytes)| {
+            let (asset, _) = tenant_asset(key, bytes, key);
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let resource = former(&path, asset.bytes, Whose::Tenant, secure);
-            Some((path.into_boxed_str(), Arc::new(resource)))
+            let resource = former(&path, asset.bytes.clone(), Whose::Tenant, secure);
+            let file = (path.into_boxed_str(), Arc::new(resource));
+            stand_ins(&asset).chain([file]).collect::<Vec<_>>()
         })
         .collect()
 }

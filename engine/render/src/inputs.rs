@@ -32,7 +32,7 @@ impl Inputs {
     /// What the templates of a page work with that uses no island yet.
     pub(super) fn scope(&self, site: &Site, resolver: Resolver, prepared: &Arc<Prepared>) -> Scope {
         let mut scope = Scope {
-            resolver,
+            resolver: resolver.with_assets(&prepared.assets),
             settings: Value::none(),
             prepared: Arc::clone(prepared),
             templates: Arc::clone(&self.templates),

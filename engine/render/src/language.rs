@@ -20,6 +20,7 @@ use content::theme::strings::{COUNT, Kind, Pattern, Piece, Strings, Text};
 /// A language as templates speak it.
 #[derive(Debug, Clone)]
 pub struct Language {
+    tag: String,
     strings: Strings,
     rules: Arc<Rules>,
 }
@@ -63,6 +64,7 @@ impl Language {
             plurals: PluralRules::try_new((&locale).into(), plurals).map_err(|_| unknown())?,
         };
         Ok(Self {
+            tag: tag.to_owned(),
             strings,
             rules: Arc::new(rules),
         })
@@ -74,9 +76,16 @@ impl Language {
         let mut strings = self.strings.clone();
         strings.extend(own.iter().map(|(key, text)| (key.clone(), text.clone())));
         Self::new(tag, strings.clone()).unwrap_or_else(|_| Self {
+            tag: self.tag.clone(),
             strings,
             rules: Arc::clone(&self.rules),
         })
+    }
+
+    /// Its tag (BCP 47).
+    #[must_use]
+    pub(crate) fn tag(&self) -> &str {
+        &self.tag
     }
 
     /// The plural forms that the language has and a text has not, by the text's key.

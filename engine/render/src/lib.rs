@@ -4,10 +4,10 @@
 //! compile        a tenant -> Compiled: one Mount for each address
 //!   prepare        a tenant in the shapes of its theme   prepared, language, card
 //!   page           one page: head, view, layout        head, view, describe, resolve, structure, structured, speculation, script
-//!   template       a theme's templates and functions   island (React), markdown, link
+//!   template       a theme's templates and functions   island (React), markdown, media, film, link
 //!   site_files     feeds, sitemaps, manifests          xml
 //!   picture        social images, icons                svg
-//!   files          assets as resources                 asset, media_type, tenant_files, theme_files, stylesheet
+//!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
 //! waiting        a tenant before it is rendered
 //! shared         what every host serves
@@ -38,6 +38,7 @@ mod describe;
 pub mod dev;
 mod escape;
 mod files;
+mod film;
 mod former;
 mod gallery;
 mod head;
@@ -45,9 +46,12 @@ mod inputs;
 mod island;
 mod language;
 pub mod link;
+mod link_context;
 mod lints;
 mod markdown;
+mod media;
 mod media_type;
+mod metadata;
 mod page;
 mod parallel;
 pub mod picture;
@@ -55,6 +59,7 @@ pub mod policy;
 mod prepare;
 mod prepared;
 mod progress;
+mod raster;
 mod resolve;
 mod script;
 mod shared;

@@ -1,18 +1,22 @@
 //! Makes an author's link right for the place that a page is rendered for.
 //!
-//! Authors write from their own root (`/terms`), to a neighbour by name (`shop:/contact`) or to a fact of the company (`company:email`).
+//! Authors write from their own root (`/terms`), by the place of a file beside theirs (`terms.md`), to a neighbour by name (`shop:/contact`) or to a fact of the company (`company:email`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use url::{Position, Url};
 
+use super::asset::{ASSETS, Asset};
 use super::card::Card;
 use super::policy::Caching;
 use content::address::{Address, Origin};
 use content::name::TenantId;
-use content::tenant::Site;
+use content::tenant::assets::linked;
+use content::tenant::link::rooted;
 pub use content::tenant::link::{Target, target};
 use content::tenant::manifest::{Company, Hsts};
+use content::tenant::{MANIFEST, Site};
 
 /// A fragment that no page has: the place where it is followed stays.
 const NOWHERE: &str = "#";
@@ -47,22 +51,57 @@ pub struct Resolver {
     pub tenant: TenantId,
     /// The address that is rendered for.
     pub address: Address,
+    /// The tenant's files by their keys.
+    pub(super) assets: Arc<BTreeMap<String, Asset>>,
+    /// The file that the links stand in.
+    pub(super) file: Arc<str>,
 }
 
 impl Resolver {
-    /// The resolver of a tenant at one of its addresses.
+    /// The resolver of a tenant's manifest at one of its addresses. It knows no files yet.
     #[must_use]
     pub(super) fn new(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
         Self {
             deployment: Arc::clone(deployment),
             tenant: site.id.clone(),
             address: address.clone(),
+            assets: Arc::default(),
+            file: MANIFEST.into(),
         }
+    }
+
+    /// The same, with the tenant's files.
+    #[must_use]
+    pub(super) fn with_assets(self, assets: &Arc<BTreeMap<String, Asset>>) -> Self {
+        Self {
+            assets: Arc::clone(assets),
+            ..self
+        }
+    }
+
+    /// The same for links that stand in another file of the tenant.
+    #[must_use]
+    pub(super) fn in_file(self, file: &str) -> Self {
+        Self {
+            file: file.into(),
+            ..self
+        }
+    }
+
+    /// Where one of the tenant's own files answers.
+    #[must_use]
+    pub(super) fn asset(&self, asset: &Asset) -> String {
+        let path = format!("{ASSETS}{}", asset.take().hashed_name);
+        below(&self.address.prefix, &path)
     }
 
     /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
     #[must_use]
     pub fn href(&self, link: &str) -> String {
+        let link = &*rooted(link, &self.file);
+        if let Some((_, asset, tail)) = linked(&self.assets, link) {
+            return self.asset(asset) + tail;
+        }
         let place = match target(link) {
             Ok(Target::Own(path, _)) if path.is_empty() => String::new(),
             Ok(Target::Own(path, _)) => below(&self.address.prefix, &path),
@@ -74,7 +113,7 @@ impl Resolver {
             }
             Ok(Target::Company(fact)) => return self.company_fact(&fact),
             Ok(Target::Outside) => return link.to_owned(),
-            Err(_) => return NOWHERE.to_owned(),
+            Ok(Target::Relative) | Err(_) => return NOWHERE.to_owned(),
         };
         // The query and the fragment stay as they are written.
         let tail = link.find(['?', '#']).unwrap_or(link.len());
@@ -96,9 +135,10 @@ impl Resolver {
     /// The `href` for a link of the company profile, whose paths are the root tenant's.
     #[must_use]
     pub fn company_href(&self, link: &str) -> String {
-        match target(link) {
-            Ok(Target::Own(path, _)) if !path.is_empty() => self.on_the_domain(link),
-            _ => self.href(link),
+        let link = rooted(link, MANIFEST);
+        match target(&link) {
+            Ok(Target::Own(path, _)) if !path.is_empty() => self.on_the_domain(&link),
+            _ => self.href(&link),
         }
     }
 
@@ -198,6 +238,8 @@ mod tests {
                 prefix: prefix.to_owned(),
                 canonical: true,
             },
+            assets: Arc::default(),
+            file: MANIFEST.into(),
         }
     }
 

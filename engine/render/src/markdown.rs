@@ -5,17 +5,16 @@
 //! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
 //! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use pulldown_cmark::{
     Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
 };
 use serde::Serialize;
 
-use super::asset::Asset;
 pub(super) use super::escape::escape;
-use super::language::Language;
-use super::link::Resolver;
+use super::link_context::LinkContext;
+use super::media;
 use content::report::LineIndex;
 
 /// What a text became.
@@ -47,20 +46,10 @@ pub(super) struct Reference {
     pub line: usize,
     /// Whether it is a picture.
     pub picture: bool,
-    /// Whether nothing stands between the brackets.
+    /// What stands between the brackets of a picture.
+    pub words: String,
+    /// Whether that is nothing, and the picture is not said to be a decoration.
     pub silent: bool,
-}
-
-/// Where pictures come from, where links lead, and how their anchors are named.
-pub(super) struct LinkContext<'a> {
-    /// The language of the text.
-    pub language: &'a Language,
-    /// Makes links right.
-    pub resolver: &'a Resolver,
-    /// The tenant's files by name.
-    pub assets: &'a BTreeMap<String, Asset>,
-    /// The theme's, where the tenant has none of that name.
-    pub themed: &'a BTreeMap<String, Asset>,
 }
 
 fn options() -> Options {
@@ -92,11 +81,22 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
             Some(Reference {
                 destination,
                 line: lines.number(range.start),
-                silent: picture && text[range].starts_with("![]"),
+                silent: picture
+                    && text[range.clone()].starts_with("![]")
+                    && !text[range.end..].starts_with(media::DECORATIVE),
+                words: words_of(&text[range]).to_owned(),
                 picture,
             })
         })
         .collect()
+}
+
+/// What stands between the brackets of a picture, as it is written.
+fn words_of(written: &str) -> &str {
+    let inner = written.strip_prefix("![");
+    inner
+        .and_then(|inner| inner.split(']').next())
+        .unwrap_or_default()
 }
 
 /// The pieces of HTML in a text that are more than comments, with the lines that they begin at, from 1.
@@ -243,6 +243,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
             other => events.push(resolved(other, context)),
         }
     }
+    let events = media::shown(events, context);
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
 }
@@ -302,26 +303,6 @@ fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
             title,
             id,
         }),
-        Event::Start(Tag::Image {
-            link_type,
-            dest_url,
-            title,
-            id,
-        }) => {
-            let name = dest_url.as_ref();
-            let path = |asset: &Asset| format!("{}{}", super::asset::ASSETS, asset.hashed_name);
-            let own = context.assets.get(name).map(path);
-            let href = own
-                .map(|path| context.resolver.href(&path))
-                // Every host serves the theme's files at its root.
-                .or_else(|| context.themed.get(name).map(path));
-            Event::Start(Tag::Image {
-                link_type,
-                dest_url: href.map_or(dest_url, Into::into),
-                title,
-                id,
-            })
-        }
         Event::InlineHtml(text) if text.starts_with("<!--") => Event::Text("".into()),
         Event::InlineHtml(text) => Event::Text(text),
         other => other,

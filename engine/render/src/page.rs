@@ -21,8 +21,8 @@ use super::head::{Head, SCRIPTS_MARK};
 use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, Rendered};
-use super::policy;
-use super::policy::BodyKind;
+use super::media;
+use super::policy::{self, BodyKind};
 use super::prepared::Prepared;
 use super::resolve::{entry, resolve};
 use super::script::script_tags;
@@ -58,7 +58,7 @@ pub(super) enum Special<'a> {
     /// No page at this path.
     NotFound,
     /// No entry of this name in a collection.
-    Entry(&'a NotFound),
+    Entry(&'a Page, &'a NotFound),
     /// A page was asked for with a method that it does not take.
     MethodNotAllowed,
 }
@@ -67,7 +67,7 @@ impl Special<'_> {
     /// The status that it comes with (RFC 9110, section 15.5).
     pub(super) const fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound | Self::Entry(_) => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::Entry(..) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
@@ -83,7 +83,8 @@ impl<'a> Renderer<'a> {
         inputs: &'a Inputs,
         site_files: &'a SiteFiles,
     ) -> Self {
-        let resolver = Resolver::new(site, address, &inputs.deployment);
+        let resolver =
+            Resolver::new(site, address, &inputs.deployment).with_assets(&prepared.assets);
         Self {
             site,
             scope: inputs.scope(site, resolver.clone(), prepared),
@@ -193,7 +194,8 @@ impl<'a> Renderer<'a> {
 
     /// A page of the tenant.
     pub(super) fn page(&self, page: &Page) -> Result<Written, Diagnostic> {
-        let scope = self.scope();
+        let mut scope = self.scope();
+        scope.resolver = scope.resolver.in_file(&page.file);
         let rendered = markdown::render(&page.body, &scope.link_context());
         let trail = self.trail(page);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
@@ -220,11 +222,11 @@ impl<'a> Renderer<'a> {
                 Some(word("engine.not_found.text")),
                 home("engine.not_found.back"),
             ),
-            Special::Entry(words) => (
+            Special::Entry(page, words) => (
                 "not-found",
                 words.title.clone(),
                 words.text.clone(),
-                self.link(&words.back),
+                self.link(&words.back, page),
             ),
             Special::MethodNotAllowed => (
                 "error",
@@ -287,7 +289,7 @@ impl<'a> Renderer<'a> {
         let (html, scope) = self.rendered(&template, page, head, scope)?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
-        let html = html.replacen(SCRIPTS_MARK, &scripts, 1);
+        let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
         Ok(self.styled(&html, &kinds, &scope, &self.own_style))
     }
 
@@ -352,7 +354,7 @@ impl<'a> Renderer<'a> {
             body: rendered.html,
             contents: rendered.headings,
             breadcrumbs: self.breadcrumbs(trail),
-            back: front.back.as_ref().map(|back| self.link(back)),
+            back: front.back.as_ref().map(|back| self.link(back, page)),
             sections: describe::sections(self.site, page, scope),
             entries: entries.into_iter().map(|page| entry(page, scope)).collect(),
             collection: collection.map(|page| self.link_to(page)),
@@ -362,10 +364,12 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn link(&self, link: &NamedLink) -> LinkView {
+    /// A link of a page's front matter.
+    fn link(&self, link: &NamedLink, page: &Page) -> LinkView {
+        let resolver = self.resolver.clone().in_file(&page.file);
         LinkView {
             label: link.label.clone(),
-            href: Some(self.resolver.href(link.link.as_str())),
+            href: Some(resolver.href(link.link.as_str())),
             current: false,
             new_tab: link.new_tab,
         }

@@ -233,7 +233,7 @@ fn content_security_policy(
         ""
     };
     format!(
-        "default-src 'none'; script-src 'self'{script}; worker-src 'none'; style-src{style}; img-src 'self'; font-src 'self'; \
+        "default-src 'none'; script-src 'self'{script}; worker-src 'none'; style-src{style}; img-src 'self'; media-src 'self'; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
          {frames}{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
          script-src *:*{ASSETS}{script}"

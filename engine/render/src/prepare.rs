@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value as Json;
 use tera::{Map, Value};
 
@@ -18,11 +17,11 @@ use super::tenant_files::{tenant_asset, tenant_assets};
 use super::values::inline_svg;
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::conform::{Conformed, conform, settings};
-use content::tenant::{MANIFEST, Site};
+use content::tenant::{MANIFEST, Site, assets};
 
 /// Prepares a tenant. None when it does not fit its theme.
 pub(crate) fn prepare(site: &Site, templates: &Templates, report: &mut Report) -> Option<Prepared> {
-    let assets = tenant_assets(site, report);
+    let assets = Arc::new(tenant_assets(site, report));
     let (content, problems) = conform(&site.written, &templates.theme);
     let fits = problems.is_servable();
     report.extend(problems);
@@ -119,9 +118,9 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
 }
 
 fn drawing(path: &str, site: &Site, templates: &Templates) -> Option<String> {
-    let own = |bytes: &Bytes| tenant_asset(path, bytes, path).0;
-    let asset: Asset = match site.assets.get(path).filter(|_| is_drawing(path)) {
-        Some(bytes) => own(bytes),
+    let named = assets::named(&site.assets, path, MANIFEST);
+    let asset: Asset = match named.filter(|(key, _)| is_drawing(key)) {
+        Some((key, bytes)) => tenant_asset(key, bytes, key).0,
         None => templates.assets.files.get(path)?.clone(),
     };
     // What is too large for everybody's pages is left out of them, and its tenant is told.

@@ -14,8 +14,8 @@ use content::theme::Theme;
 /// A tenant in the shapes of its theme.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its files by name.
-    pub(crate) assets: BTreeMap<String, Asset>,
+    /// Its files by their keys.
+    pub(crate) assets: Arc<BTreeMap<String, Asset>>,
     /// What it says, by the schemas of its theme.
     pub(crate) content: Conformed,
     /// The language of its pages, with its own words.

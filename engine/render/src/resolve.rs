@@ -2,7 +2,6 @@
 
 use tera::{Map, Value};
 
-use super::asset::ASSETS;
 use super::markdown;
 use super::structure::entries;
 use super::template::{Scope, asset_href, asset_of, drawing_of};
@@ -38,18 +37,9 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
         ))),
         "icon" => drawing(&format!("icons/{text}.svg"), scope),
         "drawing" => drawing(text, scope),
-        "image" => asset_of(scope, text).and_then(|asset| {
-            let size = imagesize::blob_size(&asset.bytes).ok();
-            Some(map([
-                ("src", Value::from(asset_href(scope, text)?)),
-                ("width", size.map(|size| size.width).into()),
-                ("height", size.map(|size| size.height).into()),
-            ]))
-        }),
-        "file" => scope.prepared.assets.get(text).map(|asset| {
-            let href = scope
-                .resolver
-                .href(&format!("{ASSETS}{}", asset.hashed_name));
+        "image" => image(text, scope),
+        "file" => scope.own_asset(text).map(|(_, asset)| {
+            let href = scope.resolver.asset(asset);
             map([
                 ("href", Value::from(href)),
                 ("name", Value::from(asset.name.as_str())),
@@ -68,6 +58,25 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
         _ => Some(Value::from(text)),
     };
     found.unwrap_or_else(Value::none)
+}
+
+/// A picture: its address and its size; `key` is the tenant's file, for `picture()`.
+fn image(text: &str, scope: &Scope) -> Option<Value> {
+    let key = scope.own_asset(text).map(|(key, _)| key.to_owned());
+    let asset = asset_of(scope, text)?;
+    let size = match &asset.raster {
+        Some(raster) => raster.size,
+        None => imagesize::blob_size(&asset.bytes).ok().and_then(|size| {
+            let (width, height) = (size.width.try_into(), size.height.try_into());
+            Some((width.ok()?, height.ok()?))
+        }),
+    };
+    Some(map([
+        ("src", Value::from(asset_href(scope, text)?)),
+        ("width", size.map(|(width, _)| width).into()),
+        ("height", size.map(|(_, height)| height).into()),
+        ("key", key.into()),
+    ]))
 }
 
 fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {

@@ -16,7 +16,8 @@ use super::template::Templates;
 use super::tenant_files::tenant_asset;
 use content::address::Origin;
 use content::name::TenantId;
-use content::tenant::Site;
+use content::tenant::assets::named;
+use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Body, Moved, Resource, ResourceTable};
 
 /// The files that every host serves: the themes' and the islands'.
@@ -58,8 +59,9 @@ pub fn unknown_host(words: Option<String>, secure: bool) -> Arc<Resource> {
 /// The root tenant's social image, which stands in for those that others do not have.
 #[must_use]
 pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
-    let path = root.manifest.image.as_ref()?.as_str();
-    let (asset, _) = tenant_asset(path, root.assets.get(path)?, path);
+    let written = root.manifest.image.as_ref()?.as_str();
+    let (key, bytes) = named(&root.assets, written, MANIFEST)?;
+    let (asset, _) = tenant_asset(key, bytes, key);
     Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
 }
 

@@ -1,4 +1,4 @@
-//! A tenant's own files: named by their content, its drawings made harmless.
+//! A tenant's own files: named by their content, its drawings made harmless, its pictures freed of metadata.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,20 @@ use bytes::Bytes;
 
 use super::asset::Asset;
 use super::media_type::is_drawing;
+use super::metadata::stripped;
 use super::svg;
 use content::report::{Diagnostic, Report};
 use content::tenant::Site;
+use content::tenant::assets::file_of;
 
-/// A tenant's files by their path below `assets`, its drawings made harmless.
+/// A tenant's files by their keys, as they are served.
 #[must_use]
 pub(super) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String, Asset> {
-    let assets = site.assets.iter().map(|(path, bytes)| {
-        let file = site.name_of(&format!("assets/{path}"));
-        let (asset, found) = tenant_asset(path, bytes, &file);
+    let assets = site.assets.iter().map(|(key, bytes)| {
+        let file = site.name_of(&file_of(key));
+        let (asset, found) = tenant_asset(key, bytes, &file);
         report.extend(found);
-        (path.clone(), asset)
+        (key.clone(), asset)
     });
     assets.collect()
 }
@@ -26,7 +28,7 @@ pub(super) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String
 #[must_use]
 pub(super) fn tenant_asset(path: &str, bytes: &Bytes, file: &str) -> (Asset, Vec<Diagnostic>) {
     if !is_drawing(path) {
-        return (Asset::of_tenant(path, bytes.clone()), Vec::new());
+        return (Asset::of_tenant(path, stripped(bytes)), Vec::new());
     }
     // What is no drawing is an error, so that nobody ever sees what stands in for it.
     let (svg, found) =

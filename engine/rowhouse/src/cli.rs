@@ -180,6 +180,16 @@ pub struct ServeArguments {
     /// The most bytes that all releases together may take below `--state`; the oldest go first
     #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "BYTES", default_value_t = 1 << 30)]
     pub state_size: u64,
+    /// How long files with a hash in their name are served after pages no longer name them
+    ///
+    /// Pages that are open, or that a cache holds, go on asking for them. It holds over restarts with `--state`.
+    #[arg(
+        long,
+        env = "ROWHOUSE_KEEP_ASSETS",
+        value_name = "SECONDS",
+        default_value_t = 24 * 60 * 60
+    )]
+    pub keep_assets: u32,
     /// For authors: open pages follow what is saved, errors are shown over them, drafts are shown
     #[arg(
         long,
@@ -255,6 +265,9 @@ pub struct CheckArguments {
     /// The form of the output
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: CheckFormat,
+    /// The folder that the server is given as `--state`: warns of tenants that were rolled back
+    #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,

@@ -148,6 +148,18 @@ fn link() -> impl Strategy<Value = String> {
         "terms",
         "./terms",
         "../terms",
+        "terms.md",
+        "./terms.md#fees",
+        "terms.md#none",
+        "notes/first.md",
+        "none.md",
+        "index.md",
+        "../tenant.yaml",
+        "../../x.md",
+        "../assets/none.css",
+        "../assets/a b.css",
+        ".",
+        "..",
         "?a",
         "corner:/terms",
         "corner:/none",
@@ -259,7 +271,7 @@ proptest! {
                     let written = format!("{tenant}:{path}");
                     prop_assert!(link.starts_with(&written));
                 }
-                Ok(Target::Outside | Target::Company(_)) => prop_assert!(!link.starts_with(['/', '#', '?'])),
+                Ok(Target::Relative | Target::Outside | Target::Company(_)) => prop_assert!(!link.starts_with(['/', '#', '?'])),
                 Err(_) => {}
             }
         }

@@ -264,7 +264,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),
         pages: tenant.pages,
-        hosts: tenant.hosts.clone(),
+        hosts: tenant.hosts.to_vec(),
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
         doing: tenant.is_under_way.then_some("being rendered"),
         errors: tenant.errors.clone(),

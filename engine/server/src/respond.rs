@@ -7,7 +7,7 @@
 //! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
 //! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks for [`awaited`] first.
 //! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
-//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share.
+//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share. What the mount answers with 302 is asked for last: it stands in for a picture that is still to be made.
 //! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
 //! 10. *Body.* The best coding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
 //!
@@ -123,6 +123,12 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
 
     // 8.
     if let Some((key, resource)) = pages.resources.get_key_value(below) {
+        // What leads to the original of a picture gives way once the picture is made.
+        if is_for_now(resource)
+            && let Some(answer) = outside_mounts(snapshot, routes, &path, request)
+        {
+            return answer;
+        }
         return page(
             resource,
             mount,
@@ -152,6 +158,11 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
         ),
         None => refused(StatusCode::NOT_FOUND),
     }
+}
+
+/// Whether a resource only leads elsewhere for now.
+fn is_for_now(resource: &Resource) -> bool {
+    matches!(resource, Resource::Body(body) if body.status == StatusCode::FOUND)
 }
 
 /// OPTIONS, and methods that nothing has.

@@ -87,18 +87,33 @@ impl SnapshotStore {
     /// Serves `next` from the next request on, and gives back what was served before. Requests under way finish with what they have.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut named = BTreeMap::new();
+        let mut present = Vec::new();
+        let (mut own, mut new) = (Vec::new(), Vec::new());
         for mount in mounts(&next) {
-            // A mount that was away for a while still has its own.
-            if let Some(traffic) = mount.traffic.get().or_else(|| tenants.get(&mount.tenant)) {
-                named.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
+            match mount.traffic.get() {
+                Some(traffic) => own.push((Arc::as_ptr(traffic), mount)),
+                None => new.push(mount),
             }
         }
-        for mount in mounts(&next) {
-            let traffic = named.entry(Arc::clone(&mount.tenant)).or_default();
+        // Of the mounts of one tenant, one is enough.
+        own.sort_unstable_by_key(|(traffic, _)| *traffic);
+        own.dedup_by_key(|(traffic, _)| *traffic);
+        for (traffic, mount) in own {
+            present.push(traffic);
+            // One that was away for a while still has its own.
+            if let Some(traffic) = mount.traffic.get()
+                && !tenants.contains_key(&mount.tenant)
+            {
+                tenants.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
+            }
+        }
+        for mount in new {
+            let traffic = tenants.entry(Arc::clone(&mount.tenant)).or_default();
+            present.push(Arc::as_ptr(traffic));
             mount.traffic.get_or_init(|| Arc::clone(traffic));
         }
-        *tenants = named;
+        present.sort_unstable();
+        tenants.retain(|_, traffic| present.binary_search(&Arc::as_ptr(traffic)).is_ok());
         drop(tenants);
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

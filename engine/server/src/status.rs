@@ -38,7 +38,7 @@ pub struct TenantStatus {
     /// Pages served.
     pub pages: usize,
     /// Hosts that it answers on, in order.
-    pub hosts: Vec<String>,
+    pub hosts: Arc<[String]>,
     /// How long its last compilation took.
     pub compiled_in: Duration,
     /// Whether it is being read or rendered, so that what visitors get is about to change.

@@ -23,7 +23,7 @@ fn tenant(state: State) -> TenantStatus {
         state,
         since: SystemTime::UNIX_EPOCH + Duration::from_secs(7),
         pages: 2,
-        hosts: vec!["bluedoor.example".to_owned()],
+        hosts: ["bluedoor.example".to_owned()].into(),
         compiled_in: Duration::from_millis(250),
         is_under_way: false,
         pinned: None,

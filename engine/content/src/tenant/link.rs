@@ -1,11 +1,15 @@
-//! What a link says, as authors write it: `/terms`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`.
+//! What a link says, as authors write it: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`.
 //!
 //! **Invariant:** there is one reader of links. What it refuses is told to the author, and never reaches an `href`.
 
+use std::borrow::Cow;
+
 use url::Url;
 
+use super::page::path_of;
 use super::values::is_email;
 use crate::name::is_host_label;
+use crate::name::reserved::ASSETS;
 use crate::report::hint_for;
 
 /// The facts of the company that a `company:` link can name.
@@ -30,12 +34,55 @@ const SCHEMES: [&str; 10] = [
 pub enum Target {
     /// A page of this tenant: path and fragment. The path is empty for a fragment of the same page.
     Own(String, Option<String>),
+    /// Something by its place beside the file that names it; [`rooted`] says what.
+    Relative,
     /// A page of another tenant: its id, path and fragment.
     Neighbour(String, String, Option<String>),
     /// A fact of the company.
     Company(String),
     /// Somewhere else: a whole URL.
     Outside,
+}
+
+/// A link as it stands in `file`, from the tenant's root: in `pages/blog/first.md`, `../terms.md#fees` is `/terms#fees`, and `../../assets/plan.pdf` is `/assets/plan.pdf`. One that is not relative, or leads out of the tenant's folder, stays as it is.
+#[must_use]
+pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
+    if !is_relative(link) {
+        return Cow::Borrowed(link);
+    }
+    let (path, tail) = link.split_at(link.find(['?', '#']).unwrap_or(link.len()));
+    match beside(path, file) {
+        Some(found) => {
+            let path = path_of(&found).unwrap_or_else(|| format!("/{found}"));
+            Cow::Owned(path + tail)
+        }
+        None => Cow::Borrowed(link),
+    }
+}
+
+/// The path within the tenant's folder that a relative path means in `file` (RFC 3986, section 5.2). `None` where it leads out of the folder.
+pub(super) fn beside(path: &str, file: &str) -> Option<String> {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether a link names something by its place beside the file that it stands in: `./x`, `../x`, or a name with an extension. Before the first `/` there is no `:`, which would end a scheme (RFC 3986, section 4.2).
+fn is_relative(link: &str) -> bool {
+    let path = link.split(['?', '#']).next().unwrap_or_default();
+    let first = path.split('/').next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let has_extension = last
+        .rsplit_once('.')
+        .is_some_and(|(stem, extension)| !stem.is_empty() && !extension.is_empty());
+    !first.is_empty() && !first.contains(':') && (matches!(first, "." | "..") || has_extension)
 }
 
 /// Reads a link.
@@ -45,8 +92,12 @@ pub enum Target {
 pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
     // Browsers drop tabs and line ends from a URL, cut spaces off, and take `\` for `/` (WHATWG URL, section 4.4).
-    let strange =
-        |character: char| character.is_whitespace() || character.is_control() || character == '\\';
+    // The name of a file may hold spaces: its address is another name.
+    let names_a_file = link.starts_with(ASSETS) || is_relative(link);
+    let strange = |character: char| {
+        let is_space = character.is_whitespace() && !(names_a_file && character == ' ');
+        is_space || character.is_control() || character == '\\'
+    };
     if link.contains(strange) {
         return bad(
             format!(
@@ -71,10 +122,13 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     if path.starts_with('/') || is_fragment {
         return Ok(Target::Own(path.to_owned(), fragment));
     }
+    if is_relative(link) {
+        return Ok(Target::Relative);
+    }
     let Some((scheme, rest)) = link.split_once(':') else {
         return bad(
             format!("`{link}` leads nowhere that can be told"),
-            "begin with `/` for a page of this tenant, or with `https://`",
+            "begin with `/` for a page of this tenant, write the name of its file (`terms.md`), or begin with `https://`",
         );
     };
     match scheme {
@@ -127,6 +181,33 @@ fn is_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_beside_a_file_is_one_from_the_root() {
+        for (link, file, meant) in [
+            ("terms.md", "pages/index.md", "/terms"),
+            ("./terms.md#fees", "pages/index.md", "/terms#fees"),
+            ("../terms.md?a#b", "pages/blog/first.md", "/terms?a#b"),
+            ("index.md", "pages/blog/first.md", "/blog"),
+            ("pages/terms.md", "tenant.yaml", "/terms"),
+            (
+                "../assets/50% off.png",
+                "pages/index.md",
+                "/assets/50% off.png",
+            ),
+            ("hall.jpg", "pages/blog/first.md", "/pages/blog/hall.jpg"),
+            ("/terms", "pages/index.md", "/terms"),
+            ("#fees", "pages/index.md", "#fees"),
+            ("shop:/a.b", "pages/index.md", "shop:/a.b"),
+            ("../../x.md", "pages/index.md", "../../x.md"),
+        ] {
+            assert_eq!(rooted(link, file), meant, "{link} in {file}");
+            assert!(target(link).is_ok(), "{link}");
+        }
+        for bad in ["terms", "a b", " /x", "/a b", "x.md\ny", ".", "a/b/"] {
+            assert!(target(bad).is_err() || bad == ".", "{bad}");
+        }
+    }
 
     #[test]
     fn a_neighbour_is_a_label_and_a_path_with_one_slash() {

@@ -1,11 +1,15 @@
 //! `tenant.yaml`: what a tenant is, apart from its pages.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::app::App;
-use super::values::{Asset, Email, HostName, Language, Link, Prefix, RoutePath, TimeZone, WebUrl};
+use super::values::{
+    Asset, Email, File, HostName, Language, Link, Prefix, RoutePath, TimeZone, WebUrl,
+};
 
 /// The most `aliases` of a tenant: it is rendered anew for each.
 pub const MOST_ALIASES: usize = 64;
@@ -65,6 +69,10 @@ pub struct Manifest {
     /// Links that are known to lead nowhere, and why.
     #[serde(default)]
     pub known_missing: Vec<KnownMissing>,
+    /// Files with an address that stays, at most 100: `press-kit: assets/press-kit.zip` is `/press-kit`, which leads to the newest.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 100))]
+    pub downloads: BTreeMap<String, File>,
     /// Paths that have moved, at most 1,000.
     #[serde(default)]
     #[schemars(length(max = 1_000))]
@@ -72,6 +80,14 @@ pub struct Manifest {
     /// The company behind all tenants; the root tenant says it.
     #[serde(default)]
     pub company: Option<Company>,
+}
+
+impl Manifest {
+    /// The paths of its downloads, with their files as it names them.
+    pub fn downloads(&self) -> impl Iterator<Item = (String, &File)> {
+        let downloads = self.downloads.iter();
+        downloads.map(|(name, file)| (format!("/{name}"), file))
+    }
 }
 
 /// The theme of a tenant that names none.

@@ -7,7 +7,9 @@
 //! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Nothing after it checks these things again.
 
 pub mod app;
+pub mod assets;
 pub mod conform;
+mod downloads;
 pub mod formats;
 pub mod link;
 pub mod manifest;
@@ -58,7 +60,7 @@ pub struct Site {
     pub pages: BTreeMap<String, Page>,
     /// The paths of pages that are not shown now, with the reason.
     pub hidden: BTreeMap<String, Hidden>,
-    /// The files under `assets`, by their path within it.
+    /// The files that pages show or offer, by their keys ([`assets`]).
     pub assets: BTreeMap<String, Bytes>,
     /// What its theme has to say something about, and the texts of its files, for reports.
     pub written: Written,
@@ -178,8 +180,12 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
     let pages = reader.pages();
     if let Some((manifest, formatted)) = &manifest {
         reader.redirects(manifest, formatted, &pages);
+        let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
+        let written = (file.as_str(), text);
+        downloads::check((manifest, formatted), &pages, written, &mut reader.report);
     }
     reader.drafts(&pages);
+    let assets = assets::read(folder, &mut reader.report);
     let report = reader.report.sorted();
     let written = Written::new(folder.label.clone(), reader.nodes, reader.texts);
     let site = match manifest {
@@ -193,13 +199,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
                 .map(|page| (page.path.clone(), page))
                 .collect(),
             hidden: BTreeMap::new(),
-            assets: folder
-                .files
-                .iter()
-                .filter_map(|(path, bytes)| {
-                    Some((path.strip_prefix("assets/")?.to_owned(), bytes.clone()))
-                })
-                .collect(),
+            assets,
             written,
         }),
         _ => Err(written),
@@ -363,7 +363,8 @@ impl SiteReader<'_> {
         let name = self.folder.name_of(MANIFEST);
         for redirect in &manifest.redirects {
             let (from, to) = (redirect.from.as_str(), redirect.to.as_str());
-            let target = to.split(['#', '?']).next().unwrap_or(to);
+            let rooted = link::rooted(to, MANIFEST);
+            let target = rooted.split(['#', '?']).next().unwrap_or_default();
             let (code, message, at) = if let Some(page) = owners.get(from) {
                 let message = format!("the path `{from}` is taken by `{}`", page.file);
                 (Code::PathTwice, message, from)

@@ -51,6 +51,10 @@ formatted_text!(
     Asset, "asset", "a file in the tenant's `assets`, or of the theme"
 );
 formatted_text!(
+    /// A file of the tenant: in its `assets`, or beside a page.
+    File, "file", "a file of this tenant: `assets/press-kit.zip`"
+);
+formatted_text!(
     /// A colour as `#rrggbb`.
     Colour, "colour", "a colour as `#rrggbb`"
 );

@@ -5,16 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use percent_encoding::percent_decode_str;
+
 use crate::asset::Asset;
 use crate::card::LARGEST_DRAWING;
 use crate::link::{Target, target};
 use crate::markdown;
 use crate::structure::collection_of;
 use crate::template::Templates;
+use content::name::reserved::ASSETS;
 use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
 use content::schema::Formatted;
 use content::tenant::conform::Conformed;
-use content::tenant::{Hidden, MANIFEST, Page, Site};
+use content::tenant::link::rooted;
+use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
 #[derive(Debug, Clone)]
@@ -53,6 +57,8 @@ pub(super) struct Checker<'a> {
     pub report: Report,
     /// What only the owner can decide.
     pub neighbours: Vec<NeighbourLink>,
+    /// The pictures of which it is said what is wrong.
+    pub told: BTreeSet<String>,
 }
 
 /// Where a reference is written.
@@ -133,6 +139,7 @@ impl<'a> Checker<'a> {
                 self.in_markdown(&reference, spot);
             }
         }
+        self.pictures();
     }
 
     /// `shaped`: whether the texts are of the theme's schemas, whose routes are those of pages.
@@ -186,9 +193,23 @@ impl<'a> Checker<'a> {
     }
 
     fn link(&mut self, link: &str, spot: Spot<'_>) {
-        match target(link) {
+        let meant = rooted(link, spot.file);
+        if let Some((key, asset, _)) = assets::linked(self.assets, &meant) {
+            asset.take();
+            return self.linked_file(link, key, spot);
+        }
+        match target(&meant) {
             // What is no link was told with the values.
             Err(_) | Ok(Target::Outside | Target::Company(_)) => {}
+            Ok(Target::Relative) => self.report(Severity::Error, Code::BrokenLink, spot, || {
+                let message = format!("`{link}` leads out of the tenant's folder");
+                let hint = "name a file within it, or begin with `https://`";
+                (message, Some(hint.to_owned()))
+            }),
+            Ok(Target::Own(path, _)) if path.starts_with(ASSETS) => {
+                let words = "the tenant's `assets` have no";
+                self.missing(&path[ASSETS.len()..], &path[ASSETS.len()..], words, spot);
+            }
             Ok(Target::Own(path, fragment)) => {
                 self.own_link(link, &path, fragment.as_deref(), spot)
             }
@@ -227,6 +248,9 @@ impl<'a> Checker<'a> {
         if let Some(fragment) = fragment
             && !fragment.is_empty()
             && !ids.contains(fragment)
+            && !percent_decode_str(fragment)
+                .decode_utf8()
+                .is_ok_and(|decoded| ids.contains(&*decoded))
         {
             self.report(Severity::Error, Code::BrokenFragment, spot, || {
                 let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
@@ -263,26 +287,88 @@ impl<'a> Checker<'a> {
         self.report(Severity::Error, Code::BrokenLink, spot, || {
             let hint = match nearest(page, fragments.keys().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("add `pages{page}.md`, or correct the link"),
+                None => format!(
+                    "add `pages{page}.md`, or correct the link; another site begins with `https://`"
+                ),
             };
             (format!("`{link}` leads to no page"), Some(hint))
         });
     }
 
+    /// A link to one of the tenant's files. The pages of other sites show the company's links, and know no files of this tenant.
+    fn linked_file(&mut self, link: &str, key: &str, spot: Spot<'_>) {
+        let company = self.site.manifest.company.as_ref();
+        let columns = company.into_iter().flat_map(|company| &company.columns);
+        let links = columns.flat_map(|column| &column.links).chain(
+            company
+                .into_iter()
+                .flat_map(|company| company.navigation.iter().chain(&company.legal)),
+        );
+        let is_shared = links.into_iter().any(|shared| shared.link.as_str() == link);
+        if spot.file == MANIFEST && is_shared {
+            self.report(Severity::Error, Code::BrokenLink, spot, || {
+                let message = format!(
+                    "`{link}` is a file of this tenant, and every site of the company has the link"
+                );
+                let hint = format!("link a page that offers `{key}`");
+                (message, Some(hint))
+            });
+        }
+    }
+
     fn asset(&mut self, path: &str, spot: Spot<'_>) {
-        if !self.assets.contains_key(path) && !self.templates.assets.files.contains_key(path) {
+        let named = self.named(path, spot);
+        if let Some((key, asset)) = named {
+            self.picture(key, asset, spot);
+        }
+        if named.is_none() && !self.templates.assets.files.contains_key(path) {
             self.missing(path, path, "the tenant's `assets` have no", spot);
         }
     }
 
     fn file(&mut self, path: &str, spot: Spot<'_>) {
-        if !self.assets.contains_key(path) {
+        if self.named(path, spot).is_none() {
             self.missing(path, path, "the tenant's `assets` have no", spot);
         }
     }
 
+    /// The tenant's file that a text names.
+    fn named(&self, path: &str, spot: Spot<'_>) -> Option<(&'a str, &'a Asset)> {
+        let found = assets::named(self.assets, path, spot.file);
+        found.map(|(key, asset)| (key, asset.take()))
+    }
+
+    /// What is wrong with a picture, where it is named.
+    fn picture(&mut self, key: &str, asset: &Asset, spot: Spot<'_>) {
+        let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
+        if let Some(problem) = problem.filter(|_| self.told.insert(key.to_owned())) {
+            let (severity, code) = problem.kind();
+            let file = assets::file_of(key);
+            self.report(severity, code, spot, || {
+                (format!("`{file}` {problem}"), Some(problem.hint()))
+            });
+        }
+    }
+
+    /// The same of those that nothing names.
+    fn pictures(&mut self) {
+        for (key, asset) in self.assets {
+            let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
+            let Some(problem) = problem.filter(|_| !self.told.contains(key)) else {
+                continue;
+            };
+            let (severity, code) = problem.kind();
+            let file = self.site.name_of(&assets::file_of(key));
+            self.report.add(severity, code, &file, || Diagnostic {
+                severity,
+                ..Diagnostic::error(code, &file, format!("the file {problem}")).hint(problem.hint())
+            });
+        }
+    }
+
     fn drawing(&mut self, path: &str, spot: Spot<'_>) {
-        let own = self.assets.get(path).map_or(0, |asset| asset.bytes.len());
+        let named = self.named(path, spot);
+        let own = named.map_or(0, |(_, asset)| asset.bytes.len());
         if self.is_shown && spot.file == MANIFEST && own > LARGEST_DRAWING {
             self.report(Severity::Warning, Code::TooLarge, spot, || {
                 let message = format!(
@@ -292,7 +378,7 @@ impl<'a> Checker<'a> {
                 (message, Some(hint.to_owned()))
             });
         }
-        if !self.assets.contains_key(path) && !self.templates.assets.files.contains_key(path) {
+        if named.is_none() && !self.templates.assets.files.contains_key(path) {
             let words = "neither the tenant's `assets` nor the theme has";
             self.missing(path, path, words, spot);
         }

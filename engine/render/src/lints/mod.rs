@@ -26,8 +26,9 @@ use self::seen::Seen;
 use crate::compiled::PlacedMount;
 use crate::inputs::Inputs;
 use crate::prepared::Prepared;
-use content::report::Report;
+use content::report::{Code, Diagnostic, Report};
 use content::tenant::Site;
+use content::tenant::assets::file_of;
 use release::snapshot::{Body, Resource};
 
 /// What was found.
@@ -43,11 +44,11 @@ pub(crate) struct Findings {
 }
 
 /// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
-pub(crate) fn check<'a>(
+pub(crate) fn check(
     site: &Site,
     prepared: &Prepared,
     inputs: &Inputs,
-    files: impl Iterator<Item = &'a str>,
+    files: impl Iterator<Item = String>,
     canonical: &PlacedMount,
     report: Report,
 ) -> Findings {
@@ -66,7 +67,7 @@ pub(crate) fn check<'a>(
         let ids = ids.unwrap_or_default();
         fragments.extend(page.paths().map(|path| (path.to_owned(), ids.clone())));
     }
-    fragments.extend(files.map(|path| (path.to_owned(), BTreeSet::new())));
+    fragments.extend(files.map(|path| (path, BTreeSet::new())));
     let mut checker = Checker {
         site,
         content: &prepared.content,
@@ -79,6 +80,7 @@ pub(crate) fn check<'a>(
             .collect(),
         report,
         neighbours: Vec::new(),
+        told: BTreeSet::new(),
     };
     checker.check();
     let (mut report, neighbour_links) = (checker.report, checker.neighbours);
@@ -89,6 +91,7 @@ pub(crate) fn check<'a>(
     if report.is_servable() {
         let (found, alone) = pages::check(site, mount, &seen, inputs);
         report.extend(found);
+        report.extend(unused(site, prepared));
         orphans = alone;
     }
     Findings {
@@ -97,6 +100,17 @@ pub(crate) fn check<'a>(
         orphans,
         fragments,
     }
+}
+
+/// Warnings for the files that nothing names.
+fn unused(site: &Site, prepared: &Prepared) -> Vec<Diagnostic> {
+    let unused = prepared.assets.iter().filter(|(_, asset)| !asset.is_used());
+    let warnings = unused.map(|(key, _)| {
+        let message = "nothing shows, links or offers this file";
+        let hint = "take it out, or name it where it belongs: in a page, or under `downloads:`";
+        Diagnostic::warning(Code::UnusedAsset, site.name_of(&file_of(key)), message).hint(hint)
+    });
+    warnings.collect()
 }
 
 /// What is to be seen of a page, which its last variant shows as it is.

@@ -180,6 +180,19 @@ impl Auditor<'_> {
 
     fn pictures(&mut self, page: &Page, silent: &[String]) {
         for reference in markdown::references(&page.body) {
+            if reference.picture && is_file_name(&reference.words, &reference.destination) {
+                let place = Place {
+                    line: page.body_line + reference.line - 1,
+                    column: 1,
+                    length: 2,
+                };
+                let message = format!(
+                    "the words of a picture are its file's name, `{}`",
+                    reference.words
+                );
+                let hint = "say what it shows: `![A blue door](IMG_2034.jpg)`";
+                self.warn_at(Code::AltIsFileName, page, place, message, hint);
+            }
             if reference.silent {
                 let place = Place {
                     line: page.body_line + reference.line - 1,
@@ -192,7 +205,7 @@ impl Auditor<'_> {
                     page,
                     place,
                     message,
-                    "say between the brackets what it shows: `![A blue door](door.png)`",
+                    "say between the brackets what it shows: `![A blue door](door.png)`; behind one that only decorates write `{.decorative}`",
                 );
             }
         }
@@ -269,6 +282,14 @@ impl Auditor<'_> {
             }
         }
     }
+}
+
+/// Whether words are the name of a file: the whole of it, or its stem where that is no word of a language.
+fn is_file_name(words: &str, destination: &str) -> bool {
+    let name = destination.rsplit('/').next().unwrap_or(destination);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let is_no_word = |sign: char| sign.is_ascii_digit() || matches!(sign, '_' | '-');
+    !words.is_empty() && (words == name || (words == stem && stem.contains(is_no_word)))
 }
 
 /// The first heading that the author wrote, which is where an order goes wrong most often; else the beginning of the file.

@@ -1,5 +1,6 @@
 //! What holds for every text, tried with invented ones.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use proptest::collection::vec;
@@ -9,7 +10,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event as Xml};
 
 use super::*;
-use crate::link::Deployment;
+use crate::asset::Asset;
+use crate::language::Language;
+use crate::link::{Deployment, Resolver};
 use crate::policy::Caching;
 use content::address::Address;
 use content::name::TenantId;
@@ -72,6 +75,8 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             prefix: "/corner".to_owned(),
             canonical: true,
         },
+        assets: Arc::new(ASSETS.clone()),
+        file: "pages/index.md".into(),
     }
 });
 
@@ -94,7 +99,6 @@ fn rendered(text: &str) -> Rendered {
         &LinkContext {
             language: &LANGUAGE,
             resolver: &RESOLVER,
-            assets: &ASSETS,
             themed: &nothing,
         },
     )
@@ -340,11 +344,10 @@ fn an_address_in_angle_brackets_is_a_link() {
 #[test]
 fn a_picture_is_the_tenants_or_the_themes() {
     let nothing = BTreeMap::new();
-    let source = |assets, themed| {
+    let source = |assets: &BTreeMap<String, Asset>, themed| {
         let context = LinkContext {
             language: &LANGUAGE,
-            resolver: &RESOLVER,
-            assets,
+            resolver: &RESOLVER.clone().with_assets(&Arc::new(assets.clone())),
             themed,
         };
         let html = render("![A door](door.png)", &context).html;
@@ -381,7 +384,7 @@ proptest! {
     #[test]
     fn what_stands_in_a_line_is_well_formed(text in text()) {
         let nothing = BTreeMap::new();
-        let context = LinkContext { language: &LANGUAGE, resolver: &RESOLVER, assets: &ASSETS, themed: &nothing };
+        let context = LinkContext { language: &LANGUAGE, resolver: &RESOLVER, themed: &nothing };
         let whole = format!("<main>{}</main>", render_inline(&text, &context));
         let mut reader = Reader::from_str(&whole);
         loop {

@@ -4,22 +4,24 @@ use super::{Renderer, Step};
 use crate::asset::ASSETS;
 use crate::head::{Head, SocialImage};
 use crate::link::Resolver;
-use crate::markdown::{self, LinkContext};
+use crate::link_context::LinkContext;
+use crate::markdown;
 use crate::picture::social;
 use crate::site_files::Feed;
 use crate::structure::schema_of;
 use crate::structured::{self, Facts};
 use crate::template::{Scope, asset_href};
 use content::name::reserved::WEB_MANIFEST;
-use content::tenant::Page;
+use content::tenant::assets::named;
 use content::tenant::page::PageSchema;
+use content::tenant::{MANIFEST, Page};
 
 impl Renderer<'_> {
     pub(super) fn head(&self, page: &Page, trail: &[Step], canonical: &str, scope: &Scope) -> Head {
         let common = self.common_head(scope);
         let own = page.front.image.as_ref();
         let image = own
-            .and_then(|image| self.named_image(image.as_str()))
+            .and_then(|image| self.named_image(image.as_str(), &page.file))
             .or_else(|| self.drawn_image(&page.path))
             .or_else(|| common.image.clone());
         let image_url = image.as_ref().map(|image| image.url.as_str());
@@ -105,18 +107,22 @@ impl Renderer<'_> {
         items
             .filter_map(|item| {
                 let (question, answer) = (item["question"].as_str()?, item["answer"].as_str()?);
-                Some((question.to_owned(), self.answer(answer, canonical)))
+                Some((
+                    question.to_owned(),
+                    self.answer(answer, canonical, &page.file),
+                ))
             })
             .collect()
     }
 
     /// An answer as it can be read away from its page: every link in it is absolute and canonical.
-    fn answer(&self, text: &str, canonical: &str) -> String {
+    fn answer(&self, text: &str, canonical: &str, file: &str) -> String {
         let deployment = &self.inputs.deployment;
         let context = LinkContext {
             language: &self.prepared.language,
-            resolver: &Resolver::new(self.site, self.canonical, deployment),
-            assets: &self.prepared.assets,
+            resolver: &Resolver::new(self.site, self.canonical, deployment)
+                .with_assets(&self.prepared.assets)
+                .in_file(file),
             themed: &self.inputs.templates.assets.files,
         };
         let host = deployment.origin.at(&self.canonical.host);
@@ -140,7 +146,7 @@ impl Renderer<'_> {
             image: manifest
                 .image
                 .as_ref()
-                .and_then(|image| self.named_image(image.as_str()))
+                .and_then(|image| self.named_image(image.as_str(), MANIFEST))
                 .or_else(|| self.borrowed_image()),
             kind: "website",
             theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
@@ -165,18 +171,12 @@ impl Renderer<'_> {
     }
 
     /// A picture that the author names.
-    fn named_image(&self, path: &str) -> Option<SocialImage> {
-        let asset = self.prepared.assets.get(path)?;
-        let size = imagesize::blob_size(&asset.bytes).ok();
+    fn named_image(&self, written: &str, file: &str) -> Option<SocialImage> {
+        let (_, asset) = named(&self.prepared.assets, written, file)?;
         Some(SocialImage {
-            url: self.canonical_asset(&asset.hashed_name),
+            url: self.canonical_asset(&asset.take().hashed_name),
             alt: self.image_words(),
-            size: size.and_then(|size| {
-                Some((
-                    u32::try_from(size.width).ok()?,
-                    u32::try_from(size.height).ok()?,
-                ))
-            }),
+            size: asset.raster.as_ref().and_then(|raster| raster.size),
         })
     }
 

@@ -9,7 +9,7 @@ use super::super::template::{Scope, asset_of};
 use super::weight::TooHeavy;
 use super::{Drawing, Form};
 use content::report::{Code, Diagnostic, Place};
-use content::tenant::Site;
+use content::tenant::{Site, assets};
 
 /// The file of a tenant's own icon, below its `assets`.
 const OWN: &str = "icon.svg";
@@ -78,7 +78,7 @@ impl Icons {
 /// How reports name the icon's file: the tenant's or the theme's.
 fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
     if scope.prepared.assets.contains_key(path) {
-        site.name_of(&format!("assets/{path}"))
+        site.name_of(&assets::file_of(path))
     } else {
         format!("{}/{path}", scope.templates.theme.label)
     }

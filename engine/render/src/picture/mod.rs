@@ -1,12 +1,14 @@
-//! Pictures that no author made: social images and icons, drawn from SVG.
+//! Pictures that no author made: social images and icons, drawn from SVG, and what authors made in other sizes.
 //!
-//! A [`Drawing`] is a text and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
+//! A [`Drawing`] is a text or a picture and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
 //! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`PendingPictures`] has a slot for each picture, which a snapshot shows before it is filled.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`social`] | the theme's `social.svg`, with a page's title in it |
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
+//! | [`variant`] | the sizes of a picture that an author names |
+//! | [`resize`] | a picture made smaller |
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
@@ -20,7 +22,9 @@ pub(super) mod fit;
 pub(super) mod fonts;
 pub(super) mod icon;
 mod pending;
+mod resize;
 pub(super) mod social;
+pub(super) mod variant;
 pub(super) mod weight;
 
 use std::collections::BTreeSet;
@@ -28,6 +32,7 @@ use std::iter::repeat_n;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{ImageHrefResolver, Options, Tree};
 use sha2::{Digest, Sha256};
@@ -56,13 +61,27 @@ pub(super) enum Form {
     Png(u32, u32),
     /// A Windows icon of one square picture, for `/favicon.ico`.
     Ico(u32),
+    /// A WebP of this width and height.
+    WebP(u32, u32),
+    /// An AVIF of this width and height.
+    #[cfg(feature = "avif")]
+    Avif(u32, u32),
+}
+
+/// What is drawn.
+#[derive(Debug, Clone)]
+enum Subject {
+    /// A drawing as SVG.
+    Svg(Arc<str>),
+    /// A picture as its author made it.
+    Picture(Bytes),
 }
 
 /// Something to be drawn.
 #[derive(Debug)]
 pub struct Drawing {
     /// None once it is drawn, for as long as that is shown, and where its tenant is out of memory.
-    svg: Mutex<Option<Arc<str>>>,
+    subject: Mutex<Option<Subject>>,
     form: Form,
     /// What lies below it: pictures have no holes.
     ground: Option<Arc<str>>,
@@ -87,10 +106,22 @@ impl Drawing {
         hash.update(svg.as_bytes());
         Self {
             digest: hash.finalize().into(),
-            svg: Mutex::new(Some(svg)),
+            subject: Mutex::new(Some(Subject::Svg(svg))),
             form,
             ground: ground.map(Arc::from),
             fonts: Arc::clone(fonts),
+            file: String::new(),
+        }
+    }
+
+    /// Names a size of a picture; `digest` tells it from all others.
+    fn of_picture(picture: Bytes, form: Form, digest: [u8; 32]) -> Self {
+        Self {
+            subject: Mutex::new(Some(Subject::Picture(picture))),
+            form,
+            ground: None,
+            fonts: Arc::default(),
+            digest,
             file: String::new(),
         }
     }
@@ -105,6 +136,9 @@ impl Drawing {
         let extension = match self.form {
             Form::Png(..) => "png",
             Form::Ico(_) => "ico",
+            Form::WebP(..) => "webp",
+            #[cfg(feature = "avif")]
+            Form::Avif(..) => "avif",
         };
         format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
     }
@@ -112,24 +146,37 @@ impl Drawing {
     /// Its width and height in pixels.
     pub(super) const fn size(&self) -> (u32, u32) {
         match self.form {
-            Form::Png(width, height) => (width, height),
+            Form::Png(width, height) | Form::WebP(width, height) => (width, height),
             Form::Ico(side) => (side, side),
+            #[cfg(feature = "avif")]
+            Form::Avif(width, height) => (width, height),
         }
     }
 
-    /// Lets the text go, which is as long as the picture.
+    /// Lets go what is as long as the picture.
     pub(crate) fn forget(&self) {
-        *self.svg() = None;
+        *self.subject() = None;
     }
 
-    fn svg(&self) -> MutexGuard<'_, Option<Arc<str>>> {
-        self.svg.lock().unwrap_or_else(PoisonError::into_inner)
+    fn subject(&self) -> MutexGuard<'_, Option<Subject>> {
+        self.subject.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bytes, or why there are none.
     fn draw(&self) -> Result<Vec<u8>, String> {
-        let svg = self.svg().clone().ok_or("it was drawn before")?;
+        let subject = self.subject().clone().ok_or("it was drawn before")?;
         let (width, height) = self.size();
+        let svg = match subject {
+            Subject::Svg(svg) => svg,
+            Subject::Picture(picture) => {
+                let small = resize::Small::of(&picture, (width, height))?;
+                return match self.form {
+                    #[cfg(feature = "avif")]
+                    Form::Avif(..) => small.avif(),
+                    _ => small.webp(),
+                };
+            }
+        };
         weight::check(&svg).map_err(|heavy| heavy.message)?;
         let tree = read(&svg, &self.fonts)?;
         let place = centred(&tree, width, height);
@@ -139,8 +186,8 @@ impl Drawing {
         resvg::render(&tree, place, &mut pixmap.as_mut());
         let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
-            Form::Png(..) => png,
             Form::Ico(side) => in_ico(side, &png),
+            _ => png,
         })
     }
 }
@@ -226,7 +273,7 @@ fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
             }
         }
         // Readers of icons expect 32 bits a pixel.
-        Form::Ico(_) => {
+        _ => {
             encoder.set_color(png::ColorType::Rgba);
             writer = encoder.write_header()?;
             writer.write_image_data(pixmap.data())?;

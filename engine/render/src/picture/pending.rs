@@ -40,12 +40,15 @@ impl PendingPictures {
     /// The bytes of all that are drawn.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let slots = self.slots.values().filter_map(Weak::upgrade);
-        let bytes = slots.map(|slot| match slot.get() {
-            Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
-            _ => 0,
-        });
-        bytes.sum()
+        self.slots.values().map(drawn).sum()
+    }
+
+    /// The bytes of those of these pictures that are drawn.
+    #[must_use]
+    pub fn bytes_of(&self, pictures: &[Picture]) -> usize {
+        let pictures = pictures.iter();
+        let slots = pictures.filter_map(|picture| self.slots.get(&picture.drawing.digest));
+        slots.map(drawn).sum()
     }
 
     /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, `most` of them.
@@ -122,6 +125,14 @@ impl Undrawn {
     }
 }
 
+/// The bytes of what is in a slot.
+fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
+    match slot.upgrade().as_ref().and_then(|slot| slot.get()) {
+        Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
+        _ => 0,
+    }
+}
+
 fn key(digest: &[u8; 32]) -> cache::Key {
     cache::key("drawn", &[digest])
 }
@@ -139,6 +150,9 @@ fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, 
     let (kind, media_type) = match drawing.form {
         Form::Png(..) => (BodyKind::Immutable, "image/png"),
         Form::Ico(_) => (BodyKind::Plain, "image/vnd.microsoft.icon"),
+        Form::WebP(..) => (BodyKind::Immutable, "image/webp"),
+        #[cfg(feature = "avif")]
+        Form::Avif(..) => (BodyKind::Immutable, "image/avif"),
     };
     Ok(Resource::Body(Body {
         status: StatusCode::OK,

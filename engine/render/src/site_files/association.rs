@@ -44,8 +44,11 @@ fn apple_association(apple: &AppleApp, site: &Site) -> Json {
     let links: Vec<Json> = if apple.links.is_empty() {
         let pages = site.pages.values().flat_map(content::tenant::Page::paths);
         let files = format!("{ASSETS}*");
+        let downloads = site.manifest.downloads().map(|(path, _)| path);
         pages
-            .chain([files.as_str()])
+            .map(ToOwned::to_owned)
+            .chain(downloads)
+            .chain([files])
             .map(|path| json!({"/": path, "exclude": true}))
             .chain([json!({"/": "*"})])
             .collect()

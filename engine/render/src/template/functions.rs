@@ -7,9 +7,11 @@ use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 
 use super::render::{Scope, asset_href, with_scope};
 use crate::asset::Asset;
+use crate::escape::escape;
 use crate::island::{self, Call, Hydration};
 use crate::language::Argument;
 use crate::markdown;
+use crate::media;
 use crate::media_type::is_drawing;
 use crate::picture::fit::{Measure, Room, fit};
 use crate::values::inline_svg;
@@ -19,6 +21,7 @@ use content::report::hint_for;
 pub(super) fn register(tera: &mut Tera) {
     tera.register_function("url", url);
     tera.register_function("asset", asset);
+    tera.register_function("picture", picture);
     tera.register_function("svg", svg);
     tera.register_function("island", island_function);
     tera.register_function("fit", fit_function);
@@ -127,10 +130,43 @@ fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
+/// `picture(image=section.image, alt="...", class="...", sizes="50vw")`: a value of the format `image` as an element, in the sizes that it is made in.
+fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
+    let image = arguments.must_get::<&Value>("image")?;
+    let alt = arguments.get::<&str>("alt")?.unwrap_or_default();
+    let sizes = arguments.get::<&str>("sizes")?;
+    let class = arguments.get::<&str>("class")?;
+    let class = class.map_or_else(String::new, |class| format!(" class=\"{}\"", escape(class)));
+    let part = |name: &'static str| image.as_map()?.get(&tera::value::Key::from(name));
+    let text = |name: &'static str| part(name).and_then(Value::as_str);
+    let Some(src) = text("src") else {
+        let message = "picture(image=...) takes a value of the format `image`";
+        return Err(tera::Error::message(message));
+    };
+    with_scope(|scope| {
+        let own = text("key").and_then(|key| scope.prepared.assets.get(key));
+        let html = match own {
+            Some(asset) => media::image(asset, alt, &class, sizes, &scope.resolver),
+            None => {
+                let side = |name: &'static str| part(name).and_then(Value::as_i64);
+                let sides = ["width", "height"].map(|name| {
+                    side(name).map_or_else(String::new, |side| format!(" {name}=\"{side}\""))
+                });
+                let (src, alt) = (escape(src), escape(alt));
+                format!(
+                    "<img src=\"{src}\" alt=\"{alt}\"{class}{} />",
+                    sides.concat()
+                )
+            }
+        };
+        Ok(Value::safe_string(&html))
+    })
+}
+
 /// A drawing of the tenant, which was made harmless, else of the theme.
 pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<&'s Asset> {
-    let own = scope.prepared.assets.get(path);
-    own.filter(|_| is_drawing(path))
+    let own = scope.own_asset(path).filter(|(key, _)| is_drawing(key));
+    own.map(|(_, asset)| asset)
         .or_else(|| scope.templates.assets.files.get(path))
 }
 

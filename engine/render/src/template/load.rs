@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tera::Tera;
 
@@ -77,6 +78,7 @@ impl Templates {
             theme: theme.clone(),
             assets,
             tera,
+            served: AtomicBool::new(false),
         });
         (templates, report)
     }

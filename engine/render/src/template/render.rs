@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 
@@ -13,13 +15,14 @@ use crate::cache::Cache;
 use crate::island::{Hydration, Islands};
 use crate::language::Language;
 use crate::link::Resolver;
-use crate::markdown::LinkContext;
+use crate::link_context::LinkContext;
 use crate::picture::fonts::Fonts;
 use crate::prepared::Prepared;
 use crate::progress::Progress;
 use crate::theme_files::ThemeAssets;
 use crate::view::View;
 use content::report::{Code, Diagnostic};
+use content::tenant::assets::named;
 use content::theme::Theme;
 
 /// A theme that is ready to render.
@@ -34,6 +37,8 @@ pub struct Templates {
     /// Its fonts, for drawings.
     pub(crate) fonts: Arc<Fonts>,
     pub(super) tera: Tera,
+    /// Whether visitors get its files.
+    pub(super) served: AtomicBool,
 }
 
 /// What the functions need to know about the page that is being rendered.
@@ -65,7 +70,6 @@ impl Scope {
         LinkContext {
             language: &self.prepared.language,
             resolver: &self.resolver,
-            assets: &self.prepared.assets,
             themed: &self.templates.assets.files,
         }
     }
@@ -79,6 +83,17 @@ thread_local! {
 }
 
 impl Templates {
+    /// Says that its files are served: pages may name them.
+    pub fn set_served(&self) {
+        self.served.store(true, Relaxed);
+    }
+
+    /// Whether its files are served.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.served.load(Relaxed)
+    }
+
     /// The layouts that pages can name.
     pub fn layouts(&self) -> impl Iterator<Item = &str> + Clone {
         self.theme.files.keys().filter_map(|path| {
@@ -235,21 +250,25 @@ pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> T
     })
 }
 
+impl Scope {
+    /// A file of the tenant, as a text of the file that is rendered names it.
+    pub(crate) fn own_asset(&self, written: &str) -> Option<(&str, &Asset)> {
+        let found = named(&self.prepared.assets, written, &self.resolver.file);
+        found.map(|(key, asset)| (key, asset.take()))
+    }
+}
+
 /// A file of the tenant, else of the theme.
 pub(crate) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
-    let own = scope.prepared.assets.get(path);
+    let own = scope.own_asset(path).map(|(_, asset)| asset);
     own.or_else(|| scope.templates.assets.files.get(path))
 }
 
 /// Where a file of the tenant or the theme answers.
 #[must_use]
 pub fn asset_href(scope: &Scope, path: &str) -> Option<String> {
-    if let Some(asset) = scope.prepared.assets.get(path) {
-        return Some(
-            scope
-                .resolver
-                .href(&format!("{ASSETS}{}", asset.hashed_name)),
-        );
+    if let Some((_, asset)) = scope.own_asset(path) {
+        return Some(scope.resolver.asset(asset));
     }
     let asset = scope.templates.assets.files.get(path)?;
     Some(format!("{ASSETS}{}", asset.hashed_name))

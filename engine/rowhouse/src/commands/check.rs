@@ -1,5 +1,6 @@
 //! `rowhouse check`: everything that is to say about the tenants' folders.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use annotate_snippets::Renderer;
@@ -10,6 +11,7 @@ use super::output::{ERRORS, FAILED, print, say};
 use super::sarif;
 use super::setup::registry;
 use crate::cli::{CheckArguments, CheckFormat};
+use crate::reload::{Persisted, Places};
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use render::policy::Caching;
@@ -32,13 +34,13 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         say(&format!("error: there is no tenant `{stranger}`: {hint}"));
         return Ok(ExitCode::from(FAILED));
     }
+    let pinned = arguments.state.as_deref();
+    let pinned = pinned.map(|state| pinned_of(&known, state, registry.places()));
+    let all = registry.report().into_iter();
+    let all = all.chain(pinned.into_iter().flatten());
     let mut report = Report::default();
-    report.extend(
-        registry
-            .report()
-            .into_iter()
-            .filter(|diagnostic| concerns(diagnostic, arguments)),
-    );
+    report.extend(all.filter(|diagnostic| concerns(diagnostic, arguments)));
+    let report = report.sorted();
     match arguments.format {
         CheckFormat::Text => as_text(&report, known.len()),
         CheckFormat::Json => {
@@ -52,6 +54,19 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::from(ERRORS)
     })
+}
+
+/// Warns of each tenant whose folder is not followed.
+fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnostic> {
+    let releases = Persisted::releases(state, places);
+    let pinned = tenants.iter().filter_map(|tenant| {
+        let number = releases.pinned(tenant)?;
+        let folder = places.tenants.join(tenant).display().to_string();
+        let message = format!("release {number} is served, whatever this folder says");
+        let hint = format!("`rowhouse resume {tenant}` follows the folder again");
+        Some(Diagnostic::warning(Code::Pinned, folder, message).hint(hint))
+    });
+    pinned.collect()
 }
 
 /// Whether a thing belongs to one of the named tenants, or to all where none is named. The errors of a theme and of `deployment.yaml` concern everybody.

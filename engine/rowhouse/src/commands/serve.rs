@@ -56,7 +56,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.dev,
     )?
     .impatient()
-    .with_memory(arguments.memory.unwrap_or_else(memory::half));
+    .with_memory(arguments.memory.unwrap_or_else(memory::half))
+    .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));
     let history = registry.open_history(arguments.keep_releases, arguments.state_size);
     if let Some(history) = &history {
         registry = registry.with_history(Arc::clone(history));
@@ -74,6 +75,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         snapshot = finished.ok().flatten().unwrap_or(snapshot);
     }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
+    registry.set_served();
     let board = Arc::new(StatusBoard::default());
     let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {

@@ -16,8 +16,8 @@ pub mod rules;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, VARY};
+use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
+use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
@@ -127,7 +127,13 @@ impl<'a> Site<'a> {
                 let longest = mounts()
                     .filter(|other| taken(other))
                     .map(|other| other.prefix.len());
-                if longest.max() == Some(mount.prefix.len()) {
+                // What stands in for a picture gives way to it.
+                let is_drawn = matches!(&**resource, Resource::Body(body) if body.status.is_redirection())
+                    && routes
+                        .pictures
+                        .get(&*path)
+                        .is_some_and(|slot| slot.get().is_some());
+                if longest.max() == Some(mount.prefix.len()) && !is_drawn {
                     self.resource(&path, resource)?;
                 }
             }
@@ -160,6 +166,11 @@ impl<'a> Site<'a> {
     fn resource(&mut self, path: &str, resource: &Resource) -> Result<(), PlanError> {
         match resource {
             Resource::Redirect(location) => self.rules.redirect(path, location),
+            Resource::Body(body) if body.status.is_redirection() => {
+                if let Some(location) = fields(body).get(LOCATION) {
+                    self.rules.redirect_for_now(path, &beside(path, location));
+                }
+            }
             Resource::Body(body) => {
                 let fields = fields(body);
                 let is_page = essence(&fields) == "text/html" && !path.ends_with(".html");
@@ -236,12 +247,23 @@ const REDIRECTS: &str = "_redirects";
 
 /// What the server would send with the plain body, without what a static host says by itself, or has no use for: a whole export is deployed at once, and no page of it purged.
 fn fields(body: &Body) -> HeaderMap {
-    let etag = http::HeaderValue::from_static("\"\"");
+    let etag = HeaderValue::from_static("\"\"");
     let mut fields = body.fields.whole(Coding::Identity, &etag);
     for name in [ETAG, VARY, ACCEPT_RANGES, X_REQUEST_ID, CACHE_TAG] {
         fields.remove(name);
     }
     fields
+}
+
+/// A `Location` from the host's root, which may name a file beside the path that answers with it.
+fn beside(path: &str, location: &HeaderValue) -> HeaderValue {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match location.to_str() {
+        Ok(name) if !name.starts_with('/') => {
+            HeaderValue::from_str(&format!("{folder}/{name}")).unwrap_or_else(|_| location.clone())
+        }
+        _ => location.clone(),
+    }
 }
 
 fn essence(fields: &HeaderMap) -> &str {

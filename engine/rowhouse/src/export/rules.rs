@@ -68,7 +68,8 @@ pub(super) struct Rules {
     fields: BTreeMap<String, Fields>,
     /// Files that a browser may open as a document that is no page, such as a PDF: no policy is theirs that the server does not send.
     documents: BTreeSet<String>,
-    redirects: BTreeMap<String, String>,
+    /// Targets with their statuses.
+    redirects: BTreeMap<String, (String, u16)>,
     not_found: BTreeSet<String>,
     moved: Option<String>,
 }
@@ -101,8 +102,17 @@ impl Rules {
 
     /// A path leads elsewhere for good.
     pub(super) fn redirect(&mut self, path: &str, location: &HeaderValue) {
-        self.redirects
-            .insert(path.to_owned(), encoded_target(&text(location)));
+        self.leads(path, location, 301);
+    }
+
+    /// A path leads elsewhere, and may lead to another place tomorrow.
+    pub(super) fn redirect_for_now(&mut self, path: &str, location: &HeaderValue) {
+        self.leads(path, location, 302);
+    }
+
+    fn leads(&mut self, path: &str, location: &HeaderValue, status: u16) {
+        let target = encoded_target(&text(location));
+        self.redirects.insert(path.to_owned(), (target, status));
     }
 
     /// What is not found below `area` has a page of its own.
@@ -134,14 +144,14 @@ impl Rules {
         written
     }
 
-    /// 301, since every host knows it. The server says 308, which for GET and HEAD means the same, and nothing else reaches a file.
+    /// For good is 301, since every host knows it. The server says 308, which for GET and HEAD means the same, and nothing else reaches a file.
     fn lines(&self) -> Vec<String> {
         let moved = self.moved.iter();
         let mut lines: Vec<String> = moved
             .map(|origin| format!("/* {origin}/:splat 301"))
             .collect();
-        for (path, target) in &self.redirects {
-            lines.push(format!("{} {target} 301", encoded(path)));
+        for (path, (target, status)) in &self.redirects {
+            lines.push(format!("{} {target} {status}", encoded(path)));
         }
         // The first that matches counts: the deepest comes first.
         let mut areas: Vec<&String> = self.not_found.iter().collect();

@@ -4,6 +4,7 @@
 //! A file that goes away does not open what it closed, either, unless the process is started anew without it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tracing::warn;
 
@@ -15,6 +16,7 @@ use content::address::{self, Assignment, Origin, Owners, Rules};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source;
+use content::tenant::Site;
 
 /// The most bytes of the file.
 const MOST: u64 = 1 << 20;
@@ -22,8 +24,13 @@ const MOST: u64 = 1 << 20;
 /// The addresses as their owner keeps them.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
-    owners: Owners,
+    /// What was given out last.
+    assignment: Arc<Assignment>,
+    /// The tenants that it was given out to.
+    given_to: Vec<(TenantId, Option<Arc<Site>>)>,
     deployment: Option<DeploymentFile>,
+    /// Whether it says something else than when addresses were last given out.
+    is_new: bool,
     /// What is wrong with the file.
     report: Report,
     /// What operators have to be told of it.
@@ -33,8 +40,12 @@ pub(super) struct Addresses {
 impl Addresses {
     /// Takes up who had what.
     pub(super) fn kept(persisted: &Persisted) -> Self {
-        Self {
+        let assignment = Assignment {
             owners: persisted.owners(),
+            ..Assignment::default()
+        };
+        Self {
+            assignment: Arc::new(assignment),
             ..Self::default()
         }
     }
@@ -73,9 +84,13 @@ impl Addresses {
         };
         let is_new = self.report != report;
         self.report = report;
+        let text = |file: &DeploymentFile| file.text().to_owned();
+        let before = self.deployment.as_ref().map(text);
         if read.is_some() {
+            self.is_new |= read.as_ref().map(text) != before;
             self.deployment = read;
         } else if self.deployment.is_none() {
+            self.is_new = true;
             let good = persisted.and_then(Persisted::deployment);
             self.deployment = good
                 .and_then(|text| DeploymentFile::read(&label, &text).0)
@@ -100,25 +115,57 @@ impl Addresses {
         Some(alarm)
     }
 
-    /// Gives the addresses out anew, and tells every tenant what it did not get.
+    /// Gives the addresses out anew, and tells every tenant what it did not get. The same `Arc` as before where nobody wants anything else.
     pub(super) fn assign(
         &mut self,
         origin: &Origin,
         tenants: &mut BTreeMap<TenantId, Tenant>,
-    ) -> Assignment {
+    ) -> Arc<Assignment> {
+        if self.is_same(tenants) {
+            for ((_, known), tenant) in self.given_to.iter_mut().zip(tenants.values()) {
+                known.clone_from(&tenant.site);
+            }
+            return Arc::clone(&self.assignment);
+        }
         let rules = Rules {
             origin,
             deployment: self.deployment.as_ref(),
-            before: &self.owners,
+            before: &self.assignment.owners,
         };
         let sites = tenants.iter();
         let sites = sites.map(|(id, tenant)| (id, tenant.site.as_deref()));
         let mut assignment = address::assign(rules, sites);
-        for (id, tenant) in tenants {
+        for (id, tenant) in tenants.iter_mut() {
             tenant.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
         }
-        self.owners.clone_from(&assignment.owners);
-        assignment
+        let sites = tenants.iter();
+        self.given_to = sites
+            .map(|(id, tenant)| (id.clone(), tenant.site.clone()))
+            .collect();
+        self.is_new = false;
+        self.assignment = Arc::new(assignment);
+        Arc::clone(&self.assignment)
+    }
+
+    /// Whether giving the addresses out anew would change nothing: the same tenants want the same, and none of those with other content is one that others are measured by, or was refused something.
+    fn is_same(&self, tenants: &BTreeMap<TenantId, Tenant>) -> bool {
+        let root = self.assignment.root.as_ref();
+        let mut both = self.given_to.iter().zip(tenants);
+        !self.is_new
+            && self.given_to.len() == tenants.len()
+            && both.all(|((known, before), (id, tenant))| {
+                known == id
+                    && match (before, &tenant.site) {
+                        (None, None) => true,
+                        (Some(before), Some(now)) => {
+                            Arc::ptr_eq(before, now)
+                                || (Some(id) != root
+                                    && tenant.conflicts.is_empty()
+                                    && want_the_same(before, now))
+                        }
+                        _ => false,
+                    }
+            })
     }
 
     /// Everything that is to say about the file.
@@ -137,15 +184,25 @@ impl Addresses {
             .collect()
     }
 
-    pub(super) fn owners(&self) -> &Owners {
-        &self.owners
+    /// What was given out last.
+    pub(super) const fn assignment(&self) -> &Arc<Assignment> {
+        &self.assignment
     }
 
     /// What is to be kept for the next start: who has what, and what the file last said.
     pub(super) fn to_keep(&self) -> (&Owners, Option<&str>) {
         let good = self.deployment.as_ref().filter(|one| one.is_good());
-        (&self.owners, good.map(DeploymentFile::text))
+        (&self.assignment.owners, good.map(DeploymentFile::text))
     }
+}
+
+/// Whether a tenant's manifests want the same addresses.
+fn want_the_same(before: &Site, now: &Site) -> bool {
+    let (before, now) = (&before.manifest, &now.manifest);
+    before.root == now.root
+        && before.hosts == now.hosts
+        && before.aliases == now.aliases
+        && before.canonical == now.canonical
 }
 
 fn alone(diagnostic: Diagnostic) -> Report {

@@ -1,18 +1,17 @@
 //! Puts what is compiled together: a snapshot, the files that all hosts share, and the pictures that are still to be drawn.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use tracing::warn;
 
-use content::address::Address;
 use content::name::TenantId;
-use release::snapshot::{HostEntry, Snapshot};
+use release::snapshot::Snapshot;
 use render::Compiled;
 use render::link::Deployment;
 use render::picture::Undrawn;
 
+use super::hosts::Part;
 use super::registry::Registry;
 
 /// The part of memory for pictures of tenants that nobody has asked for.
@@ -38,8 +37,8 @@ impl Registry {
             }
         }
         let secure = self.places.origin.is_secure();
-        let failed = self.shared.renew(themes, &self.islands, secure, self.now);
-        self.notes.extend(failed);
+        let time = (self.now, self.keep_assets);
+        self.shared.renew(themes, &self.islands, secure, time);
     }
 
     /// What is said to who comes by a name that nobody has: in the words of the root tenant, else of any theme.
@@ -77,49 +76,22 @@ impl Registry {
         }
     }
 
-    pub(super) fn compiled(&self) -> Vec<Arc<Compiled>> {
-        let compiled = self.tenants.values();
-        compiled
-            .filter_map(|tenant| tenant.compiled().cloned())
-            .collect()
-    }
-
     pub(super) fn snapshot(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
-        let tenants = self.compiled();
         let origin = &self.places.origin;
         let absent = self.absent();
-        let mut routes = self
-            .hosts
-            .routes(&tenants, &absent, deployment, self.addresses.owners());
-        for tenant in self.tenants.values() {
-            let mounts = tenant
-                .compiled()
-                .into_iter()
-                .flat_map(|compiled| &compiled.mounts);
-            for Address { host, prefix, .. } in mounts.map(|placed| &placed.address) {
-                let Some(routes) = routes.get_mut(host.as_str()) else {
-                    continue;
-                };
-                for (path, resource) in tenant.replaced.files() {
-                    let path = format!("{prefix}{path}").into_boxed_str();
-                    let place = routes.files.entry(path);
-                    place.or_insert_with(|| Arc::clone(resource));
-                }
-            }
-        }
-        let mut hosts: HashMap<Box<str>, HostEntry> = routes
-            .into_iter()
-            .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
+        let parts: Vec<Part> = self
+            .tenants
+            .values()
+            .filter_map(|tenant| {
+                Some(Part {
+                    compiled: Arc::clone(tenant.compiled()?),
+                    replaced: Arc::clone(tenant.replaced.table()),
+                })
+            })
             .collect();
-        let labels = std::iter::once("www").chain(deployment.root.as_ref().map(TenantId::as_str));
-        if let Some(home) = render::moved_to(origin, deployment.root.as_ref()) {
-            for label in labels {
-                let host = format!("{label}.{}", origin.domain());
-                hosts
-                    .entry(host.into())
-                    .or_insert_with(|| HostEntry::Moved(home.clone()));
-            }
-        }
+        let is_partial = parts.iter().any(|part| part.compiled.is_open());
+        let assignment = self.addresses.assignment();
+        let hosts = self.hosts.table(parts, &absent, deployment, assignment);
         let mut shared = Arc::clone(self.shared.served());
         for (path, file) in self.pinned_files() {
             if !shared.contains_key(path) {
@@ -129,7 +101,7 @@ impl Registry {
         Snapshot {
             hosts,
             shared,
-            is_partial: tenants.iter().any(|tenant| tenant.is_open()),
+            is_partial,
             unknown_host: Some(render::unknown_host(
                 self.unknown_host(deployment.root.as_ref()),
                 origin.is_secure(),

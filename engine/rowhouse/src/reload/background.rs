@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
+use super::workers::processors;
 use content::report::guard::guard;
 use render::picture::Undrawn;
 
@@ -63,7 +64,7 @@ impl From<Undrawn> for Job {
 impl PictureWorker {
     /// Begins to wait for orders.
     pub(super) fn start() -> Self {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let processors = processors();
         Self::with(processors.saturating_sub(1).clamp(1, MOST), LATE)
     }
 

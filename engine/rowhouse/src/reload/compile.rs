@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::lifecycle::Finished;
 use super::persisted::kept_site;
 use super::registry::{Came, Registry};
-use super::tenant::{MadeFrom, failure};
+use super::tenant::{MadeFrom, failure, hosts_of};
 use super::work::{Attempt, Done};
 use super::workers::{Job, Kind, Wait};
 use content::address::Assignment;
@@ -41,7 +41,8 @@ impl MadeFrom {
                 let begin = Instant::now();
                 let (mut compiled, report) = self.compile();
                 let is_filled = match (&mut compiled, &waiting) {
-                    (Some(compiled), Some(waiting)) => {
+                    // Pages name files of their theme.
+                    (Some(compiled), Some(waiting)) if self.inputs.templates.is_served() => {
                         compiled.fill(&waiting.mounts);
                         true
                     }
@@ -63,17 +64,20 @@ impl Registry {
     /// Hands over every tenant whose content, addresses, theme or company profile is not what it was at the last attempt.
     pub(super) fn compile(
         &mut self,
-        assignment: &Assignment,
+        assignment: &Arc<Assignment>,
         deployment: &Arc<Deployment>,
         now: Timestamp,
     ) {
+        let before = self.compiled_for.replace(Arc::clone(assignment));
+        let has_same_addresses = before.is_some_and(|before| Arc::ptr_eq(&before, assignment));
         let mut jobs = Vec::new();
         let mut without_theme = Vec::new();
         for (id, tenant) in &mut self.tenants {
-            let Some(site) = tenant.site.clone() else {
+            let Some(site) = &tenant.site else {
                 continue;
             };
             let Some(templates) = self.themes.get(&site.manifest.theme) else {
+                let site = Arc::clone(site);
                 tenant.lifecycle.stop();
                 let report = unknown_theme(&site, self.themes.names());
                 tenant.conclude(report, Duration::ZERO);
@@ -82,21 +86,25 @@ impl Registry {
                 }
                 continue;
             };
-            let addresses = assignment.addresses.get(id);
-            let addresses = addresses.map_or(&[][..], Vec::as_slice);
+            let addresses = || {
+                let addresses = assignment.addresses.get(id);
+                addresses.map_or(&[][..], Vec::as_slice)
+            };
             let last = tenant.lifecycle.last();
             if last.is_some_and(|last| {
-                last.is_of(&site, addresses, deployment, &templates, &self.islands)
+                last.is_of(site, deployment, templates, &self.islands)
+                    && (has_same_addresses || last.addresses == addresses())
             }) {
                 continue;
             }
             let made_from = MadeFrom {
-                site,
+                site: Arc::clone(site),
                 packed: tenant.packed.clone(),
-                addresses: addresses.to_vec(),
+                addresses: addresses().to_vec(),
+                hosts: hosts_of(addresses()),
                 inputs: Inputs {
                     deployment: Arc::clone(deployment),
-                    templates,
+                    templates: Arc::clone(templates),
                     islands: Arc::clone(&self.islands),
                     cache: Arc::clone(&tenant.persisted.cache),
                     progress: Arc::default(),
@@ -221,7 +229,7 @@ impl Registry {
             Arc::clone(&self.islands),
             Arc::clone(&tenant.persisted.cache),
         );
-        let templates = self.themes.get(&theme);
+        let templates = self.themes.get(&theme).cloned();
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
         let attempt = move |site: Arc<Site>, packed, templates: Arc<Templates>| {
@@ -229,6 +237,7 @@ impl Registry {
                 site,
                 packed,
                 addresses: addresses.clone(),
+                hosts: hosts_of(&addresses),
                 inputs: Inputs {
                     deployment: Arc::clone(&deployment),
                     templates,

@@ -26,10 +26,11 @@ impl Registry {
             let Some(compiled) = tenant.rendered() else {
                 continue;
             };
-            let own = bytes_of(compiled);
-            if own == 0 {
+            let pages = bytes_of(compiled);
+            if pages == 0 {
                 continue;
             }
+            let own = pages + self.hosts.bytes_of(&compiled.pictures);
             bytes += own;
             tenant.look();
             if tenant.can_sleep() {

@@ -2,9 +2,11 @@
 //!
 //! Addresses, lists of pages and moments are known from its outline ([`Site::outline`]); whatever else is needed is read again from here, not from the disk, where the folder may be another one by now.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use zstd::bulk::Compressor;
 
 use content::name::TenantId;
 use content::source::Folder;
@@ -13,6 +15,11 @@ use release::state::{pack, unpack};
 
 /// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
 const LEVEL: i32 = 1;
+
+thread_local! {
+    /// Made once for each thread: that takes as long as compressing a small folder does.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(LEVEL).ok());
+}
 
 /// A folder in memory, as its owner keeps it.
 #[derive(Debug, Clone)]
@@ -68,7 +75,10 @@ pub(super) fn folder_of(label: &str, bytes: &Bytes) -> Option<Folder> {
 
 impl Packed {
     fn of(folder: &Folder) -> Option<Self> {
-        let bytes = zstd::encode_all(bytes_of(folder).as_slice(), LEVEL).ok()?;
+        let bytes = COMPRESSOR.with_borrow_mut(|compressor| {
+            let folder = bytes_of(folder);
+            compressor.as_mut()?.compress(&folder).ok()
+        })?;
         Some(Self {
             label: folder.label.clone(),
             bytes: bytes.into_boxed_slice().into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::addresses::Addresses;
-use super::persisted::Persisted;
+use super::persisted::{HISTORY, Persisted};
 use super::registry::Registry;
 use super::tenant::Tenant;
 use content::report::{Code, Severity};
@@ -26,13 +26,16 @@ impl Registry {
     #[must_use]
     pub fn open_history(&self, keep: usize, bytes: u64) -> Option<Arc<History>> {
         let state = self.persisted.as_ref()?.state();
-        let folder = state.folder().join("history");
+        let folder = state.folder().join(HISTORY);
         Some(Arc::new(History::open(folder, keep, bytes)))
     }
 
     /// Hands what is new to the thread that writes it. To be called when nobody waits: after a change is served.
     pub fn keep(&mut self) {
-        let unproven = self.unproven_themes();
+        let unproven = match self.persisted {
+            Some(_) => self.unproven_themes(),
+            None => BTreeSet::new(),
+        };
         for (id, tenant) in &mut self.tenants {
             if let Some(persisted) = &self.persisted
                 && tenant.replaced.is_new()
@@ -88,9 +91,10 @@ impl Registry {
             })
         };
         let tenants = self.tenants.values();
-        tenants
+        let unproven: BTreeSet<&String> = tenants
             .filter(|tenant| tenant.lifecycle.is_rendering() || has_failed(tenant))
-            .filter_map(|tenant| Some(tenant.site.as_ref()?.manifest.theme.clone()))
-            .collect()
+            .filter_map(|tenant| Some(&tenant.site.as_ref()?.manifest.theme))
+            .collect();
+        unproven.into_iter().cloned().collect()
     }
 }

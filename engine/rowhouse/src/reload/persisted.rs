@@ -14,7 +14,7 @@
 //! A copy is only asked for while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use content::address::Owners;
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
+use release::history::History;
 use release::snapshot::ResourceTable;
 use release::state::{State, pack, unpack};
 use render::Whose;
@@ -41,6 +42,8 @@ const GOOD_DEPLOYMENT: &str = "good.deployment";
 const MADE_ISLANDS: &str = "made.islands";
 const OLD_TENANT: &str = "old.tenant.";
 const OLD_SHARED: &str = "old.shared";
+/// The folder of the releases.
+pub(super) const HISTORY: &str = "history";
 
 /// The state of one deployment, as its owner uses it.
 #[derive(Debug)]
@@ -116,18 +119,7 @@ impl Persisted {
     /// Opens what was kept in `directory` for these places.
     #[must_use]
     pub fn open(directory: &Path, places: &Places) -> Self {
-        // Not resolved: a link that is flipped to another release stays the same deployment.
-        let absolute = |path: &Path| {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            path.display().to_string()
-        };
-        let themes = places.themes.as_deref().map(absolute);
-        let name = format!(
-            "{}\n{}\n",
-            absolute(&places.tenants),
-            themes.unwrap_or_default()
-        );
-        let state = State::open(directory, &name);
+        let state = State::open(directory, &Self::name(places));
         Self {
             tenants: state
                 .names(GOOD_TENANT)
@@ -138,6 +130,28 @@ impl Persisted {
             addresses: None,
             state: Arc::new(state),
         }
+    }
+
+    /// The releases that were kept in `directory` for these places, to be read. Nothing is made or changed there.
+    #[must_use]
+    pub fn releases(directory: &Path, places: &Places) -> History {
+        let folder = State::place(directory, &Self::name(places));
+        History::reader(folder.join(HISTORY))
+    }
+
+    /// What tells a deployment from others.
+    fn name(places: &Places) -> String {
+        // Not resolved: a link that is flipped to another release stays the same deployment.
+        let absolute = |path: &Path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            path.display().to_string()
+        };
+        let themes = places.themes.as_deref().map(absolute);
+        format!(
+            "{}\n{}\n",
+            absolute(&places.tenants),
+            themes.unwrap_or_default()
+        )
     }
 
     /// What was worked out for the islands.
@@ -194,10 +208,10 @@ impl Persisted {
     }
 
     /// Forgets tenants whose folders are gone: they are not to come back.
-    pub(super) fn keep_only(&mut self, present: &BTreeSet<TenantId>) {
+    pub(super) fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
         let state = &self.state;
         self.tenants.retain(|name| {
-            let is_present = present.contains(name.as_str());
+            let is_present = present.contains_key(name.as_str());
             if !is_present {
                 state.remove(format!("{GOOD_TENANT}{name}"));
                 state.remove(format!("{MADE_TENANT}{name}"));

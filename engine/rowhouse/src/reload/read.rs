@@ -25,9 +25,22 @@ use content::tenant::conform::conform;
 /// With more tenants than this, the content of those that are not at work is kept packed.
 const OPEN: usize = 256;
 
+/// Folders that are to be read.
+pub(super) enum Folders {
+    /// All that there are, by name.
+    All(BTreeMap<String, PathBuf>),
+    /// Those of some tenants.
+    Some(BTreeMap<TenantId, PathBuf>),
+}
+
 impl Registry {
     /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
-    pub(super) fn list(&self) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
+    ///
+    /// Where `only` names tenants that are known and still have theirs, no other is looked for.
+    pub(super) fn list(&self, only: Option<&BTreeSet<String>>) -> Result<Folders, ReloadError> {
+        if let Some(some) = only.and_then(|names| self.known(names)) {
+            return Ok(Folders::Some(some));
+        }
         let folders = source::list(&self.places.tenants)?;
         let persisted = self
             .persisted
@@ -36,7 +49,18 @@ impl Registry {
         if folders.is_empty() && (!self.tenants.is_empty() || persisted.is_some()) {
             return Err(ReloadError::Emptied(self.places.tenants.clone()));
         }
-        Ok(folders)
+        Ok(Folders::All(folders))
+    }
+
+    /// The folders of these tenants, if all are known and there, and all was well the last time.
+    fn known(&self, names: &BTreeSet<String>) -> Option<BTreeMap<TenantId, PathBuf>> {
+        let known = |name: &String| {
+            let (id, _) = self.tenants.get_key_value(name.as_str())?;
+            let path = self.places.tenants.join(name);
+            source::is_folder(&path).then(|| (id.clone(), path))
+        };
+        let is_well = self.alarm.is_none() && !names.is_empty();
+        is_well.then(|| names.iter().map(known).collect())?
     }
 
     /// Takes all tenants from what was kept, at a start that finds no folders.
@@ -66,30 +90,38 @@ impl Registry {
     }
 
     /// Hands over the folders of `only` (all without them) and of tenants that are new, to be read and checked.
-    pub(super) fn read_tenants(
-        &mut self,
-        folders: BTreeMap<String, PathBuf>,
-        only: Option<&BTreeSet<String>>,
-    ) {
+    pub(super) fn read_tenants(&mut self, folders: Folders, only: Option<&BTreeSet<String>>) {
+        let folders = match folders {
+            Folders::Some(folders) => folders,
+            Folders::All(folders) => {
+                let mut folders = self.named(folders);
+                self.keep_only(&folders);
+                folders.retain(|id, _| {
+                    let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
+                    is_wanted || !self.tenants.contains_key(id)
+                });
+                folders
+            }
+        };
+        let read = |(id, path)| self.reading(id, path);
+        let jobs = folders.into_iter().map(read).collect();
+        self.workers.hand_over(jobs);
+    }
+
+    /// The folders whose names are tenants'. What is to say of the others is noted.
+    fn named(&mut self, folders: BTreeMap<String, PathBuf>) -> BTreeMap<TenantId, PathBuf> {
         self.notes = Report::default();
         self.packs = self.memory.is_some() && folders.len() > OPEN;
-        let mut present = BTreeSet::new();
-        let mut jobs = Vec::new();
+        let mut named = BTreeMap::new();
         for (name, path) in folders {
-            let label = path.display().to_string();
             match TenantId::new(&name) {
-                Ok(id) => {
-                    present.insert(id.clone());
-                    let known = self.tenants.contains_key(&id);
-                    if !known || only.is_none_or(|only| only.contains(&name)) {
-                        jobs.push(self.reading(id, path, label));
-                    }
-                }
+                Ok(id) => drop(named.insert(id, path)),
                 Err(error) => {
                     let severity = match error {
                         TenantIdError::NotAHostLabel(_) => Severity::Note,
                         TenantIdError::Reserved(_) => Severity::Error,
                     };
+                    let label = path.display().to_string();
                     let message = error.to_string();
                     let diagnostic = Diagnostic::error(Code::BadFolderName, label, message)
                         .hint("rename the folder: its name is the tenant's host and path");
@@ -100,21 +132,26 @@ impl Registry {
                 }
             }
         }
+        named
+    }
+
+    /// Lets tenants go whose folders are gone.
+    fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
         self.tenants.retain(|id, _| {
-            let is_present = present.contains(id);
+            let is_present = present.contains_key(id);
             if !is_present {
                 self.workers.forget(id);
             }
             is_present
         });
         if let Some(persisted) = &mut self.persisted {
-            persisted.keep_only(&present);
+            persisted.keep_only(present);
         }
-        self.workers.hand_over(jobs);
     }
 
     /// A job that reads a folder and checks what is in it.
-    fn reading(&mut self, id: TenantId, path: PathBuf, label: String) -> Job<Done> {
+    fn reading(&mut self, id: TenantId, path: PathBuf) -> Job<Done> {
+        let label = path.display().to_string();
         let state = self
             .persisted
             .as_ref()

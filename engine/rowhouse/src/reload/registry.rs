@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
-use content::address::Origin;
+use content::address::{Assignment, Origin};
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::inject;
@@ -115,6 +115,8 @@ pub struct Registry {
     pub(super) readings: u64,
     /// The most bytes of pages and pictures in memory, where there is a limit.
     pub(super) memory: Option<usize>,
+    /// How long replaced files stay.
+    pub(super) keep_assets: SignedDuration,
     /// The last look at memory.
     pub(super) looked: Round,
     /// Whether content is kept packed.
@@ -125,6 +127,8 @@ pub struct Registry {
     pub(super) is_started: bool,
     /// Whether something is compiled that is in no snapshot yet.
     pub(super) is_stale: bool,
+    /// The addresses with which tenants were last compiled.
+    pub(super) compiled_for: Option<Arc<Assignment>>,
     /// The last snapshot.
     renewed: Round,
     /// The next moment at which a page comes or goes, by the content that was last settled.
@@ -158,11 +162,13 @@ impl Registry {
             workers: Workers::new(),
             readings: 0,
             memory: None,
+            keep_assets: replaced::A_DAY,
             looked: Round::new(),
             packs: false,
             is_patient: true,
             is_started: false,
             is_stale: false,
+            compiled_for: None,
             renewed: Round::new(),
             next_change: None,
             alarm: None,
@@ -189,7 +195,7 @@ impl Registry {
         themes: bool,
     ) -> Result<Snapshot, ReloadError> {
         self.now = now;
-        let folders = match self.list() {
+        let folders = match self.list(tenants) {
             Ok(folders) => Some(folders),
             Err(problem) => {
                 self.alarm = Some(problem.to_string());
@@ -240,7 +246,7 @@ impl Registry {
                 tenant.turn_pages(now, self.islands.dev.is_some());
             }
             let tenants = self.tenants.values();
-            let changes = tenants.filter_map(|tenant| tenant.next_change(now));
+            let changes = tenants.filter_map(Tenant::next_change);
             self.next_change = changes.min();
             inject("addresses", "all");
             let assignment = self
@@ -270,6 +276,13 @@ impl Registry {
         Some(self.renew(&deployment))
     }
 
+    /// Keeps files with hashed names for so long after they were replaced, instead of a day.
+    #[must_use]
+    pub fn with_assets_for(mut self, time: Duration) -> Self {
+        self.keep_assets = time.try_into().unwrap_or(SignedDuration::MAX);
+        self
+    }
+
     /// Keeps no more than so many bytes of pages and pictures in memory.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
@@ -292,10 +305,15 @@ impl Registry {
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
-        replaced::prune_all(replaced, self.now);
+        replaced::prune_all(replaced, self.now, self.keep_assets);
         let snapshot = self.snapshot(deployment);
         self.renewed = Round::since(begun);
         snapshot
+    }
+
+    /// Says that the last snapshot is served: pages may name its files from now on.
+    pub(crate) fn set_served(&self) {
+        self.shared.set_served();
     }
 
     /// What brings a tenant that is still to be rendered to the front.
@@ -347,6 +365,7 @@ impl Registry {
                 .report(self.tenants.keys().map(TenantId::as_str)),
         );
         report.extend(self.themes.report().cloned());
+        report.extend(self.shared.failed.clone());
         for tenant in self.tenants.values() {
             report.extend(tenant.content.clone());
             report.extend(tenant.result.clone());
@@ -400,7 +419,7 @@ impl Registry {
             let site = TenantId::new(&one.tenant)
                 .ok()
                 .and_then(|id| self.tenants.get(&id)?.site.clone());
-            let theme = |site: &Site| self.themes.get(&site.manifest.theme);
+            let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
             let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
             (one.clone(), source)
         });

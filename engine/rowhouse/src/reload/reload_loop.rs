@@ -266,6 +266,7 @@ impl ReloadLoop {
 
     fn publish(&self, snapshot: Snapshot) {
         let former = self.snapshots.replace(snapshot);
+        self.registry.set_served();
         // Of many tenants it takes a while to take apart.
         rayon::spawn(move || drop(former));
     }
@@ -362,12 +363,11 @@ fn until(due: Option<Timestamp>) -> Duration {
 pub(crate) fn log_report(registry: &Registry, board: &StatusBoard) {
     let status = registry.status();
     let before = board.current();
+    // Both are in the order of the ids.
+    let mut former = before.tenants.iter().peekable();
     for tenant in &status.tenants {
-        // Both are in the order of the ids.
-        let place = before
-            .tenants
-            .binary_search_by(|old| old.id.cmp(&tenant.id));
-        let old = place.ok().and_then(|place| before.tenants.get(place));
+        while former.next_if(|old| old.id < tenant.id).is_some() {}
+        let old = former.next_if(|old| old.id == tenant.id);
         if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
             continue;
         }

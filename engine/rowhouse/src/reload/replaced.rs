@@ -1,11 +1,12 @@
 //! Files with hashed names that a page opened before a change may still ask for.
 //!
-//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day, also over a restart, as long as there is room for it.
+//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day (`--keep-assets`), also over a restart, as long as there is room for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 
 use release::snapshot::{Resource, ResourceTable};
@@ -13,8 +14,8 @@ use release::state::{pack, unpack};
 use render::Whose;
 use render::asset::ASSETS;
 
-/// How long a replaced file stays: as long as a page that names it may be open, or lie in a cache.
-const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
+pub(super) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 /// The most bytes of replaced files of one tenant, or of what all share, with their codings. The oldest go first.
 const OF_ONE: u64 = 32 << 20;
 /// The same for all tenants together.
@@ -26,6 +27,8 @@ pub(super) struct ReplacedFiles {
     files: BTreeMap<Box<str>, ReplacedFile>,
     /// What was served before the process began.
     before: ResourceTable,
+    /// The files as they are served.
+    table: Arc<ResourceTable>,
     /// Whether something is here, or gone, since somebody last asked.
     is_new: bool,
 }
@@ -52,21 +55,31 @@ impl ReplacedFiles {
         let earlier = std::mem::take(&mut self.before);
         let length = self.files.len();
         self.files.retain(|path, _| !now.contains_key(path));
-        self.is_new |= self.files.len() != length;
+        let mut is_new = self.files.len() != length;
         for (path, resource) in before.unwrap_or(&earlier) {
             if path.starts_with(ASSETS) && !now.contains_key(path) {
                 let resource = Arc::clone(resource);
-                self.is_new = true;
+                is_new = true;
                 self.files
                     .insert(path.clone(), ReplacedFile { resource, at });
             }
         }
+        self.settle(is_new);
     }
 
-    /// The files that are kept.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
-        let files = self.files.iter();
-        files.map(|(path, file)| (&**path, &file.resource))
+    /// The files that are kept: the same `Arc` for as long as they are the same.
+    pub(super) const fn table(&self) -> &Arc<ResourceTable> {
+        &self.table
+    }
+
+    /// Says that something came or went, if it did.
+    fn settle(&mut self, is_new: bool) {
+        if is_new {
+            self.is_new = true;
+            let files = self.files.iter();
+            let files = files.map(|(path, file)| (path.clone(), Arc::clone(&file.resource)));
+            self.table = Arc::new(files.collect());
+        }
     }
 
     /// Whether something came or went since this was last asked.
@@ -122,6 +135,9 @@ impl ReplacedFiles {
                 }
             }
         }
+        replaced.settle(!replaced.files.is_empty());
+        // It is on the disk.
+        replaced.is_new = false;
         replaced
     }
 
@@ -130,22 +146,26 @@ impl ReplacedFiles {
     }
 
     /// Forgets what is too old, and the oldest of what is too much.
-    pub(super) fn prune(&mut self, now: Timestamp) {
+    pub(super) fn prune(&mut self, now: Timestamp, kept_for: SignedDuration) {
         let length = self.files.len();
         self.files
-            .retain(|_, file| now.duration_since(file.at).abs() < KEPT_FOR);
-        self.is_new |= self.files.len() != length;
+            .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
+        self.settle(self.files.len() != length);
         make_room(&mut [self], OF_ONE);
     }
 }
 
 /// The same for all tenants, each for itself and then together.
-pub(super) fn prune_all<'a>(tenants: impl Iterator<Item = &'a mut ReplacedFiles>, now: Timestamp) {
+pub(super) fn prune_all<'a>(
+    tenants: impl Iterator<Item = &'a mut ReplacedFiles>,
+    now: Timestamp,
+    kept_for: SignedDuration,
+) {
     let mut some: Vec<&mut ReplacedFiles> = tenants
         .filter(|replaced| !replaced.files.is_empty())
         .collect();
     for replaced in &mut some {
-        replaced.prune(now);
+        replaced.prune(now, kept_for);
     }
     make_room(&mut some, OF_ALL);
 }
@@ -164,16 +184,21 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64) {
     files.sort();
     for (_, path, place, size) in files {
         if bytes <= most {
-            return;
+            break;
         }
         bytes -= size;
         all[place].files.remove(&path);
-        all[place].is_new = true;
+    }
+    for replaced in all {
+        let has_fewer = replaced.files.len() < replaced.table.len();
+        replaced.settle(has_fewer);
     }
 }
 
 fn identity(resource: &Resource) -> Option<&[u8]> {
     match resource {
+        // What leads to another file is no file.
+        Resource::Body(body) if body.status != StatusCode::OK => None,
         Resource::Body(body) => Some(&body.variants.last()?.bytes),
         Resource::Redirect(_) => None,
     }
@@ -205,7 +230,9 @@ mod tests {
     }
 
     fn paths(replaced: &ReplacedFiles) -> Vec<&str> {
-        replaced.files().map(|(path, _)| path).collect()
+        let mut paths: Vec<&str> = replaced.table().keys().map(AsRef::as_ref).collect();
+        paths.sort_unstable();
+        paths
     }
 
     fn hour(hours: i64) -> Timestamp {
@@ -219,7 +246,7 @@ mod tests {
         for number in 1..=30 {
             let now = table(&[(&format!("/assets/{number}.css"), 10)]);
             replaced.turn(Some(&before), &now, hour(number));
-            replaced.prune(hour(number));
+            replaced.prune(hour(number), A_DAY);
             before = now;
         }
         let persisted = paths(&replaced);
@@ -228,7 +255,7 @@ mod tests {
             persisted.contains(&"/assets/29.css") && persisted.contains(&"/assets/6.css"),
             "{persisted:?}"
         );
-        replaced.prune(hour(100));
+        replaced.prune(hour(100), A_DAY);
         assert!(paths(&replaced).is_empty());
     }
 
@@ -256,12 +283,12 @@ mod tests {
                 replaced.turn(Some(&before), &ResourceTable::new(), at);
             }
         }
-        many[1].prune(hour(10));
+        many[1].prune(hour(10), A_DAY);
         assert_eq!(
             paths(&many[1]),
             ["/assets/2.bin", "/assets/3.bin", "/assets/4.bin"]
         );
-        prune_all(many.iter_mut(), hour(10));
+        prune_all(many.iter_mut(), hour(10), A_DAY);
         let bytes: u64 = many.iter().map(ReplacedFiles::bytes).sum();
         assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
         assert!(
@@ -287,7 +314,7 @@ mod tests {
         assert_eq!(paths(&back), ["/assets/1.css"]);
         back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
-        back.prune(hour(24));
+        back.prune(hour(24), A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);
         assert!(
             paths(&ReplacedFiles::unpacked(

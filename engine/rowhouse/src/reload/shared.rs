@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use content::report::Diagnostic;
 use content::report::guard::guard;
@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) is_new: bool,
     /// What was worked out for them.
     pub(super) cache: PersistedCache,
+    /// Why they could not be made anew.
+    pub(super) failed: Option<Diagnostic>,
 }
 
 impl Shared {
@@ -35,15 +37,20 @@ impl Shared {
         &self.served
     }
 
+    /// Says that they are served.
+    pub(super) fn set_served(&self) {
+        self.themes.iter().for_each(|theme| theme.set_served());
+    }
+
     /// Makes them anew when a theme changed, and lets go what nobody may ask for any longer. An error is the program's own; it is tried again with the next change.
     pub(super) fn renew(
         &mut self,
         themes: Vec<Arc<Templates>>,
         islands: &Islands,
         secure: bool,
-        now: Timestamp,
-    ) -> Option<Diagnostic> {
-        let mut failed = None;
+        (now, kept_for): (Timestamp, SignedDuration),
+    ) {
+        self.failed = None;
         let same = themes.len() == self.themes.len()
             && themes
                 .iter()
@@ -61,18 +68,17 @@ impl Shared {
                     self.files = Arc::new(files);
                     self.themes = themes;
                 }
-                Err(diagnostic) => failed = Some(diagnostic),
+                Err(diagnostic) => self.failed = Some(diagnostic),
             }
         }
-        self.replaced.prune(now);
+        self.replaced.prune(now, kept_for);
         if self.replaced.is_new() || is_new {
             let mut served = ResourceTable::clone(&self.files);
-            for (path, resource) in self.replaced.files() {
-                served.insert(path.into(), Arc::clone(resource));
+            for (path, resource) in &**self.replaced.table() {
+                served.insert(path.clone(), Arc::clone(resource));
             }
             self.served = Arc::new(served);
             self.is_new = true;
         }
-        failed
     }
 }

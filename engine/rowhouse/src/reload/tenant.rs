@@ -33,6 +33,8 @@ pub(super) struct Tenant {
     content_site: Option<Arc<Site>>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
     pub(super) site: Option<Arc<Site>>,
+    /// From when until before when `site` is what visitors see; without an end, for ever.
+    shown: (Timestamp, Option<Timestamp>),
     /// What is wrong with the folder's content.
     pub(super) content: Report,
     /// What is wrong with the result.
@@ -68,6 +70,7 @@ impl Tenant {
             reading: Report::default(),
             content_site: None,
             site: None,
+            shown: (Timestamp::MIN, None),
             content: Report::default(),
             result: Report::default(),
             conflicts: Vec::new(),
@@ -93,14 +96,6 @@ impl Tenant {
             .filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    fn hosts(&self) -> Vec<String> {
-        let served = self.lifecycle.served().into_iter();
-        served
-            .flat_map(|served| &served.inputs.addresses)
-            .map(|address| format!("{}{}", address.host, address.prefix))
-            .collect()
-    }
-
     /// What the admin listener shows.
     pub(super) fn status(&self, id: &TenantId) -> TenantStatus {
         let (state, since) = self.lifecycle.state();
@@ -109,7 +104,10 @@ impl Tenant {
             state,
             since,
             pages: self.compiled().map_or(0, |compiled| compiled.pages),
-            hosts: self.hosts(),
+            hosts: self
+                .lifecycle
+                .served()
+                .map_or_else(Arc::default, |served| Arc::clone(&served.inputs.hosts)),
             compiled_in: self.compiled_in,
             is_under_way: self.lifecycle.is_under_way(),
             errors: self.errors().map(one_line).collect(),
@@ -134,6 +132,7 @@ impl Tenant {
     pub(super) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
         let site = Arc::new(site);
         self.site = Some(site.at(now, drafts));
+        self.shown = (now, site.next_change(now));
         self.content_site = Some(site);
     }
 
@@ -148,9 +147,14 @@ impl Tenant {
 
     /// Lets pages come and go whose moment has come.
     pub(super) fn turn_pages(&mut self, now: Timestamp, drafts: bool) {
+        let (since, until) = self.shown;
+        if since <= now && until.is_none_or(|until| now < until) {
+            return;
+        }
         let (Some(content), Some(shown)) = (&self.content_site, &self.site) else {
             return;
         };
+        self.shown = (now, content.next_change(now));
         let due = content
             .pages
             .values()
@@ -162,8 +166,8 @@ impl Tenant {
     }
 
     /// The next moment at which one of its pages comes or goes.
-    pub(super) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
-        self.content_site.as_ref()?.next_change(now)
+    pub(super) const fn next_change(&self) -> Option<Timestamp> {
+        self.shown.1
     }
 
     /// Lets visitors wait for it at its addresses, which come back open.
@@ -256,36 +260,39 @@ pub(super) struct MadeFrom {
     /// The folder, where `site` is an outline.
     pub(super) packed: Option<Arc<Packed>>,
     pub(super) addresses: Vec<Address>,
+    /// The same, as lists show them.
+    pub(super) hosts: Arc<[String]>,
     pub(super) inputs: Inputs,
+}
+
+/// Addresses as lists show them.
+pub(super) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
+    let addresses = addresses.iter();
+    addresses
+        .map(|address| format!("{}{}", address.host, address.prefix))
+        .collect()
 }
 
 /// The same parts, not equal ones: each is made anew when it changes.
 impl PartialEq for MadeFrom {
     fn eq(&self, other: &Self) -> bool {
         let others = &other.inputs;
-        self.is_of(
-            &other.site,
-            &other.addresses,
-            &others.deployment,
-            &others.templates,
-            &others.islands,
-        )
+        let parts = (&others.deployment, &others.templates, &others.islands);
+        self.addresses == other.addresses && self.is_of(&other.site, parts.0, parts.1, parts.2)
     }
 }
 
 impl MadeFrom {
-    /// Whether it is made from these.
+    /// Whether it is made from these, and some addresses.
     pub(super) fn is_of(
         &self,
         site: &Arc<Site>,
-        addresses: &[Address],
         deployment: &Arc<Deployment>,
         templates: &Arc<Templates>,
         islands: &Arc<Islands>,
     ) -> bool {
         let own = &self.inputs;
         Arc::ptr_eq(&self.site, site)
-            && self.addresses == addresses
             && Arc::ptr_eq(&own.deployment, deployment)
             && Arc::ptr_eq(&own.templates, templates)
             && Arc::ptr_eq(&own.islands, islands)

@@ -199,8 +199,8 @@ impl Themes {
     }
 
     /// A theme that can render, if there is one of that name.
-    pub(super) fn get(&self, name: &str) -> Option<Arc<Templates>> {
-        self.loaded.get(name)?.templates.clone()
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Templates>> {
+        self.loaded.get(name)?.templates.as_ref()
     }
 
     /// The names that there are.

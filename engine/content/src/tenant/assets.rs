@@ -1,0 +1,161 @@
+//! The files of a tenant that its pages show or offer: those under `assets`, and those that lie beside its pages.
+//!
+//! Each has a key: its path below `assets`, in the Unicode form NFC (UAX 15), so that a name is one name however a disk or an editor spells it. A file beside a page is `../pages/blog/hall.jpg`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+
+use super::link::beside;
+use crate::name::nfc;
+use crate::name::reserved::ASSETS;
+use crate::report::{Code, Diagnostic, Report};
+use crate::source::Folder;
+
+const FOLDER: &str = "assets/";
+const PAGES: &str = "pages/";
+/// What the keys of files beside pages begin with. No file under `assets` has such a path.
+const ABOVE: &str = "../";
+
+/// The file of a key, within the tenant's folder.
+#[must_use]
+pub fn file_of(key: &str) -> String {
+    match key.strip_prefix(ABOVE) {
+        Some(file) => file.to_owned(),
+        None => format!("{FOLDER}{key}"),
+    }
+}
+
+/// The key of a file within the tenant's folder, if it is one that pages can show or offer.
+fn key_of(file: &str) -> Option<Cow<'_, str>> {
+    if let Some(below) = file.strip_prefix(FOLDER) {
+        return Some(nfc(below));
+    }
+    (file.starts_with(PAGES) && !file.ends_with(".md"))
+        .then(|| Cow::Owned(format!("{ABOVE}{}", nfc(file))))
+}
+
+/// The files of a folder by their keys.
+pub(super) fn read(folder: &Folder, report: &mut Report) -> BTreeMap<String, Bytes> {
+    let mut files = BTreeMap::new();
+    for (path, bytes) in &folder.files {
+        let Some(key) = key_of(path) else {
+            continue;
+        };
+        if files.insert(key.into_owned(), bytes.clone()).is_some() {
+            let message = "two files have this name: their letters are put together from other signs, and look the same";
+            let diagnostic =
+                Diagnostic::error(Code::PathTwice, folder.name_of(&nfc(path)), message);
+            report.push(diagnostic.hint("remove one of them, or rename it"));
+        }
+    }
+    files
+}
+
+/// The file that a text names which stands in `file`: beside that file, or below `assets`; as it is written, else percent-decoded (WHATWG URL, section 1.3).
+#[must_use]
+pub fn named<'a, T>(
+    files: &'a BTreeMap<String, T>,
+    written: &str,
+    file: &str,
+) -> Option<(&'a str, &'a T)> {
+    if let Some(below) = written.strip_prefix(ASSETS) {
+        return keyed(files, below);
+    }
+    let beside = beside(written, file);
+    beside
+        .as_deref()
+        .and_then(|path| at(files, path))
+        .or_else(|| keyed(files, written))
+}
+
+/// The file that a link from the tenant's root leads to, and what stands behind its path.
+#[must_use]
+pub fn linked<'a, 'l, T>(
+    files: &'a BTreeMap<String, T>,
+    link: &'l str,
+) -> Option<(&'a str, &'a T, &'l str)> {
+    let path = link.strip_prefix('/')?;
+    // A name may hold what ends the path of a URL.
+    let end = path.find(['?', '#']).unwrap_or(path.len());
+    [path.len(), end].into_iter().find_map(|end| {
+        let (key, found) = at(files, &path[..end])?;
+        Some((key, found, &path[end..]))
+    })
+}
+
+/// The file at a path of the tenant's folder.
+fn at<'a, T>(files: &'a BTreeMap<String, T>, path: &str) -> Option<(&'a str, &'a T)> {
+    match path.strip_prefix(FOLDER) {
+        Some(below) => keyed(files, below),
+        None if path.starts_with(PAGES) => keyed(files, &format!("{ABOVE}{path}")),
+        None => None,
+    }
+}
+
+fn keyed<'a, T>(files: &'a BTreeMap<String, T>, key: &str) -> Option<(&'a str, &'a T)> {
+    let find = |key: &str| files.get_key_value(nfc(key).as_ref());
+    let found = find(key).or_else(|| {
+        let decoded = percent_decode_str(key).decode_utf8().ok()?;
+        find(&decoded)
+    });
+    found.map(|(key, value)| (key.as_str(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> BTreeMap<String, u8> {
+        let keys = [
+            "50% off.png",
+            "a#b.png",
+            "sp\u{e4}ti & caf\u{e9}.jpg",
+            "hall.jpg",
+            "../pages/blog/hall.jpg",
+        ];
+        keys.into_iter().map(str::to_owned).zip(0..).collect()
+    }
+
+    #[test]
+    fn a_file_is_found_however_its_name_is_written() {
+        let files = files();
+        let found = |written: &str, file: &str| named(&files, written, file).map(|(_, at)| *at);
+        for (written, at) in [
+            ("50% off.png", 0),
+            ("50%25%20off.png", 0),
+            ("../assets/50%25%20off.png", 0),
+            ("/assets/50%25%20off.png", 0),
+            ("a#b.png", 1),
+            ("a%23b.png", 1),
+            ("sp\u{e4}ti & caf\u{e9}.jpg", 2),
+            ("spa\u{308}ti & cafe\u{301}.jpg", 2),
+            ("sp%C3%A4ti%20%26%20caf%C3%A9.jpg", 2),
+            ("spa%CC%88ti%20&%20cafe%CC%81.jpg", 2),
+            ("hall.jpg", 3),
+        ] {
+            assert_eq!(found(written, "pages/index.md"), Some(at), "{written}");
+        }
+        assert_eq!(found("hall.jpg", "pages/blog/first.md"), Some(4));
+        assert_eq!(
+            found("../../assets/hall.jpg", "pages/blog/first.md"),
+            Some(3)
+        );
+        assert_eq!(found("assets/hall.jpg", "tenant.yaml"), Some(3));
+        assert_eq!(found("../hall.jpg", "tenant.yaml"), None);
+        assert_eq!(found("other.jpg", "pages/index.md"), None);
+    }
+
+    #[test]
+    fn a_link_to_a_file_keeps_what_stands_behind_its_path() {
+        let files = files();
+        let found = |link: &'static str| linked(&files, link).map(|(_, at, tail)| (*at, tail));
+        assert_eq!(found("/assets/hall.jpg#x"), Some((3, "#x")));
+        assert_eq!(found("/assets/a#b.png"), Some((1, "")));
+        assert_eq!(found("/assets/a%23b.png?c"), Some((1, "?c")));
+        assert_eq!(found("/pages/blog/hall.jpg"), Some((4, "")));
+        assert_eq!(found("/hall.jpg"), None);
+    }
+}

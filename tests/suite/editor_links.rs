@@ -1,0 +1,178 @@
+//! Links as editors write them: by the place of a file beside theirs, with every sign that a name can hold.
+
+use std::collections::BTreeSet;
+
+use rowhouse::export::{Options, plan};
+use rowhouse_tests::TestSite;
+
+use crate::addresses::add;
+use crate::links::{addresses, broken_of};
+
+/// The places at which the tenant of these tests answers.
+const PLACES: [(&str, &str); 3] = [
+    ("corner.studio.example", ""),
+    ("studio.example", "/corner"),
+    ("studio.example", "/apps/corner"),
+];
+
+const NAMES: [&str; 6] = [
+    "50% off.txt",
+    "a#b.txt",
+    "what?.txt",
+    "sp\u{e4}ti & caf\u{e9}.txt",
+    "\"quoted\" 'name'.txt",
+    "<odd>.txt",
+];
+
+/// As the URL standard has it in a path, with what Markdown would take for its own.
+fn encoded(name: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b if b.is_ascii_alphanumeric() || b"-._~&'".contains(&b) => char::from(b).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    name.bytes().map(encode).collect()
+}
+
+fn corner(body: &str) -> TestSite {
+    let mut site = TestSite::fixture("sites");
+    add(
+        &mut site,
+        "corner",
+        "name: Corner\naliases: [/apps/corner]\n",
+    );
+    site.write(
+        "tenants/corner/pages/index.md",
+        format!("---\ntitle: Corner\n---\n{body}\n"),
+    );
+    site.write(
+        "tenants/corner/pages/terms.md",
+        "---\ntitle: Terms\n---\n## Fees\n\nNone. [Back](index.md), [home](./index.md)\n",
+    );
+    site
+}
+
+fn is_clean(site: &TestSite) -> bool {
+    !site.report_text().contains("error[")
+}
+
+#[test]
+fn a_link_names_a_file_by_its_place_beside_the_one_that_it_stands_in() {
+    let mut site = corner(
+        "[T](terms.md) [F](./terms.md#fees) [P](../assets/plan.txt) [N](note.txt) [E](blog/first.md)",
+    );
+    site.write("tenants/corner/assets/plan.txt", "A plan.");
+    site.write("tenants/corner/pages/note.txt", "A note.");
+    site.write(
+        "tenants/corner/pages/blog/first.md",
+        "---\ntitle: First\nback: {label: Back, link: ../terms.md}\n---\n[T](../terms.md#fees) [P](../../assets/plan.txt) [A](/assets/plan.txt)\n",
+    );
+    site.edit(
+        "tenants/corner/tenant.yaml",
+        "name: Corner",
+        "name: Corner\nredirects: [{from: /old, to: pages/terms.md}]",
+    );
+    site.reload();
+    assert!(is_clean(&site), "{}", site.report_text());
+    for (host, prefix) in PLACES {
+        let home = site.page(host, prefix, "/").expect("a page");
+        for link in ["/terms", "/terms#fees", "/blog/first"] {
+            let link = format!("href=\"{prefix}{link}\"");
+            assert!(home.contains(&link), "{link} in {home}");
+        }
+        assert!(home.contains(&format!("href=\"{prefix}/assets/plan.")));
+        assert!(home.contains(&format!("href=\"{prefix}/assets/note.")));
+        let first = site.page(host, prefix, "/blog/first").expect("a page");
+        assert!(first.contains(&format!("href=\"{prefix}/terms#fees\"")));
+        assert_eq!(
+            first
+                .matches(&format!("href=\"{prefix}/assets/plan."))
+                .count(),
+            2
+        );
+    }
+    let (checked, broken) = broken_of(&mut site, "corner");
+    assert!(checked > 30 && broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_is_an_error_with_its_line() {
+    for (link, says) in [
+        ("term.md", "error[broken-link]: `term.md` leads to no page"),
+        (
+            "../assets/plan.pdf",
+            "the tenant's `assets` have no `plan.pdf`",
+        ),
+        ("plan.pdf", "`plan.pdf` leads to no page"),
+        ("../../app/tenant.yaml", "leads out of the tenant's folder"),
+        ("../tenant.yaml", "`../tenant.yaml` leads to no page"),
+    ] {
+        let mut site = corner(&format!("One.\n\n[x]({link})"));
+        site.reload();
+        let text = site.report_text();
+        assert!(text.contains(says), "{link}: {text}");
+        assert!(text.contains("tenants/corner/pages/index.md:6:"), "{text}");
+    }
+}
+
+#[test]
+fn a_file_answers_whatever_signs_its_name_holds_and_however_it_is_written() {
+    let mut body = String::new();
+    for name in NAMES {
+        let encoded = encoded(name);
+        body += &format!("[a](../assets/{encoded}) [b](</assets/{encoded}>)\n\n");
+    }
+    body += "[c](<../assets/50% off.txt>) [d](../assets/spa%CC%88ti%20&%20cafe%CC%81.txt)\n\n";
+    body += "[e](<../assets/spa\u{308}ti & cafe\u{301}.txt>) [f](../assets/nfd-u%CC%88.txt) [g](../assets/nfd-%C3%BC.txt)\n";
+    let mut site = corner(&body);
+    for name in NAMES {
+        site.write(&format!("tenants/corner/assets/{name}"), name);
+    }
+    site.write("tenants/corner/assets/nfd-u\u{308}.txt", "u");
+    site.reload();
+    assert!(is_clean(&site), "{}", site.report_text());
+    let (checked, broken) = broken_of(&mut site, "corner");
+    assert!(checked > 50 && broken.is_empty(), "{broken:#?}");
+
+    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
+    let mut seen = BTreeSet::new();
+    for (host, prefix) in PLACES {
+        let html = site.page(host, prefix, "/").expect("a page");
+        let assets = addresses(&html).into_iter();
+        for address in assets.filter(|address| address.contains("/assets/")) {
+            let file = format!("{host}{address}");
+            assert!(plan.files.contains_key(&file), "{file} is not exported");
+            assert!(address.bytes().all(|byte| byte.is_ascii_graphic()));
+            if address.ends_with(".txt") {
+                seen.insert(address);
+            }
+        }
+    }
+    assert_eq!(seen.len(), (NAMES.len() + 1) * PLACES.len(), "{seen:#?}");
+}
+
+#[test]
+fn one_name_in_two_unicode_forms_is_an_error() {
+    let mut site = corner("Words.");
+    site.write("tenants/corner/assets/caf\u{e9}.txt", "one");
+    site.write("tenants/corner/assets/cafe\u{301}.txt", "two");
+    site.reload();
+    assert!(
+        site.report_text().contains("two files have this name"),
+        "{}",
+        site.report_text()
+    );
+}
+
+#[test]
+fn the_company_shares_no_link_to_a_file() {
+    let mut site = TestSite::fixture("sites");
+    site.write("tenants/home/assets/kit.zip", "zip");
+    site.edit(
+        "tenants/home/tenant.yaml",
+        "{label: Privacy, link: /about}",
+        "{label: Kit, link: assets/kit.zip}",
+    )
+    .reload();
+    let text = site.report_text();
+    assert!(text.contains("is a file of this tenant"), "{text}");
+}

@@ -1,0 +1,202 @@
+//! Files that pages offer and films that they show.
+
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
+use rowhouse::export::{Options, plan};
+use rowhouse_tests::TestSite;
+
+use crate::addresses::add;
+use crate::links::{addresses, answer, broken_of};
+
+const HOST: &str = "corner.studio.example";
+
+fn corner(manifest: &str, body: &str) -> TestSite {
+    let mut site = TestSite::fixture("sites");
+    add(&mut site, "corner", &format!("name: Corner\n{manifest}"));
+    let page = format!("---\ntitle: Corner\n---\n{body}\n");
+    site.write("tenants/corner/pages/index.md", page);
+    site
+}
+
+/// The one address in a page that holds these words.
+fn address(site: &TestSite, words: &str) -> String {
+    let html = site.page(HOST, "", "/").expect("a page");
+    let mut found = addresses(&html).into_iter();
+    found
+        .find(|address| address.contains(words))
+        .unwrap_or_else(|| panic!("nothing with {words} in {html}"))
+}
+
+fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(8 + content.len()).expect("small");
+    [&size.to_be_bytes()[..], kind, content].concat()
+}
+
+/// The header of a film, and something of one.
+fn film(width: u32, height: u32) -> Vec<u8> {
+    let mut header = vec![0; 84];
+    header[40..44].copy_from_slice(&0x1_0000_u32.to_be_bytes());
+    header[76..80].copy_from_slice(&(width << 16).to_be_bytes());
+    header[80..84].copy_from_slice(&(height << 16).to_be_bytes());
+    let movie = boxed(b"moov", &boxed(b"trak", &boxed(b"tkhd", &header)));
+    [boxed(b"ftyp", b"isom"), movie, boxed(b"mdat", &[7; 4_000])].concat()
+}
+
+#[test]
+fn a_file_is_saved_under_its_own_name_and_can_be_had_in_parts() {
+    let mut site = corner("", "[Plan](<../assets/Pl\u{e4}ne 2026.pdf>)");
+    let bytes = "words of a plan ".repeat(400);
+    site.write("tenants/corner/assets/Pl\u{e4}ne 2026.pdf", &bytes);
+    site.reload();
+    let path = address(&site, ".pdf");
+    let whole = answer(
+        &site,
+        HOST,
+        &path,
+        &[(http::header::ACCEPT_ENCODING, "br, gzip")],
+    );
+    assert_eq!(whole.status(), 200);
+    assert_eq!(
+        whole.headers()[CONTENT_DISPOSITION],
+        "attachment; filename=\"Pl-ne 2026.pdf\"; filename*=UTF-8''Pl%C3%A4ne%202026.pdf"
+    );
+    assert_eq!(whole.headers()[CONTENT_TYPE], "application/pdf");
+    assert_eq!(whole.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
+    assert_eq!(whole.headers()[ACCEPT_RANGES], "bytes");
+    assert!(!whole.headers().contains_key(CONTENT_ENCODING));
+    let part = answer(&site, HOST, &path, &[(RANGE, "bytes=6-14")]);
+    assert_eq!(part.status(), 206);
+    assert_eq!(part.body().as_ref(), b"of a plan");
+    let range = format!("bytes 6-14/{}", bytes.len());
+    assert_eq!(part.headers()[CONTENT_RANGE], range.as_str());
+}
+
+#[test]
+fn a_film_has_its_size_its_poster_and_its_captions() {
+    let mut site = corner(
+        "language: en-GB\n",
+        "![How it &lt;works>](clip.mp4 \"A title\")\n\n![](other.webm)",
+    );
+    let share = site.path("tenants/home/assets/share.png");
+    let share = std::fs::read(share).expect("a picture");
+    site.write("tenants/corner/assets/clip.mp4", film(640, 360))
+        .write("tenants/corner/assets/clip.vtt", "WEBVTT\n")
+        .write("tenants/corner/assets/clip.png", share)
+        .write("tenants/corner/assets/other.webm", "webm")
+        .reload();
+    assert!(
+        !site.report_text().contains("error["),
+        "{}",
+        site.report_text()
+    );
+    for (host, prefix) in [(HOST, ""), ("studio.example", "/corner")] {
+        let html = site.page(host, prefix, "/").expect("a page");
+        let start = html.find("<video ").expect("a video");
+        let html = &html[start..];
+        let begins = format!("<video src=\"{prefix}/assets/clip.");
+        assert!(html.starts_with(&begins), "{html}");
+        for part in [
+            " controls preload=\"none\" playsinline width=\"640\" height=\"360\"",
+            &format!(" poster=\"{prefix}/assets/clip."),
+            " aria-label=\"How it &lt;works&gt;\" title=\"A title\"",
+            &format!("<track kind=\"captions\" src=\"{prefix}/assets/clip."),
+            " srclang=\"en-GB\"",
+            "How it &lt;works&gt;</a></video>",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+        assert_eq!(html.matches("<video ").count(), 2);
+    }
+    let (_, broken) = broken_of(&mut site, "corner");
+    assert!(broken.is_empty(), "{broken:#?}");
+    let page = answer(&site, HOST, "/", &[]);
+    let policy = page.headers()[CONTENT_SECURITY_POLICY]
+        .to_str()
+        .expect("text");
+    assert!(policy.contains("media-src 'self'"), "{policy}");
+    let path = address(&site, ".mp4");
+    let clip = answer(&site, HOST, &path, &[(http::header::ACCEPT_ENCODING, "br")]);
+    assert_eq!(clip.headers()[CONTENT_TYPE], "video/mp4");
+    assert!(!clip.headers().contains_key(CONTENT_ENCODING));
+    assert_eq!(
+        answer(&site, HOST, &path, &[(RANGE, "bytes=0-1")]).status(),
+        206
+    );
+}
+
+#[test]
+fn a_download_has_an_address_that_always_leads_to_the_newest_file() {
+    let mut site = corner(
+        "aliases: [/apps/corner]\ndownloads: {press-kit: assets/press-kit.zip}\n",
+        "[Press](/press-kit) and [press](press.md)",
+    );
+    site.write("tenants/corner/assets/press-kit.zip", "one")
+        .write(
+            "tenants/corner/pages/press.md",
+            "---\ntitle: Press\n---\n[Kit](/press-kit)\n",
+        )
+        .reload();
+    assert!(
+        !site.report_text().contains("error["),
+        "{}",
+        site.report_text()
+    );
+    let mut before = String::new();
+    for text in ["one", "two"] {
+        site.write("tenants/corner/assets/press-kit.zip", text)
+            .reload();
+        for (host, prefix) in [
+            (HOST, ""),
+            ("studio.example", "/corner"),
+            ("studio.example", "/apps/corner"),
+        ] {
+            let found = answer(&site, host, &format!("{prefix}/press-kit"), &[]);
+            assert_eq!(found.status(), 302);
+            assert_eq!(found.headers()[CACHE_CONTROL], "no-store");
+            let location = found.headers()[LOCATION].to_str().expect("text").to_owned();
+            assert!(location.starts_with(&format!("{prefix}/assets/press-kit.")));
+            let file = answer(&site, host, &location, &[]);
+            assert_eq!(file.body().as_ref(), text.as_bytes());
+            assert_ne!(location, before);
+            if prefix == "/apps/corner" {
+                before = location;
+            }
+        }
+    }
+    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
+    let rules =
+        String::from_utf8_lossy(&plan.files["corner.studio.example/_redirects"]).into_owned();
+    assert!(rules.contains("/press-kit /assets/press-kit."), "{rules}");
+    assert!(rules.contains(".zip 302\n"), "{rules}");
+}
+
+#[test]
+fn a_download_takes_no_path_of_a_page_and_none_of_the_engines() {
+    for (name, says) in [
+        (
+            "terms",
+            "the path `/terms` of a download is taken by `pages/terms.md`",
+        ),
+        ("old", "the path `/old` of a download is redirected"),
+        ("robots.txt", "`/robots.txt` is the engine's own"),
+        (
+            "press kit",
+            "the download would have the address `/press kit`, which is none",
+        ),
+    ] {
+        let manifest =
+            format!("redirects: [{{from: /old, to: /}}]\ndownloads:\n  \"{name}\": kit.zip\n");
+        let mut site = corner(&manifest, "Words.");
+        site.write("tenants/corner/pages/terms.md", "---\ntitle: Terms\n---\n");
+        site.write("tenants/corner/assets/kit.zip", "zip").reload();
+        let text = site.report_text();
+        assert!(text.contains(says), "{name}: {text}");
+        assert!(text.contains("tenants/corner/tenant.yaml:4:"), "{text}");
+    }
+    let mut site = corner("downloads: {press: kit.zip}\n", "Words.");
+    site.reload();
+    let text = site.report_text();
+    assert!(text.contains("error[missing-asset]"), "{text}");
+}

@@ -1,0 +1,320 @@
+//! Pictures as authors name them: in sizes that fit, without what their makers did not mean to tell, and never worse than the original.
+
+use std::io::Cursor;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use image::{DynamicImage, ImageFormat, RgbImage};
+use rowhouse::export::{Options, plan};
+use rowhouse_tests::TestSite;
+
+use crate::addresses::add;
+use crate::links::{answer, broken_of};
+
+const HOST: &str = "corner.studio.example";
+const PLACES: [(&str, &str); 3] = [
+    (HOST, ""),
+    ("studio.example", "/corner"),
+    ("studio.example", "/apps/corner"),
+];
+const PLACE: &[u8] = b"GPS 41.8781 N, 87.6298 W";
+
+/// Something like a photo: soft, with noise.
+fn photo(width: u32, height: u32) -> Vec<u8> {
+    let mut state = 1_u32;
+    let pixels = RgbImage::from_fn(width, height, |x, y| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = (state >> 29) as u8;
+        let soft = |part: u32, whole: u32| (part * 200 / whole) as u8;
+        image::Rgb([soft(x, width) + noise, soft(y, height) + noise, 120 + noise])
+    });
+    coded(&pixels.into(), ImageFormat::Jpeg)
+}
+
+fn coded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.write_to(&mut bytes, format).expect("a picture");
+    bytes.into_inner()
+}
+
+/// The same as a phone writes it: with its place, and lying on its side.
+fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
+    let mut block = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
+    block.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
+    block.extend(PLACE);
+    let length = u16::try_from(block.len() + 2).expect("short").to_be_bytes();
+    [&jpeg[..2], b"\xff\xe1", &length, &block, &jpeg[2..]].concat()
+}
+
+fn corner(body: &str) -> TestSite {
+    let mut site = TestSite::fixture("sites");
+    add(
+        &mut site,
+        "corner",
+        "name: Corner\naliases: [/apps/corner]\n",
+    );
+    let page = format!("---\ntitle: Corner\n---\n{body}\n");
+    site.write("tenants/corner/pages/index.md", page);
+    site
+}
+
+/// The sizes that a page names, with their widths.
+fn sizes(html: &str) -> Vec<(String, u32)> {
+    let set = html.split(" srcset=\"").nth(1).unwrap_or_default();
+    let set = set.split('"').next().unwrap_or_default();
+    let sizes = set.split(", ").filter_map(|one| one.split_once(' '));
+    sizes
+        .map(|(path, width)| {
+            let width = width.trim_end_matches('w').parse().expect("a width");
+            (path.to_owned(), width)
+        })
+        .collect()
+}
+
+fn source(html: &str) -> String {
+    let rest = html.split("<img src=\"").nth(1).expect("an image");
+    rest.split('"').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_photo_comes_in_the_size_that_fits_and_says_how_large_it_is() {
+    let mut site = corner("![A hall](hall.jpg)\n\n![Again](hall.jpg)");
+    site.write("tenants/corner/assets/hall.jpg", photo(1_600, 1_200));
+    site.reload();
+    assert!(
+        !site.report_text().contains("corner/assets"),
+        "{}",
+        site.report_text()
+    );
+    for (host, prefix) in PLACES {
+        let html = site.page(host, prefix, "/").expect("a page");
+        assert!(html.contains(" alt=\"A hall\" width=\"1600\" height=\"1200\" fetchpriority=\"high\" decoding=\"async\""), "{html}");
+        assert!(
+            html.contains(
+                " alt=\"Again\" width=\"1600\" height=\"1200\" loading=\"lazy\" decoding=\"async\""
+            ),
+            "{html}"
+        );
+        assert!(!html.contains(" style="), "{html}");
+        let found: Vec<u32> = sizes(&html).into_iter().map(|(_, width)| width).collect();
+        assert_eq!(found, [360, 720, 1080, 1440, 1600]);
+    }
+
+    // Until a size is made, its address leads to the original, and nobody remembers that.
+    let html = site.page("studio.example", "/corner", "/").expect("a page");
+    let original = source(&html);
+    for (path, _) in sizes(&html) {
+        let answer = answer(&site, "studio.example", &path, &[]);
+        assert_eq!(answer.status(), 302, "{path}");
+        assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
+        let location = answer.headers()[LOCATION].to_str().expect("text");
+        assert_eq!(format!("/corner/assets/{location}"), original);
+    }
+
+    let (_, broken) = broken_of(&mut site, "corner");
+    assert!(broken.is_empty(), "{broken:#?}");
+    let whole = answer(&site, "studio.example", &original, &[]).into_body();
+    for (host, prefix) in PLACES {
+        let html = site.page(host, prefix, "/").expect("a page");
+        let mut before = 0;
+        for (path, width) in sizes(&html) {
+            let answer = answer(&site, host, &path, &[]);
+            assert_eq!(answer.headers()[CONTENT_TYPE], "image/webp");
+            let bytes = answer.into_body();
+            let size = imagesize::blob_size(&bytes).expect("a picture");
+            let width = usize::try_from(width).expect("small");
+            assert_eq!((size.width, size.height), (width, width * 3 / 4), "{path}");
+            assert!(bytes.len() > before && bytes.len() < whole.len(), "{path}");
+            before = bytes.len();
+        }
+    }
+}
+
+#[test]
+fn an_export_has_every_size() {
+    let mut site = corner("![A hall](hall.jpg)");
+    site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
+        .reload()
+        .draw();
+    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
+    for (host, prefix) in PLACES {
+        let html = site.page(host, prefix, "/").expect("a page");
+        let sizes = sizes(&html);
+        assert_eq!(sizes.len(), 3);
+        for (path, _) in sizes {
+            let file = plan.files.get(&format!("{host}{path}")).expect("a file");
+            assert!(file.starts_with(b"RIFF"), "{path}");
+        }
+        let rules = plan.files.get(&format!("{host}/_redirects"));
+        let rules = rules.map(|rules| String::from_utf8_lossy(rules).into_owned());
+        assert!(!rules.unwrap_or_default().contains(".webp"));
+    }
+}
+
+#[test]
+fn what_a_photo_tells_of_its_place_is_nowhere_in_what_is_served() {
+    let mut site = corner("![A hall](hall.jpg)");
+    let whole = with_exif(&photo(900, 600), 6);
+    assert!(whole.windows(PLACE.len()).any(|part| part == PLACE));
+    site.write("tenants/corner/assets/hall.jpg", whole)
+        .reload()
+        .draw();
+    let html = site.page(HOST, "", "/").expect("a page");
+    // It was taken upright.
+    assert!(html.contains(" width=\"600\" height=\"900\""), "{html}");
+    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
+    for (file, bytes) in &plan.files {
+        assert!(
+            !bytes.windows(PLACE.len()).any(|part| part == PLACE),
+            "{file}"
+        );
+    }
+    for (path, width) in sizes(&html) {
+        let bytes = answer(&site, HOST, &path, &[]).into_body();
+        let size = imagesize::blob_size(&bytes).expect("a picture");
+        assert_eq!(size.width as u32, width);
+        assert!(size.height > size.width, "{path} lies");
+        // The left edge of the turned picture is the lower edge of the one that lies: there, green is strong.
+        let pixels = image::load_from_memory(&bytes)
+            .expect("a picture")
+            .into_rgb8();
+        let (left, right) = (pixels.get_pixel(2, 100), pixels.get_pixel(width - 3, 100));
+        assert!(left[1] > 150 && right[1] < 60, "{left:?} {right:?}");
+    }
+}
+
+#[test]
+fn a_screenshot_loses_nothing_and_what_moves_or_is_small_stays_as_it_is() {
+    let screen = RgbImage::from_fn(640, 480, |x, y| match (x / 40 + y / 40) % 2 {
+        0 => image::Rgb([250, 250, 250]),
+        _ => image::Rgb([20, 60, 120]),
+    });
+    let mut noisy = screen.clone();
+    // So that it is worth being made smaller.
+    for (number, pixel) in noisy.pixels_mut().enumerate().take(9_000) {
+        *pixel = image::Rgb([
+            (number % 251) as u8,
+            (number % 13) as u8,
+            (number % 7) as u8,
+        ]);
+    }
+    let png = coded(&noisy.clone().into(), ImageFormat::Png);
+    let mut site = corner("![Screen](screen.png) ![Dot](dot.png) ![Moves](moves.gif)");
+    site.write("tenants/corner/assets/screen.png", &png)
+        .write(
+            "tenants/corner/assets/dot.png",
+            coded(&RgbImage::new(20, 20).into(), ImageFormat::Png),
+        )
+        .write(
+            "tenants/corner/assets/moves.gif",
+            coded(&screen.into(), ImageFormat::Gif),
+        )
+        .reload()
+        .draw();
+    let html = site.page(HOST, "", "/").expect("a page");
+    assert_eq!(
+        html.matches("<picture>").count(),
+        usize::from(png.len() > 8 << 10),
+        "{html}"
+    );
+    assert!(
+        html.contains(" alt=\"Dot\" width=\"20\" height=\"20\" loading=\"lazy\""),
+        "{html}"
+    );
+    assert!(
+        html.contains(" alt=\"Moves\" width=\"640\" height=\"480\" loading=\"lazy\""),
+        "{html}"
+    );
+    let own = sizes(&html).into_iter().find(|(_, width)| *width == 640);
+    if let Some((path, _)) = own {
+        let bytes = answer(&site, HOST, &path, &[]).into_body();
+        assert!(bytes.len() < png.len());
+    }
+}
+
+#[test]
+fn a_picture_of_a_section_comes_in_sizes_too() {
+    let mut site = corner("Words.");
+    site.write("tenants/corner/tenant.yaml", "name: Corner\ntheme: plain\n")
+        .write("tenants/corner/pages/index.md", "---\ntitle: Corner\nsections:\n  - kind: hero\n    image: ../assets/hall.jpg\n    image_text: A hall\n---\n")
+        .write("tenants/corner/assets/hall.jpg", photo(800, 600));
+    let themes = rowhouse_tests::workspace().join("themes/plain");
+    rowhouse_tests::copy(&themes, &site.path("themes/plain"));
+    site.reload();
+    let html = site
+        .page(HOST, "", "/")
+        .unwrap_or_else(|| panic!("{}", site.report_text()));
+    assert!(
+        html.contains(" sizes=\"(min-width: 60rem) 50vw, 100vw\""),
+        "{html}"
+    );
+    assert!(
+        html.contains(" alt=\"A hall\" width=\"800\" height=\"600\" fetchpriority=\"high\""),
+        "{html}"
+    );
+    let (_, broken) = broken_of(&mut site, "corner");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn a_picture_that_changes_has_other_addresses_and_the_old_ones_lead_to_the_old_picture() {
+    let mut site = corner("![A hall](hall.jpg)");
+    site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
+        .reload()
+        .draw();
+    let before = sizes(&site.page(HOST, "", "/").expect("a page"));
+    let old = source(&site.page(HOST, "", "/").expect("a page"));
+    let bytes = answer(&site, HOST, &old, &[]).into_body();
+    site.write("tenants/corner/assets/hall.jpg", photo(802, 600))
+        .reload()
+        .draw();
+    let after = sizes(&site.page(HOST, "", "/").expect("a page"));
+    for (path, _) in &before {
+        assert!(after.iter().all(|(other, _)| other != path), "{path}");
+        let found = answer(&site, HOST, path, &[]);
+        assert_eq!(found.status(), 302, "{path}");
+        let location = found.headers()[LOCATION].to_str().expect("text");
+        let found = answer(&site, HOST, &format!("/assets/{location}"), &[]);
+        assert!(found.body() == &bytes, "{path}");
+    }
+}
+
+#[test]
+fn a_picture_that_claims_to_be_huge_is_an_error_with_its_line_and_hurts_nobody() {
+    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    png.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
+    png.extend(b"\x08\x06\0\0\0\0\0\0\0");
+    let mut site = corner("Words.\n\n![A huge picture](huge.png)");
+    site.write("tenants/corner/assets/huge.png", png)
+        .reload()
+        .draw();
+    let text = site.report_text();
+    for says in [
+        "error[too-large]: `assets/huge.png` claims to have 60000 x 60000 pixels",
+        "tenants/corner/pages/index.md:6:19",
+        "hint: give it a smaller one",
+    ] {
+        assert!(text.contains(says), "{says} in {text}");
+    }
+    assert!(site.page(HOST, "", "/").is_none());
+    assert!(site.page("app.studio.example", "", "/").is_some());
+}
+
+#[test]
+fn a_decoration_is_marked_and_its_mark_is_not_shown() {
+    let mut site = corner("![](wave.png){.decorative} Words. ![](other.png)");
+    let dot = coded(&RgbImage::new(20, 20).into(), ImageFormat::Png);
+    site.write("tenants/corner/assets/wave.png", &dot)
+        .write("tenants/corner/assets/other.png", &dot)
+        .reload();
+    let html = site.page(HOST, "", "/").expect("a page");
+    assert!(
+        !html.contains("decorative") && html.contains(" Words. <img"),
+        "{html}"
+    );
+    let text = site.report_text();
+    assert!(
+        text.contains("the picture `other.png` has no words"),
+        "{text}"
+    );
+    assert!(!text.contains("the picture `wave.png`"), "{text}");
+}
