@@ -8,11 +8,12 @@ use content::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
 /// Codes that no folder in a repository can show; each has a test of its own below or beside its module.
-const WITHOUT_FIXTURE: [Code; 7] = [
+const WITHOUT_FIXTURE: [Code; 8] = [
     Code::FolderTwice,
     Code::ForeignSymlink,
     Code::IslandFailed,
     Code::PageWeight,
+    Code::Pinned,
     Code::ProgramFailed,
     Code::TooLarge,
     Code::Unreadable,
