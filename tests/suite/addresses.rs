@@ -1,7 +1,7 @@
 //! Who answers where: nobody takes an address from a tenant that has it.
 
 use release::snapshot::HostEntry;
-use rowhouse_tests::TestSite;
+use rowhouse_tests::{TestSite, copy};
 
 /// Who answers at an address, or nobody.
 fn owner(site: &TestSite, host: &str, prefix: &str) -> String {
@@ -401,22 +401,9 @@ fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
     let before = bytes(&site);
 
     // By name it comes before the folder that it is a copy of.
-    for file in [
-        "tenant.yaml",
-        "pages/index.md",
-        "pages/privacy.md",
-        "pages/support.md",
-        "pages/terms.md",
-        "assets/house.svg",
-        "assets/icon.svg",
-        "assets/mark.svg",
-    ] {
-        let text = std::fs::read_to_string(site.path(&format!("tenants/verses/{file}")));
-        let text = text
-            .expect("a file")
-            .replace("name: Verses", "name: Sample");
-        site.write(&format!("tenants/sample/{file}"), text);
-    }
+    let folder = |name: &str| site.path(&format!("tenants/{name}"));
+    copy(&folder("verses"), &folder("sample"));
+    site.edit("tenants/sample/tenant.yaml", "name: Verses", "name: Sample");
     site.reload();
     assert_eq!(bytes(&site), before);
     for (host, prefix) in [("sample.studio.example", ""), ("studio.example", "/sample")] {

@@ -119,7 +119,7 @@ pub(super) fn image(
         }
     });
     let sources: String = sources.collect();
-    format!("<picture>{sources}{image}</picture>")
+    format!("<picture class=\"sizes\">{sources}{image}</picture>")
 }
 
 /// The words between the brackets of a picture, up to its end.
