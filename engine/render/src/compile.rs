@@ -226,6 +226,29 @@ fn mount(
         resources.insert(path.into(), Arc::new(renderer.file(asset)));
         resources.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
     }
+    redirects(renderer, assets, &mut resources);
+    let mount = Mount {
+        tenant: renderer.site.id.shared(),
+        prefix: renderer.resolver.address.prefix.as_str().into(),
+        pages: Slot::from(Pages {
+            resources,
+            not_found: not_found
+                .into_iter()
+                .map(|(area, page)| (area, special(page)))
+                .collect(),
+            method_not_allowed: special(refused),
+        }),
+        traffic: OnceLock::new(),
+    };
+    (mount, failures.report())
+}
+
+/// What leads elsewhere: downloads to the newest file, redirects to their targets.
+fn redirects(
+    renderer: &Renderer<'_>,
+    assets: &BTreeMap<String, Asset>,
+    resources: &mut ResourceTable,
+) {
     for (path, file) in renderer.site.manifest.downloads() {
         let named = named(assets, file.as_str(), MANIFEST);
         let location = named.map(|(_, asset)| renderer.resolver.asset(asset));
@@ -242,20 +265,6 @@ fn mount(
             );
         }
     }
-    let mount = Mount {
-        tenant: renderer.site.id.shared(),
-        prefix: renderer.resolver.address.prefix.as_str().into(),
-        pages: Slot::from(Pages {
-            resources,
-            not_found: not_found
-                .into_iter()
-                .map(|(area, page)| (area, special(page)))
-                .collect(),
-            method_not_allowed: special(refused),
-        }),
-        traffic: OnceLock::new(),
-    };
-    (mount, failures.report())
 }
 
 /// Whether something used up all that it was allowed. It would do so on every page, which takes long and tells nothing more.
