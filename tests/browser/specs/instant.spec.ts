@@ -119,9 +119,7 @@ test.describe('loading', () => {
         .locator('head link[media="not all"]')
         .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.replace(/.*\//, '') ?? ''));
       const transferred = async () =>
-        (await scripts(page))
-          .filter((script) => script.transferred > 0)
-          .map(({ name }) => name);
+        (await scripts(page)).filter((script) => script.transferred > 0).map(({ name }) => name);
       await expect.poll(async () => (await transferred()).sort()).toEqual(ahead.sort());
       await turnToIslands(page);
       await allLiving(page);
