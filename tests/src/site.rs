@@ -93,6 +93,12 @@ impl TestSite {
         self
     }
 
+    /// Makes the best codings of all pages.
+    pub fn improve(&mut self) -> &mut Self {
+        self.registry.improve();
+        self
+    }
+
     /// Where a file of the copy lies.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
@@ -216,7 +222,7 @@ impl TestSite {
 pub fn text_of(resource: &Resource) -> Option<String> {
     match resource {
         Resource::Body(body) => {
-            let bytes = &body.variants.last()?.bytes;
+            let bytes = &body.variants.identity()?.bytes;
             String::from_utf8(bytes.to_vec()).ok()
         }
         Resource::Redirect(_) => None,

@@ -11,7 +11,8 @@ const HOME: usize = 19_400;
 
 #[test]
 fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
-    let site = TestSite::copy_of(&workspace());
+    let mut site = TestSite::copy_of(&workspace());
+    site.improve();
     let mut pages = 0;
     let mut heavy = Vec::new();
     for (host, entry) in &site.snapshot.hosts {

@@ -228,7 +228,7 @@ fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
         let Resource::Body(body) = mount.resource(path).expect("a file").as_ref() else {
             panic!("{path} is no body");
         };
-        let whole = body.variants.last().expect("a body");
+        let whole = body.variants.identity().expect("a body");
         let fields = body.fields.whole(whole.coding, &whole.etag);
         assert_eq!(fields["content-type"], "application/json", "{path}");
     }
@@ -291,7 +291,7 @@ fn every_page_has_a_drawn_picture_with_its_title() {
         let Some(Resource::Body(picture)) = site.picture("studio.example", file) else {
             panic!("{file} is no body");
         };
-        let bytes = &picture.variants.last().expect("a body").bytes;
+        let bytes = &picture.variants.identity().expect("a body").bytes;
         assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
         // The header's width and height (W3C, PNG, section 11.2.1).
         assert_eq!(bytes[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);

@@ -331,7 +331,9 @@ fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
 #[test]
 fn pictures_are_kept_once_they_are_drawn_and_for_as_long_as_they_are_shown() {
     let street = Street::new();
-    let _server = street.serve();
+    let server = street.serve();
+    // Pictures are drawn for tenants that somebody asks for.
+    assert_eq!(server.get("localhost", "/app").status, 200);
     street.keeps("made.tenant.app", "IHDR");
     street.write("tenants/app/pages/extra.md", &terms("Another page"));
     street.keeps("good.tenant.app", "Another page");

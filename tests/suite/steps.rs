@@ -40,7 +40,7 @@ fn answer(resource: &Resource) -> String {
     match resource {
         Resource::Redirect(to) => format!("{to:?}"),
         Resource::Body(body) => {
-            let identity = body.variants.last().expect("a body");
+            let identity = body.variants.identity().expect("a body");
             format!("{} {:?}", body.status, identity.etag)
         }
     }

@@ -41,7 +41,7 @@ pub use self::pages::PlacedPages;
 pub use self::releases::Entry;
 use self::releases::{Releases, is_tenant};
 pub use self::writer::New;
-use self::writer::{Job, Writer};
+use self::writer::{Job, Usage, Writer};
 
 /// Why a release cannot be pinned or unpinned.
 #[derive(Debug, Error)]
@@ -87,6 +87,7 @@ pub struct History {
     keep: usize,
     budget: u64,
     queued: Arc<AtomicUsize>,
+    usage: Arc<Usage>,
     /// Where this process is the one that writes.
     writer: OnceLock<Handle>,
 }
@@ -127,6 +128,7 @@ impl History {
             keep: 0,
             budget: 0,
             queued: Arc::default(),
+            usage: Arc::default(),
             writer: OnceLock::new(),
         }
     }
@@ -151,6 +153,7 @@ impl History {
             budget: self.budget,
             is_closing: is_closing.clone(),
             queued: self.queued.clone(),
+            usage: self.usage.clone(),
             lock,
         };
         let (jobs, received) = channel();
@@ -168,6 +171,13 @@ impl History {
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued.load(Relaxed)
+    }
+
+    /// How many blobs are on the disk, and their bytes, as far as this process knows: nothing where another one writes.
+    #[must_use]
+    pub fn usage(&self) -> (u64, u64) {
+        let Usage { blobs, bytes } = &*self.usage;
+        (blobs.load(Relaxed), bytes.load(Relaxed))
     }
 
     /// Whether releases can be recorded and pinned. Otherwise another process does that, or nobody can.

@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is built once, by the owner that swaps it, and only read after that.
 //! It is made of one [`Mount`] a tenant and place, behind an `Arc`, so that a new snapshot shares everything that did not change with the one before it.
 //!
-//! Three things in it are set once while it is served, and never changed after that: a mount's counters, its pages as it is rendered, and pictures as they are drawn.
+//! Four things in it are set once while it is served, and never changed after that: a mount's counters, its pages as it is rendered, pictures as they are drawn, and the best coding of a body.
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
 
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use http::{HeaderValue, StatusCode};
 use tokio::sync::Notify;
 
-pub use self::coding::{Coding, Variant};
+pub use self::coding::{Coding, Variant, Variants};
 use self::fields::Fields;
 use self::traffic::Traffic;
 
@@ -180,6 +180,6 @@ pub struct Body {
     pub fields: Arc<Fields>,
     /// `Cache-Tag` of this body: pages have one.
     pub cache_tag: Option<HeaderValue>,
-    /// The codings to choose from, best first; the last one is always identity.
-    pub variants: Box<[Variant]>,
+    /// The codings to choose from.
+    pub variants: Variants,
 }

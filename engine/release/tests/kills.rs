@@ -133,7 +133,8 @@ fn check(folder: &Path, history: &History) -> usize {
                 let Resource::Body(body) = &*pages.resources[&*format!("/{path}")] else {
                     panic!("a redirect");
                 };
-                assert_eq!(body.variants[0].bytes, text(tenant, key, path));
+                let identity = body.variants.identity().expect("the body");
+                assert_eq!(identity.bytes, text(tenant, key, path));
             }
             releases += 1;
         }

@@ -16,8 +16,8 @@ use super::link::{Resolver, below};
 use super::lints;
 use super::page::{Renderer, Special, Written};
 use super::parallel::side_by_side;
-use super::picture::Picture;
 use super::picture::variant::Variant;
+use super::picture::{Picture, keep_drawn};
 use super::prepare::prepare;
 use super::site_files::SiteFiles;
 use content::address::Address;
@@ -83,6 +83,12 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         report,
     );
     let report = findings.report;
+    let pictures: Vec<Picture> = site_files
+        .pictures(addresses)
+        .into_iter()
+        .chain(variants(site, assets, addresses))
+        .collect();
+    keep_drawn(&pictures, &inputs.cache);
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
         mounts,
@@ -90,11 +96,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,
         fragments: Arc::new(findings.fragments),
-        pictures: site_files
-            .pictures(addresses)
-            .into_iter()
-            .chain(variants(site, assets, addresses))
-            .collect(),
+        pictures,
         cache: Arc::clone(&inputs.cache),
         listing: site_files.listing,
     });

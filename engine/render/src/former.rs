@@ -95,7 +95,10 @@ mod tests {
                 path.ends_with(".svg"),
                 "{path}"
             );
-            let text = body.variants.last().map(|variant| variant.bytes.clone());
+            let text = body
+                .variants
+                .identity()
+                .map(|variant| variant.bytes.clone());
             assert!(!text.expect("bytes").ends_with(b"onload=\"1\"/>"), "{path}");
         }
     }

@@ -29,6 +29,7 @@
 //! - Knows no request: every coding and every header field is ready before somebody asks.
 
 pub mod asset;
+mod best;
 pub mod cache;
 mod card;
 mod compile;
@@ -77,6 +78,7 @@ mod view;
 mod waiting;
 mod xml;
 
+pub use best::Unimproved;
 pub use card::Card;
 pub use compile::compile;
 pub use compiled::{Compiled, PlacedMount};

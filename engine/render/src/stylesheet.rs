@@ -3,7 +3,8 @@
 mod minify;
 mod used;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use minify::minified;
 use used::{Rules, classes};
@@ -21,14 +22,23 @@ pub(super) struct Styles {
     roles: BTreeMap<String, Role>,
     kinds: BTreeMap<String, Rules>,
     site_colours: Vec<String>,
+    /// The classes that any of these rules asks for.
+    classes: BTreeSet<String>,
+    /// Styles that were written, by all that decides about them: most pages of a theme have the same.
+    written: Mutex<HashMap<String, Arc<str>>>,
 }
+
+/// So many styles are kept. When there are more, they are written anew.
+const MOST_WRITTEN: usize = 64;
 
 /// What of a page decides about its styles.
 pub(super) struct Shown<'a> {
     /// Its markup.
     pub html: &'a str,
-    /// Whether its scripts may give an element a class.
-    pub scripted: &'a dyn Fn(&str) -> bool,
+    /// Its islands that live, in an order that is always the same.
+    pub islands: &'a [&'a str],
+    /// Whether an island may give an element a class.
+    pub may_write: &'a dyn Fn(&str, &str) -> bool,
     /// Whether it has a section of a kind.
     pub has_kind: &'a dyn Fn(&str) -> bool,
     /// The sites of the company, which it may show.
@@ -54,9 +64,16 @@ impl Styles {
             let style = style_of(theme, &path, files, report)?;
             Some((kind.clone(), Rules::new(&style)))
         });
+        let kinds: BTreeMap<_, _> = kinds.collect();
+        let everywhere = Rules::new(&everywhere);
+        let mut classes = BTreeSet::new();
+        let all = kinds.values().chain([&everywhere]);
+        all.for_each(|rules| rules.add_classes(&mut classes));
         Self {
-            kinds: kinds.collect(),
-            everywhere: Rules::new(&everywhere),
+            kinds,
+            everywhere,
+            classes,
+            written: Mutex::default(),
             roles: theme.manifest.roles.clone(),
             site_colours: theme.manifest.site_colours.clone(),
         }
@@ -65,15 +82,7 @@ impl Styles {
     /// The style of a page. The order of rules is the same everywhere: those of the theme, then those of kinds by their names, then the roles that these name, then the colours of sites.
     pub(super) fn of_page(&self, page: &Shown<'_>) -> String {
         let classes = classes(page.html);
-        let has = |class: &str| classes.contains(class) || (page.scripted)(class);
-        let mut css = String::new();
-        self.everywhere.write(&has, &mut css);
-        for (kind, rules) in &self.kinds {
-            if (page.has_kind)(kind) {
-                rules.write(&has, &mut css);
-            }
-        }
-        css.push_str(&self.roles_in(&[&css, page.html]));
+        let mut css = self.of_rules(page, &classes).to_string();
         if !self.site_colours.is_empty() {
             let shown = |site: &&Card| classes.contains(format!("tenant-{}", site.tenant).as_str());
             css.push_str(&self.colours_of(page.sites.iter().filter(shown)));
@@ -81,13 +90,53 @@ impl Styles {
         css
     }
 
-    /// `:root` with one custom property for each role that these texts name: `light-dark(day, night)` (CSS Color 5).
-    fn roles_in(&self, texts: &[&str]) -> String {
-        let used = self.roles.iter().filter(|(name, _)| {
-            let name = format!("var(--{}", name.replace('_', "-"));
-            let mut uses = texts.iter().flat_map(|text| text.split(&name).skip(1));
-            uses.any(|rest| rest.starts_with([')', ',']))
-        });
+    /// The rules and roles that a page with these classes uses.
+    fn of_rules(&self, page: &Shown<'_>, classes: &BTreeSet<&str>) -> Arc<str> {
+        let named: BTreeSet<&str> = roles_of(page.html).collect();
+        let known = classes
+            .iter()
+            .filter(|class| self.classes.contains(**class));
+        let kinds = self.kinds.keys().filter(|kind| (page.has_kind)(kind));
+        let key = [
+            known.copied().collect::<Vec<_>>(),
+            kinds.map(String::as_str).collect(),
+            page.islands.to_vec(),
+            named.iter().copied().collect(),
+        ];
+        // No name has a space or a line end in it.
+        let key = key.map(|names| names.join(" ")).join("\n");
+        let written = || self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(css) = written().get(&key) {
+            return Arc::clone(css);
+        }
+        let has = |class: &str| {
+            let mut islands = page.islands.iter();
+            classes.contains(class) || islands.any(|island| (page.may_write)(island, class))
+        };
+        let mut css = String::new();
+        self.everywhere.write(&has, &mut css);
+        for (kind, rules) in &self.kinds {
+            if (page.has_kind)(kind) {
+                rules.write(&has, &mut css);
+            }
+        }
+        let roles = self.roles_in(&roles_of(&css).chain(named).collect());
+        css.push_str(&roles);
+        let css: Arc<str> = css.into();
+        let mut written = written();
+        if written.len() >= MOST_WRITTEN {
+            written.clear();
+        }
+        written.insert(key, Arc::clone(&css));
+        css
+    }
+
+    /// `:root` with one custom property for each of these roles: `light-dark(day, night)` (CSS Color 5).
+    fn roles_in(&self, named: &BTreeSet<&str>) -> String {
+        let used = self
+            .roles
+            .iter()
+            .filter(|(name, _)| named.contains(name.replace('_', "-").as_str()));
         let properties: String = used
             .map(|(name, role)| property(name, role.day.as_str(), role.night.as_str()))
             .collect();
@@ -114,6 +163,15 @@ impl Styles {
             false => format!("@layer roles{{{rules}}}"),
         }
     }
+}
+
+/// The custom properties that a text asks for: `accent` for `var(--accent)` and `var(--accent, red)`.
+fn roles_of(text: &str) -> impl Iterator<Item = &str> {
+    let uses = text.split("var(--").skip(1);
+    uses.filter_map(|rest| {
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && !"-_".contains(letter))?;
+        rest[end..].starts_with([')', ',']).then_some(&rest[..end])
+    })
 }
 
 /// A style of the theme, minified; `None` where there is none.

@@ -42,6 +42,12 @@ pub(super) fn render(counters: Counters) -> Result<String, Error> {
         Unit::Seconds,
         counters.snapshots.waits.clone(),
     );
+    registry.register_with_unit(
+        "render_duration",
+        "Time that a tenant took to be rendered",
+        Unit::Seconds,
+        counters.board.renders.0.clone(),
+    );
     registry.register_collector(Box::new(counters));
     let mut encoded = String::new();
     text::encode(&mut encoded, &registry)?;
@@ -68,6 +74,7 @@ impl Collector for Counters {
         latency(&mut encoder, owners())?;
         connections(&mut encoder, &snapshots.connections)?;
         self.tenants(&mut encoder)?;
+        self.store(&mut encoder)?;
         self.state(&mut encoder)
     }
 }
@@ -238,6 +245,30 @@ impl Counters {
                 .encode_gauge(&tenant.compiled_in.as_secs_f64())?;
         }
         Ok(())
+    }
+
+    /// What is in memory and on disk.
+    fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let store = self.board.store();
+        let bytes = Some(&Unit::Bytes);
+        let help = "Pages and pictures in memory";
+        gauge(encoder, "store_memory", help, bytes, store.memory_bytes)?;
+        if let Some(limit) = store.memory_limit {
+            let help = "Pages and pictures that may be in memory";
+            gauge(encoder, "store_memory_limit", help, bytes, limit)?;
+        }
+        let help = "Tenants whose pages are in memory";
+        gauge(encoder, "store_tenants", help, None, store.tenants)?;
+        let help = "How often a tenant was taken out of memory";
+        encoder
+            .encode_descriptor("store_evictions", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&store.evictions, None)?;
+        let help = "Blobs of releases on disk";
+        gauge(encoder, "store_disk_blobs", help, None, store.disk_blobs)?;
+        let help = "Bytes of the blobs of releases on disk";
+        gauge(encoder, "store_disk", help, bytes, store.disk_bytes)?;
+        let help = "Releases that are still to be written to disk";
+        gauge(encoder, "store_queued_releases", help, None, store.queued)
     }
 
     /// How fresh and how sound it all is.

@@ -10,7 +10,7 @@
 
 use http::header::HeaderValue;
 
-use release::snapshot::{Coding, Variant};
+use release::snapshot::{Coding, Variant, Variants};
 
 /// Weights are kept in thousandths, which is all the digits a weight may have.
 type Weight = u16;
@@ -55,17 +55,17 @@ impl Accepted {
 ///
 /// Returns `None` only where `variants` is empty.
 #[must_use]
-pub(super) fn choose<'v>(variants: &'v [Variant], accepted: &Accepted) -> Option<&'v Variant> {
+pub(super) fn choose<'v>(variants: &'v Variants, accepted: &Accepted) -> Option<&'v Variant> {
     let mut best = None;
     let mut highest = 0;
-    for variant in variants {
+    for variant in variants.iter() {
         let weight = accepted.weight(variant.coding);
         if weight > highest {
             highest = weight;
             best = Some(variant);
         }
     }
-    best.or(variants.last())
+    best.or_else(|| variants.identity())
 }
 
 fn coding(token: &[u8]) -> Option<Coding> {
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn variants(codings: &[Coding]) -> Vec<Variant> {
+    fn variants(codings: &[Coding]) -> Variants {
         codings
             .iter()
             .map(|coding| Variant {
@@ -153,6 +153,33 @@ mod tests {
         ] {
             assert_eq!(chosen(&Coding::ALL, fields), expected, "{fields:?}");
         }
+    }
+
+    #[test]
+    fn the_best_coding_is_sent_from_the_moment_at_which_it_is_there() {
+        let variants = variants(&[Coding::Zstd, Coding::Identity]);
+        let mut accepted = Accepted::default();
+        accepted.read(&HeaderValue::from_static("gzip, br, zstd"));
+        let sent = || choose(&variants, &accepted).unwrap().coding;
+        assert_eq!(sent(), Coding::Zstd);
+        assert!(variants.can_improve());
+        variants.improve(Some(Variant {
+            coding: Coding::Brotli,
+            bytes: Bytes::new(),
+            etag: HeaderValue::from_static("\"y\""),
+        }));
+        assert_eq!(sent(), Coding::Brotli);
+        variants.improve(None);
+        assert_eq!(sent(), Coding::Brotli, "once and for all");
+        assert!(!variants.can_improve());
+        let variants = variants_without_best();
+        assert_eq!(choose(&variants, &accepted).unwrap().coding, Coding::Zstd);
+    }
+
+    fn variants_without_best() -> Variants {
+        let variants = variants(&[Coding::Zstd, Coding::Identity]);
+        variants.improve(None);
+        variants
     }
 
     #[test]

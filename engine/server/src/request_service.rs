@@ -30,7 +30,7 @@ use super::layers::exchange::{Answered, Exchange, Inner};
 use super::layers::request_id::RequestId;
 use super::layers::traffic::TrafficCounters;
 use super::layers::uri_length::UriLength;
-use super::respond::{awaited, respond};
+use super::respond::{Awaited, awaited, respond};
 use super::snapshot_store::SnapshotStore;
 use release::snapshot::Snapshot;
 
@@ -66,27 +66,32 @@ fn look_up(exchange: Exchange<'_>) -> Answered<'_> {
     ready(Ok(respond(exchange.snapshot, &exchange.head)))
 }
 
-/// How long a request waits for its tenant to be rendered.
+/// How long a request waits for its tenant to be rendered, or a picture of it to be drawn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often who waits looks whether there is another snapshot.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits until the tenant of a request is rendered, or for [`PATIENCE`]. Others are answered meanwhile.
-async fn wait(snapshots: &SnapshotStore, head: &RequestHead<'_>, started: Instant) {
-    loop {
-        let mount = match awaited(&snapshots.current(), head) {
-            Some(mount) if started.elapsed() < PATIENCE => Arc::clone(mount),
-            _ => break,
-        };
-        snapshots.want(&mount.tenant);
-        // It may be another mount by now, which nobody fills this one for.
-        let _ = timeout(LOOK, mount.pages.filled()).await;
+/// Waits until what a request asks for is made, or for [`PATIENCE`]. Others are answered meanwhile.
+async fn wait(
+    snapshots: &SnapshotStore,
+    head: &RequestHead<'_>,
+    mut what: Awaited,
+    started: Instant,
+) {
+    while started.elapsed() < PATIENCE {
+        snapshots.want(what.wanted());
+        // It may be another one by now, which nobody makes this one for.
+        let _ = timeout(LOOK, what.filled()).await;
+        match awaited(&snapshots.current(), head) {
+            Some(next) => what = next,
+            None => break,
+        }
     }
     snapshots.waits.observe(started.elapsed().as_secs_f64());
 }
 
-/// The answer to a request: ready at once, but where its tenant is still to be rendered.
+/// The answer to a request: ready at once, but where something of its tenant is still to be made.
 type Answering = Either<
     Ready<Result<Response<SnapshotBody>, Infallible>>,
     Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
@@ -151,10 +156,10 @@ impl Service<Request<Incoming>> for RequestService {
             started,
         };
         let snapshot = self.context.snapshots.current();
-        if snapshot.is_partial && awaited(&snapshot, &call.head()).is_some() {
+        if let Some(what) = awaited(&snapshot, &call.head()) {
             return Either::Right(Box::pin(async move {
                 let snapshots = Arc::clone(&call.context.snapshots);
-                wait(&snapshots, &call.head(), started).await;
+                wait(&snapshots, &call.head(), what, started).await;
                 Ok(call.answer(&snapshots.current()))
             }));
         }

@@ -5,7 +5,7 @@
 //! 3. *Method.* OPTIONS is answered for every path alike: 204 with `Allow`. Others than GET and HEAD get 405 with `Allow`, whatever the path names, and the page of the tenant that has the path.
 //! 4. *Moved host.* 308 to the same path of its new origin.
 //! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
-//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks for [`awaited`] first.
+//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks what is [`awaited`] first.
 //! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
 //! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share. What the mount answers with 302 is asked for last: it stands in for a picture that is still to be made.
 //! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
@@ -31,9 +31,10 @@ use super::host::requested_host;
 use super::negotiate::{Accepted, choose};
 use super::path::normal_path;
 use super::redirect;
+use super::snapshot_store::Wanted;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Snapshot,
+    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
 };
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -215,18 +216,63 @@ fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount
     taken.map(|(mount, end)| (mount, if end == path.len() { "/" } else { &path[end..] }))
 }
 
-/// The mount that a request has to wait for: it takes the path, and is not rendered yet.
-pub(super) fn awaited<'s>(
-    snapshot: &'s Snapshot,
-    request: &RequestHead<'_>,
-) -> Option<&'s Arc<Mount>> {
+/// What a request has to wait for.
+#[derive(Debug, Clone)]
+pub(super) enum Awaited {
+    /// The mount that takes its path, which is not rendered yet.
+    Pages(Arc<Mount>),
+    /// A picture of that mount's tenant, which is not drawn yet.
+    Picture(Arc<Mount>, Arc<Slot<Resource>>),
+}
+
+impl Awaited {
+    /// The same for who makes it.
+    pub(super) fn wanted(&self) -> Wanted<'_> {
+        match self {
+            Self::Pages(mount) => Wanted::Pages(&mount.tenant),
+            Self::Picture(mount, _) => Wanted::Picture(&mount.tenant),
+        }
+    }
+
+    /// Waits until it is there.
+    pub(super) async fn filled(&self) {
+        match self {
+            Self::Pages(mount) => mount.pages.filled().await,
+            Self::Picture(_, slot) => slot.filled().await,
+        }
+    }
+}
+
+/// What a request has to wait for, if it has to: nobody waits for a picture while something stands in for it.
+pub(super) fn awaited(snapshot: &Snapshot, request: &RequestHead<'_>) -> Option<Awaited> {
+    let is_file = is_file(request.uri.path());
+    if !snapshot.is_partial && !is_file {
+        return None;
+    }
     let host = requested_host(request.uri, request.headers, request.version).ok()?;
     let HostEntry::Site(routes) = snapshot.hosts.get(&*host)? else {
         return None;
     };
     let path = normal_path(request.uri.path()).ok()?;
-    let (mount, _) = mount(routes, &path)?;
-    mount.pages.is_open().then_some(mount)
+    let (mount, below) = mount(routes, &path)?;
+    let Some(pages) = mount.pages.get() else {
+        return mount
+            .pages
+            .is_open()
+            .then(|| Awaited::Pages(Arc::clone(mount)));
+    };
+    if !is_file || pages.resources.contains_key(below) {
+        return None;
+    }
+    let slot = routes.pictures.get(&*path)?;
+    let awaited = || Awaited::Picture(Arc::clone(mount), Arc::clone(slot));
+    slot.is_open().then(awaited)
+}
+
+/// Whether a path names a file, as far as its text tells: pages have no dot. Only for files a look at what is drawn is worth it.
+fn is_file(path: &str) -> bool {
+    let last = path.rsplit('/').next();
+    last.is_some_and(|last| last.contains('.'))
 }
 
 /// What a tenant answers while it is not rendered.

@@ -24,14 +24,23 @@ pub(super) const SHARED: &str = "_shared";
 /// What they call a request that names no known host, or is none.
 pub(super) const UNKNOWN: &str = "_unknown";
 
-/// Is told of a tenant that a request waits for.
-type Wanted = Box<dyn Fn(&str) + Send + Sync>;
+/// What a request waits for, by the tenant that it is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// Its pages.
+    Pages(&'a str),
+    /// A picture.
+    Picture(&'a str),
+}
+
+/// Is told what a request waits for.
+type OnWanted = Box<dyn Fn(Wanted<'_>) + Send + Sync>;
 
 /// The current snapshot, and the counters that outlive it.
 pub struct SnapshotStore {
     current: ArcSwap<Snapshot>,
-    wanted: OnceLock<Wanted>,
-    /// Seconds that requests waited for their tenant to be rendered.
+    wanted: OnceLock<OnWanted>,
+    /// Seconds that requests waited for something of their tenant to be made.
     pub(super) waits: Histogram,
     since: Mutex<Instant>,
     tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
@@ -120,16 +129,16 @@ impl SnapshotStore {
         former
     }
 
-    /// Calls `wanted` from now on with each tenant that a request waits for, more than once for as long as it does.
-    pub fn on_wanted(&self, wanted: impl Fn(&str) + Send + Sync + 'static) {
+    /// Calls `wanted` from now on with what a request waits for, more than once for as long as it does.
+    pub fn on_wanted(&self, wanted: impl Fn(Wanted<'_>) + Send + Sync + 'static) {
         // There is one owner, which says so once.
         let _ = self.wanted.set(Box::new(wanted));
     }
 
-    /// Says that a request waits for a tenant.
-    pub(super) fn want(&self, tenant: &str) {
+    /// Says what a request waits for.
+    pub(super) fn want(&self, what: Wanted<'_>) {
         if let Some(wanted) = self.wanted.get() {
-            wanted(tenant);
+            wanted(what);
         }
     }
 

@@ -79,6 +79,42 @@ impl State {
     }
 }
 
+/// What the store of rendered tenants holds and has done.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoreStatus {
+    /// Bytes of pages and pictures in memory.
+    pub memory_bytes: u64,
+    /// How many of them there may be; nothing without a limit.
+    pub memory_limit: Option<u64>,
+    /// Tenants whose pages are in memory.
+    pub tenants: u64,
+    /// How often a tenant was taken out of memory.
+    pub evictions: u64,
+    /// Blobs on disk.
+    pub disk_blobs: u64,
+    /// Their bytes.
+    pub disk_bytes: u64,
+    /// Releases that are still to be written.
+    pub queued: u64,
+}
+
+/// How long tenants take to be rendered. A copy counts for the same.
+#[derive(Debug, Clone)]
+pub struct RenderTimes(pub(super) Histogram);
+
+impl Default for RenderTimes {
+    fn default() -> Self {
+        Self(Histogram::new(RELOAD_BOUNDS))
+    }
+}
+
+impl RenderTimes {
+    /// A tenant was rendered, or failed to be.
+    pub fn observe(&self, took: Duration) {
+        self.0.observe(took.as_secs_f64());
+    }
+}
+
 /// Where the reload loop leaves the tenants' status.
 #[derive(Debug)]
 pub struct StatusBoard {
@@ -89,6 +125,9 @@ pub struct StatusBoard {
     pub(super) started: SystemTime,
     /// Seconds that reloads took.
     pub(super) reloads: Histogram,
+    /// How long tenants took to be rendered.
+    pub renders: RenderTimes,
+    store: ArcSwap<StoreStatus>,
     attempts: watch::Sender<u64>,
     /// The last heartbeat of the reload loop.
     beat: ArcSwap<Instant>,
@@ -106,6 +145,8 @@ impl Default for StatusBoard {
             draining: AtomicBool::new(false),
             started: SystemTime::now(),
             reloads: Histogram::new(RELOAD_BOUNDS),
+            renders: RenderTimes::default(),
+            store: ArcSwap::default(),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
             restarts: AtomicU64::new(0),
@@ -148,6 +189,17 @@ impl StatusBoard {
             });
         }
         self.attempts.send_modify(|attempts| *attempts += 1);
+    }
+
+    /// Reports what the store holds.
+    pub fn set_store(&self, store: StoreStatus) {
+        self.store.store(Arc::new(store));
+    }
+
+    /// What the store holds, as it was last reported.
+    #[must_use]
+    pub fn store(&self) -> StoreStatus {
+        **self.store.load()
     }
 
     /// The heartbeat of the reload loop: it takes changes.

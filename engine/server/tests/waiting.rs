@@ -12,7 +12,7 @@ use std::thread;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
-use release::snapshot::{HostEntry, HostRoutes, Mount, Slot, Snapshot};
+use release::snapshot::{HostEntry, HostRoutes, Mount, Resource, Slot, Snapshot};
 use server::respond::{RequestHead, respond};
 use wire::{Reply, Server, get};
 
@@ -46,8 +46,8 @@ fn waiting(mount: &Arc<Mount>) -> (Server, Receiver<String>, thread::JoinHandle<
     server.snapshots.replace(with(Some(Arc::clone(mount))));
     let (say, wanted) = channel();
     let say = Mutex::new(say);
-    server.snapshots.on_wanted(move |tenant| {
-        let _ = say.lock().unwrap().send(tenant.to_owned());
+    server.snapshots.on_wanted(move |what| {
+        let _ = say.lock().unwrap().send(format!("{what:?}"));
     });
     let mut socket = server.connect();
     let asked = thread::spawn(move || {
@@ -55,7 +55,7 @@ fn waiting(mount: &Arc<Mount>) -> (Server, Receiver<String>, thread::JoinHandle<
         socket.write_all(get("/terms", HOST).as_bytes()).unwrap();
         Reply::read(&mut socket)
     });
-    assert_eq!(wanted.recv().unwrap(), "late");
+    assert_eq!(wanted.recv().unwrap(), "Pages(\"late\")");
     (server, wanted, asked)
 }
 
@@ -71,6 +71,54 @@ fn a_request_waits_until_its_tenant_is_rendered_and_others_do_not() {
     let reply = asked.join().unwrap();
     let text = sample::text("late", "", "/terms");
     assert_eq!((reply.status, &*reply.body), (200, text.as_bytes()));
+}
+
+#[test]
+fn a_request_waits_for_a_picture_and_not_for_what_something_stands_in_for() {
+    let slot = Arc::<Slot<Resource>>::default();
+    let mut snapshot = with(None);
+    let mount = Arc::new(sample::mount("drawn", "", &["/", "/assets/there.png"]));
+    let pictures = ["/assets/social.png", "/assets/there.png"];
+    let routes = HostRoutes {
+        root: Some(mount),
+        pictures: pictures
+            .map(|path| (path.into(), Arc::clone(&slot)))
+            .into_iter()
+            .collect(),
+        ..HostRoutes::default()
+    };
+    let entry = HostEntry::Site(Arc::new(routes));
+    snapshot.hosts.insert(HOST.into(), entry);
+    let server = Server::start();
+    server.snapshots.replace(snapshot);
+    let (say, wanted) = channel();
+    let say = Mutex::new(say);
+    server.snapshots.on_wanted(move |what| {
+        let _ = say.lock().unwrap().send(format!("{what:?}"));
+    });
+    assert_eq!(server.ask(&get("/assets/there.png", HOST)).status, 200);
+    assert_eq!(server.ask(&get("/assets/none.png", HOST)).status, 404);
+    assert!(wanted.try_recv().is_err(), "nobody waited");
+    let mut socket = server.connect();
+    let asked = thread::spawn(move || {
+        use std::io::Write as _;
+        socket
+            .write_all(get("/assets/social.png", HOST).as_bytes())
+            .unwrap();
+        Reply::read(&mut socket)
+    });
+    assert_eq!(wanted.recv().unwrap(), "Picture(\"drawn\")");
+    assert_eq!(
+        server.ask(&get("/", HOST)).status,
+        200,
+        "others do not wait"
+    );
+    assert!(!asked.is_finished());
+    let drawn = sample::mount("drawn", "", &["/"]).pages.into_inner();
+    let drawn = drawn.unwrap().resources.remove("/");
+    slot.fill(drawn.and_then(Arc::into_inner));
+    assert_eq!(asked.join().unwrap().status, 200);
+    assert_eq!(server.ask(&get("/assets/social.png", HOST)).status, 200);
 }
 
 #[test]

@@ -70,8 +70,8 @@ impl Blobs {
         }
     }
 
-    /// Writes those that are not there yet. All of them are on the disk when this returns.
-    pub(super) fn put(&self, blobs: &[(Name, Bytes)]) -> io::Result<()> {
+    /// Writes those that are not there yet. All of them are on the disk when this returns. Gives how many these were, and their bytes.
+    pub(super) fn put(&self, blobs: &[(Name, Bytes)]) -> io::Result<(u64, u64)> {
         let mut missing = Vec::new();
         for (name, bytes) in blobs {
             let path = self.path(name);
@@ -86,7 +86,9 @@ impl Blobs {
             .iter()
             .filter_map(|(path, _)| path.parent())
             .collect();
-        at_once(&Vec::from_iter(folders), |folder| disk::sync(folder))
+        at_once(&Vec::from_iter(folders), |folder| disk::sync(folder))?;
+        let bytes = missing.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        Ok((missing.len() as u64, bytes))
     }
 
     /// Removes a blob that does not fit its name: otherwise it would pass for one that is there.

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::blobs::Name;
 use super::format::{Input, Output};
 use crate::snapshot::fields::Fields;
-use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
+use crate::snapshot::{Body, Coding, Pages, Resource, Variant, Variants};
 
 /// What a tenant answers at one place.
 #[derive(Debug, Clone)]
@@ -102,8 +102,9 @@ impl Writer {
                 if let Some(tag) = &body.cache_tag {
                     entry.bytes(tag.as_bytes());
                 }
-                entry.count(body.variants.len());
-                for variant in &body.variants {
+                let variants: Vec<&Variant> = body.variants.iter().collect();
+                entry.count(variants.len());
+                for variant in variants {
                     entry.bytes(variant.coding.token().as_bytes());
                     entry.count(self.blob(&variant.bytes));
                     entry.bytes(variant.etag.as_bytes());
@@ -224,17 +225,19 @@ fn read_resource(
             true => Some(read_value(input)?),
             false => None,
         },
-        variants: input
-            .many(|input| {
-                let token = input.bytes()?;
-                Some(Variant {
-                    coding: Coding::ALL
-                        .into_iter()
-                        .find(|coding| coding.token().as_bytes() == token)?,
-                    bytes: blobs.get(input.count()?)?.clone(),
-                    etag: read_value(input)?,
-                })
-            })?
-            .into(),
+        variants: Variants::new(
+            input
+                .many(|input| {
+                    let token = input.bytes()?;
+                    Some(Variant {
+                        coding: Coding::ALL
+                            .into_iter()
+                            .find(|coding| coding.token().as_bytes() == token)?,
+                        bytes: blobs.get(input.count()?)?.clone(),
+                        etag: read_value(input)?,
+                    })
+                })?
+                .into(),
+        ),
     }))
 }

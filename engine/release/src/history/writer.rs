@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::SystemTime;
 
@@ -50,6 +50,13 @@ pub(super) enum Job {
     Done(Sender<()>),
 }
 
+/// What is on the disk: counted anew whenever it is collected, and added to in between.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    pub(super) blobs: AtomicU64,
+    pub(super) bytes: AtomicU64,
+}
+
 /// What the thread works with.
 pub(super) struct Writer {
     pub(super) folder: PathBuf,
@@ -63,6 +70,8 @@ pub(super) struct Writer {
     pub(super) is_closing: Arc<AtomicBool>,
     /// How many releases are to be recorded.
     pub(super) queued: Arc<AtomicUsize>,
+    /// What is on the disk.
+    pub(super) usage: Arc<Usage>,
     /// Held until the thread ends.
     pub(super) lock: File,
 }
@@ -119,7 +128,9 @@ impl Writer {
             return Ok(());
         }
         let (pages, blobs) = pages::write(&new.places);
-        self.blobs.put(&blobs)?;
+        let (count, bytes) = self.blobs.put(&blobs)?;
+        self.usage.blobs.fetch_add(count, Relaxed);
+        self.usage.bytes.fetch_add(bytes, Relaxed);
         let entry = Entry {
             number: newest.unwrap_or(0) + 1,
             at: new.at,
@@ -191,6 +202,8 @@ impl Writer {
             }
         }
         self.blobs.sweep(|name| used.counts.contains_key(name))?;
+        self.usage.blobs.store(used.counts.len() as u64, Relaxed);
+        self.usage.bytes.store(used.bytes, Relaxed);
         Ok(releases)
     }
 

@@ -1,5 +1,7 @@
 //! One body in several content codings.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use http::HeaderValue;
 
@@ -12,6 +14,60 @@ pub struct Variant {
     pub bytes: Bytes,
     /// A strong entity tag with its quotes: a hash of `bytes`, so that it is the same on every machine.
     pub etag: HeaderValue,
+}
+
+/// A body in its codings: those that were made with it, and the best one, which is made later for bodies that somebody asks for.
+#[derive(Debug)]
+pub struct Variants {
+    made: Box<[Variant]>,
+    /// Nothing in it: no coding is better than those that were made.
+    best: OnceLock<Option<Variant>>,
+}
+
+impl Variants {
+    /// These, the smallest first and identity last.
+    #[must_use]
+    pub const fn new(made: Box<[Variant]>) -> Self {
+        Self {
+            made,
+            best: OnceLock::new(),
+        }
+    }
+
+    /// All that are there by now, the smallest first and identity last.
+    pub fn iter(&self) -> impl Iterator<Item = &Variant> {
+        self.best.get().into_iter().flatten().chain(&self.made)
+    }
+
+    /// The body as it is.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Variant> {
+        self.made.last()
+    }
+
+    /// Whether the best coding is still to be made.
+    #[must_use]
+    pub fn can_improve(&self) -> bool {
+        self.best.get().is_none()
+    }
+
+    /// Adds the best coding for good, smaller than those that are there, or says that there is none.
+    pub fn improve(&self, best: Option<Variant>) {
+        // What comes second is the same.
+        let _ = self.best.set(best);
+    }
+}
+
+impl FromIterator<Variant> for Variants {
+    fn from_iter<I: IntoIterator<Item = Variant>>(made: I) -> Self {
+        Self::new(made.into_iter().collect())
+    }
+}
+
+impl<const N: usize> From<[Variant; N]> for Variants {
+    fn from(made: [Variant; N]) -> Self {
+        Self::new(Box::new(made))
+    }
 }
 
 /// A content coding (RFC 9110, section 8.4.1).

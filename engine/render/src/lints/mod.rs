@@ -116,7 +116,7 @@ fn unused(site: &Site, prepared: &Prepared) -> Vec<Diagnostic> {
 /// What is to be seen of a page, which its last variant shows as it is.
 fn seen_of(resource: &Resource) -> Seen {
     let plain = match resource {
-        Resource::Body(Body { variants, .. }) => variants.last(),
+        Resource::Body(Body { variants, .. }) => variants.identity(),
         Resource::Redirect(_) => None,
     };
     let html = plain.and_then(|plain| std::str::from_utf8(&plain.bytes).ok());

@@ -46,13 +46,13 @@ impl Renderer<'_> {
         scope: &Scope,
         own: &str,
     ) -> Written {
-        let islands = || {
-            let live = scope.used.iter();
-            live.filter(|(_, client)| *client != Hydration::None)
-        };
+        let live = scope.used.iter();
+        let live = live.filter(|(_, client)| *client != Hydration::None);
+        let islands: BTreeSet<&str> = live.map(|(name, _)| name.as_str()).collect();
         let shown = Shown {
             html,
-            scripted: &|class| islands().any(|(name, _)| scope.islands.may_write(name, class)),
+            islands: &islands.into_iter().collect::<Vec<_>>(),
+            may_write: &|island, class| scope.islands.may_write(island, class),
             has_kind: &|kind| kinds.contains(kind),
             sites: &self.inputs.deployment.sites,
         };

@@ -41,6 +41,7 @@ use super::asset::hex;
 use fonts::Fonts;
 use weight::TooHeavy;
 
+pub(super) use pending::keep_drawn;
 pub use pending::{PendingPictures, Undrawn};
 
 /// A picture with its place.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::super::cache::{self, Cache};
+use super::super::compiled::Compiled;
 use super::super::compress::{self, Level};
 use super::super::policy::{self, BodyKind};
 use super::{Drawing, Form, Picture};
@@ -37,12 +38,6 @@ impl PendingPictures {
         self.slots.remove(&picture.drawing.digest);
     }
 
-    /// The bytes of all that are drawn.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.slots.values().map(drawn).sum()
-    }
-
     /// The bytes of those of these pictures that are drawn.
     #[must_use]
     pub fn bytes_of(&self, pictures: &[Picture]) -> usize {
@@ -51,28 +46,25 @@ impl PendingPictures {
         slots.map(drawn).sum()
     }
 
-    /// Forgets what no snapshot shows, and says what is still to be drawn of `pictures`, `most` of them.
-    pub fn undrawn<'a>(
-        &mut self,
-        pictures: impl Iterator<Item = (&'a Picture, &'a Arc<Cache>)>,
-        most: usize,
-        secure: bool,
-    ) -> Vec<Undrawn> {
+    /// Forgets what no snapshot shows.
+    pub fn prune(&mut self) {
         self.slots.retain(|_, slot| slot.strong_count() > 0);
+    }
+
+    /// What is still to be drawn for a tenant.
+    #[must_use]
+    pub fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
         let (mut undrawn, mut named) = (Vec::new(), HashSet::new());
-        for (picture, cache) in pictures {
+        for picture in &tenant.pictures {
             let digest = &picture.drawing.digest;
-            // It stays in the cache for as long as it is shown.
-            cache.known(&key(digest));
             if let Some(slot) = self.slots.get(digest)
                 && slot.upgrade().is_some_and(|slot| slot.is_open())
-                && undrawn.len() < most
                 && named.insert(digest)
             {
                 undrawn.push(Undrawn {
                     picture: picture.clone(),
                     slot: Weak::clone(slot),
-                    cache: Arc::clone(cache),
+                    cache: Arc::clone(&tenant.cache),
                     secure,
                 });
             }
@@ -130,6 +122,13 @@ fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
     match slot.upgrade().as_ref().and_then(|slot| slot.get()) {
         Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
         _ => 0,
+    }
+}
+
+/// Keeps in the cache what was drawn before of these pictures, whether or not somebody asks for it.
+pub(crate) fn keep_drawn(pictures: &[Picture], cache: &Cache) {
+    for picture in pictures {
+        cache.known(&key(&picture.drawing.digest));
     }
 }
 

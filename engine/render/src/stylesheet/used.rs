@@ -72,6 +72,17 @@ impl Rules {
         Self(rules)
     }
 
+    /// Adds the classes that some rule asks for.
+    pub(super) fn add_classes(&self, classes: &mut BTreeSet<String>) {
+        for rule in &self.0 {
+            match rule {
+                Rule::Always(_) => {}
+                Rule::Style(_, selectors) => classes.extend(selectors.iter().flatten().cloned()),
+                Rule::Group(_, rules) => rules.add_classes(classes),
+            }
+        }
+    }
+
     /// Writes the rules for a page that has these classes. Groups without any are left out, layers stay: they have an order.
     pub(super) fn write(&self, has: &dyn Fn(&str) -> bool, css: &mut String) {
         for rule in &self.0 {

@@ -43,6 +43,9 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         }
     }
     registry.draw();
+    if arguments.compressed {
+        registry.improve();
+    }
     let plan = plan(
         &snapshot,
         Options {

@@ -9,6 +9,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+use super::progress::AboveBars;
 use crate::cli::{AccessLog as Form, ServeArguments};
 use server::access::{AccessLog, Format};
 
@@ -40,7 +41,10 @@ pub(super) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<Worke
 
 /// Readable on a terminal, JSON elsewhere; `RUST_LOG` chooses what.
 fn start_events() -> WorkerGuard {
-    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
+    let (writer, guard) = match io::stderr().is_terminal() {
+        true => tracing_appender::non_blocking(AboveBars),
+        false => tracing_appender::non_blocking(io::stderr()),
+    };
     let chosen = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let events = tracing_subscriber::fmt::layer().with_writer(writer);
     let events = if io::stderr().is_terminal() {

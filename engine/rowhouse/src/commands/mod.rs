@@ -13,6 +13,7 @@ mod new;
 mod otlp;
 mod output;
 mod probe;
+mod progress;
 mod releases;
 mod routes;
 mod sarif;

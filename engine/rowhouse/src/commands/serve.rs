@@ -19,6 +19,7 @@ use tracing::{error, info, warn};
 use super::greeting::{Greeting, Overview};
 use super::otlp::Spans;
 use super::output::FAILED;
+use super::progress;
 use super::setup::registry;
 use super::{log, memory, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
@@ -62,6 +63,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     if let Some(history) = &history {
         registry = registry.with_history(Arc::clone(history));
     }
+    let board = Arc::new(StatusBoard::default());
+    registry = registry.with_render_times(board.renders.clone());
     let inbox = Inbox::default();
     // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
     let reload = || registry.reload(Timestamp::now());
@@ -76,7 +79,6 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     registry.set_served();
-    let board = Arc::new(StatusBoard::default());
     let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {
         // The greeting says the same.
@@ -213,6 +215,7 @@ impl Running {
                 overview,
             };
             greeting.print();
+            progress::show(self.admin.board.clone());
         } else {
             let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
             info!(

@@ -194,7 +194,7 @@ impl<'a> Site<'a> {
     }
 
     fn body(&mut self, file: &str, path: &str, body: &Body) -> Result<(), PlanError> {
-        for variant in &body.variants {
+        for variant in body.variants.iter() {
             let extension = match variant.coding {
                 Coding::Identity => "",
                 _ if !self.options.compressed => continue,

@@ -2,20 +2,13 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-use tracing::warn;
-
 use content::name::TenantId;
 use release::snapshot::Snapshot;
 use render::Compiled;
 use render::link::Deployment;
-use render::picture::Undrawn;
 
 use super::hosts::Part;
 use super::registry::Registry;
-
-/// The part of memory for pictures of tenants that nobody has asked for.
-const PICTURES: usize = 16;
 
 /// How many requests a tenant has had.
 pub(super) fn requests(compiled: &Compiled) -> u64 {
@@ -49,31 +42,6 @@ impl Registry {
             theme.unknown_host(site.manifest.language.as_str())
         });
         own.or_else(|| self.themes.all().first()?.unknown_host(""))
-    }
-
-    /// Some of the pictures that the last snapshot has open slots for, those first whose tenants somebody has asked for. The others are drawn as long as there is room. Until they are drawn their addresses answer 404, which nobody who reads a page comes to see.
-    pub fn undrawn(&mut self) -> Vec<Undrawn> {
-        let secure = self.places.origin.is_secure();
-        let awake = self.tenants.values().filter_map(|tenant| tenant.compiled());
-        let awake = awake.filter(|compiled| !compiled.is_open()).cloned();
-        let (asked, unasked): (Vec<_>, Vec<_>) = awake.partition(|compiled| requests(compiled) > 0);
-        let room = self.memory.map(|memory| memory / PICTURES);
-        self.hosts.undrawn(&asked, &unasked, room, secure)
-    }
-
-    /// Draws them all, into the last snapshot.
-    pub fn draw(&mut self) {
-        loop {
-            let undrawn = self.undrawn();
-            if undrawn.is_empty() {
-                return;
-            }
-            undrawn.into_par_iter().for_each(|picture| {
-                if let Err(problem) = picture.draw() {
-                    warn!(problem, "a picture cannot be drawn");
-                }
-            });
-        }
     }
 
     pub(super) fn snapshot(&mut self, deployment: &Arc<Deployment>) -> Snapshot {

@@ -1,6 +1,6 @@
-//! Draws pictures on threads of their own: neither a visitor nor a saved file waits for them, and a processor is left for both.
+//! Makes what nobody waits for at once, on threads of their own: pictures, and the best codings of pages. Neither a visitor nor a saved file is held up by it, and a processor is left for both.
 //!
-//! No drawing can be stopped. One that takes long is drawn on, with a line in the log, and the others no longer wait for it.
+//! No such job can be stopped. One that takes long goes on, with a line in the log, and the others no longer wait for it.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,20 +9,21 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use super::workers::processors;
+use super::workers::{processors, step_back};
 use content::report::guard::guard;
+use render::Unimproved;
 use render::picture::Undrawn;
 
-/// How long the others wait for a picture. What may be drawn takes a second or two.
+/// How long the others wait for a job. What may be drawn takes a second or two.
 const LATE: Duration = Duration::from_secs(5);
-/// The most pictures that are drawn at one time, each with its layers in memory.
+/// The most jobs at one time: each picture has its layers in memory.
 const MOST: usize = 3;
 /// The most that are late at one time. With so many, nothing more is begun until one of them is done.
 const MOST_LATE: usize = 3;
 
-/// The threads that draw, for as long as this lives.
+/// The threads that work in the background, for as long as this lives.
 #[derive(Debug)]
-pub(super) struct PictureWorker {
+pub(super) struct BackgroundWorker {
     messages: Sender<Message>,
     finished: Receiver<()>,
 }
@@ -31,24 +32,33 @@ enum Message {
     /// Do these, in the place of all that were ordered before and are not begun.
     Order(Vec<Job>),
     /// This is done.
-    Done([u8; 32]),
+    Done(JobId),
     /// Nobody waits any longer.
     End,
 }
 
-/// Something to draw.
-struct Job {
-    digest: [u8; 32],
+/// Something to make.
+pub(super) struct Job {
+    id: JobId,
     name: String,
-    draw: Box<dyn FnOnce() + Send>,
+    work: Box<dyn FnOnce() + Send>,
+}
+
+/// Tells a job from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobId {
+    /// A picture, by its digest.
+    Picture([u8; 32]),
+    /// The best coding of a body, by its place in memory.
+    Coding(usize),
 }
 
 impl From<Undrawn> for Job {
     fn from(picture: Undrawn) -> Self {
         Self {
-            digest: picture.digest(),
+            id: JobId::Picture(picture.digest()),
             name: picture.name(),
-            draw: Box::new(move || {
+            work: Box::new(move || {
                 match guard("draw", "a picture", "pictures", || picture.draw()) {
                     Ok(Ok(())) => {}
                     Ok(Err(problem)) => warn!(problem, "a picture cannot be drawn"),
@@ -61,7 +71,22 @@ impl From<Undrawn> for Job {
     }
 }
 
-impl PictureWorker {
+impl From<Unimproved> for Job {
+    fn from(body: Unimproved) -> Self {
+        Self {
+            id: JobId::Coding(body.place()),
+            name: body.name().to_owned(),
+            work: Box::new(move || {
+                let name = body.name();
+                if let Err(diagnostic) = guard("compress", name, name, || body.improve()) {
+                    warn!(problem = diagnostic.message, "a page cannot be compressed");
+                }
+            }),
+        }
+    }
+}
+
+impl BackgroundWorker {
     /// Begins to wait for orders.
     pub(super) fn start() -> Self {
         let processors = processors();
@@ -71,43 +96,39 @@ impl PictureWorker {
     fn with(most: usize, late: Duration) -> Self {
         let (messages, received) = channel();
         let (finish, finished) = channel();
-        let drawer = Drawer {
+        let dispatcher = Dispatcher {
             most,
             late,
             waiting: VecDeque::new(),
             begun: Vec::new(),
             done: messages.clone(),
         };
-        thread::spawn(move || drawer.run(&received, &finish));
+        thread::spawn(move || dispatcher.run(&received, &finish));
         Self { messages, finished }
     }
 
-    /// Lets these be drawn, in the place of all that were ordered before.
-    pub(super) fn order(&self, pictures: Vec<Undrawn>) {
-        self.order_jobs(pictures.into_iter().map(Job::from).collect());
-    }
-
-    fn order_jobs(&self, jobs: Vec<Job>) {
+    /// Lets these be made, in the place of all that were ordered before.
+    pub(super) fn order(&self, jobs: Vec<Job>) {
         if !jobs.is_empty() {
             // The thread lives as long as this.
             let _ = self.messages.send(Message::Order(jobs));
         }
     }
 
-    /// Whether everything that was ordered has been drawn since this was last asked.
+    /// Whether everything that was ordered has been made since this was last asked.
     pub(super) fn has_finished(&self) -> bool {
         self.finished.try_iter().last().is_some()
     }
 }
 
-impl Drop for PictureWorker {
+impl Drop for BackgroundWorker {
     fn drop(&mut self) {
         let _ = self.messages.send(Message::End);
     }
 }
 
-/// The thread that hands out pictures.
-struct Drawer {
+/// The thread that hands out jobs.
+struct Dispatcher {
     most: usize,
     late: Duration,
     waiting: VecDeque<Job>,
@@ -115,27 +136,27 @@ struct Drawer {
     done: Sender<Message>,
 }
 
-/// A picture that is being drawn.
+/// A job that is under way.
 struct Begun {
-    digest: [u8; 32],
+    id: JobId,
     name: String,
     since: Instant,
     is_late: bool,
 }
 
-impl Drawer {
+impl Dispatcher {
     fn run(mut self, messages: &Receiver<Message>, finish: &Sender<()>) {
-        // Whether something was drawn that nobody was told of.
+        // Whether something was made that nobody was told of.
         let mut is_new = false;
         loop {
             match messages.recv_timeout(self.until_late()) {
                 Ok(Message::Order(jobs)) => {
                     let mut waiting = VecDeque::from(jobs);
-                    waiting.retain(|job| self.begun.iter().all(|begun| begun.digest != job.digest));
+                    waiting.retain(|job| self.begun.iter().all(|begun| begun.id != job.id));
                     self.waiting = waiting;
                 }
-                Ok(Message::Done(digest)) => {
-                    self.begun.retain(|begun| begun.digest != digest);
+                Ok(Message::Done(id)) => {
+                    self.begun.retain(|begun| begun.id != id);
                     is_new = true;
                 }
                 Err(RecvTimeoutError::Timeout) => self.look(),
@@ -144,7 +165,7 @@ impl Drawer {
             self.begin();
             if is_new && self.waiting.is_empty() && self.in_time().next().is_none() {
                 is_new = false;
-                debug!("all pictures are drawn");
+                debug!("what was ordered in the background is done");
                 // Nobody asks any longer when everything ends.
                 let _ = finish.send(());
             }
@@ -169,45 +190,46 @@ impl Drawer {
             if !begun.is_late && begun.since.elapsed() >= self.late {
                 begun.is_late = true;
                 warn!(
-                    picture = begun.name,
-                    "a picture takes more than {} s to draw; the others no longer wait for it",
+                    job = begun.name,
+                    "a picture or a page takes more than {} s to make; the others no longer wait for it",
                     self.late.as_secs()
                 );
             }
         }
     }
 
-    /// Begins as many as may be drawn at one time.
+    /// Begins as many as may be under way at one time.
     fn begin(&mut self) {
         let mut in_time = self.in_time().count();
         let late = self.begun.len() - in_time;
         while in_time < self.most && late < MOST_LATE {
-            let Some(Job { digest, name, draw }) = self.waiting.pop_front() else {
+            let Some(Job { id, name, work }) = self.waiting.pop_front() else {
                 return;
             };
-            let done = Done(self.done.clone(), digest);
+            let done = Done(self.done.clone(), id);
             let thread = thread::Builder::new().spawn(move || {
                 let _done = done;
-                draw();
+                step_back();
+                work();
             });
             match thread {
                 Ok(_) => {
                     in_time += 1;
                     self.begun.push(Begun {
-                        digest,
+                        id,
                         name,
                         since: Instant::now(),
                         is_late: false,
                     });
                 }
-                Err(error) => warn!(picture = name, %error, "no thread to draw a picture"),
+                Err(error) => warn!(job = name, %error, "no thread for the background"),
             }
         }
     }
 }
 
-/// Says that a picture is done, however that came about.
-struct Done(Sender<Message>, [u8; 32]);
+/// Says that a job is done, however that came about.
+struct Done(Sender<Message>, JobId);
 
 impl Drop for Done {
     fn drop(&mut self) {
@@ -227,9 +249,9 @@ mod tests {
 
     fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> Job {
         Job {
-            digest: [number; 32],
+            id: JobId::Picture([number; 32]),
             name: format!("picture {number}"),
-            draw: Box::new(draw),
+            work: Box::new(draw),
         }
     }
 
@@ -243,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_takes_long_holds_up_no_other_and_is_still_drawn() {
-        let picture_worker = PictureWorker::with(1, SOON);
+        let worker = BackgroundWorker::with(1, SOON);
         let drawn = Arc::new(AtomicUsize::new(0));
         let count = |number| {
             let drawn = Arc::clone(&drawn);
@@ -257,20 +279,20 @@ mod tests {
             let _ = held.recv();
             slow.fetch_add(100, SeqCst);
         });
-        picture_worker.order_jobs(vec![slow, count(2), count(3)]);
+        worker.order(vec![slow, count(2), count(3)]);
         wait(|| drawn.load(SeqCst) == 2);
-        wait(|| picture_worker.has_finished());
+        wait(|| worker.has_finished());
         // One that is being drawn is not begun again.
-        picture_worker.order_jobs(vec![count(1), count(4)]);
+        worker.order(vec![count(1), count(4)]);
         wait(|| drawn.load(SeqCst) == 3);
         release.send(()).expect("a thread that waits");
         wait(|| drawn.load(SeqCst) == 103);
-        wait(|| picture_worker.has_finished());
+        wait(|| worker.has_finished());
     }
 
     #[test]
     fn threads_that_are_late_are_counted_and_there_are_never_more() {
-        let picture_worker = PictureWorker::with(2, SOON);
+        let worker = BackgroundWorker::with(2, SOON);
         let begun = Arc::new(AtomicUsize::new(0));
         let (release, held) = channel::<()>();
         let held = Arc::new(std::sync::Mutex::new(held));
@@ -284,21 +306,21 @@ mod tests {
                 let _ = held.recv();
             })
         });
-        picture_worker.order_jobs(jobs.collect());
+        worker.order(jobs.collect());
         wait(|| begun.load(SeqCst) > MOST_LATE);
         thread::sleep(SOON * 10);
         let most = begun.load(SeqCst);
         assert!(most <= MOST_LATE + 2, "{most} threads");
         drop(release);
         wait(|| begun.load(SeqCst) == 20);
-        wait(|| picture_worker.has_finished());
+        wait(|| worker.has_finished());
     }
 
     #[test]
     fn a_drawing_that_panics_is_over_and_the_rest_is_drawn() {
-        let picture_worker = PictureWorker::with(1, PATIENCE);
+        let worker = BackgroundWorker::with(1, PATIENCE);
         let (say, said) = channel();
-        picture_worker.order_jobs(vec![
+        worker.order(vec![
             job(1, || panic!("as the test wants it")),
             job(2, move || say.send(()).unwrap_or_default()),
         ]);

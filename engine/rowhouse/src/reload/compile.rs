@@ -169,6 +169,7 @@ impl Registry {
             return;
         };
         tenant.conclude(attempt.report, attempt.took);
+        self.renders.observe(attempt.took);
         if let Some(compiled) = &attempt.compiled {
             tenant.replace_files(compiled, now);
         }

@@ -16,9 +16,6 @@ use render::picture::{PendingPictures, Picture, Undrawn};
 use render::site_files::{HostFacts, host_files};
 use render::{Compiled, PlacedMount};
 
-/// So many pictures are ordered at one time.
-const TOGETHER: usize = 64;
-
 /// Every host's routes and files, with what they were made from.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
@@ -253,21 +250,14 @@ impl Hosts {
             .for_each(|picture| self.pending.forget(picture));
     }
 
-    /// Some of what is still to be drawn: all that is left of `asked`, then of `unasked` while all pictures that are drawn come to fewer bytes than `room`.
-    pub(super) fn undrawn(
-        &mut self,
-        asked: &[Arc<Compiled>],
-        unasked: &[Arc<Compiled>],
-        room: Option<usize>,
-        secure: bool,
-    ) -> Vec<Undrawn> {
-        let has_room = room.is_none_or(|room| self.pending.bytes() < room);
-        let unasked = if has_room { unasked } else { &[] };
-        let pictures = asked.iter().chain(unasked).flat_map(|compiled| {
-            let pictures = compiled.pictures.iter();
-            pictures.map(|picture| (picture, &compiled.cache))
-        });
-        self.pending.undrawn(pictures, TOGETHER, secure)
+    /// Forgets the pictures that nothing shows.
+    pub(super) fn prune_pictures(&mut self) {
+        self.pending.prune();
+    }
+
+    /// What is still to be drawn for a tenant.
+    pub(super) fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
+        self.pending.undrawn(tenant, secure)
     }
 
     fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, deployment: &Arc<Deployment>) {

@@ -6,22 +6,33 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use content::name::TenantId;
+use release::history::History;
 use release::snapshot::{Body, Pages, Resource};
 use render::Compiled;
+use server::status::StoreStatus;
 
-use super::assembly::requests;
 use super::registry::{Registry, Round};
-use super::tenant::Tenant;
+use super::workers::processors;
+
+/// What was in memory at the last look.
+#[derive(Debug, Default)]
+pub(super) struct InMemory {
+    bytes: usize,
+    tenants: usize,
+    /// How often a tenant was taken out.
+    evictions: u64,
+}
 
 impl Registry {
-    /// Takes tenants out of memory until the rest fits. Whether there are any, so that a snapshot without them is due.
+    /// Looks every second what is in memory, and takes tenants out until the rest fits. Whether there are any, so that a snapshot without them is due.
     pub(super) fn make_room(&mut self) -> bool {
-        let Some(most) = self.memory else {
+        if !self.looked.is_over() {
             return false;
-        };
+        }
+        let most = self.memory.unwrap_or(usize::MAX);
         let begun = Instant::now();
         let mut awake = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut tenants) = (0, 0);
         for (id, tenant) in &mut self.tenants {
             let Some(compiled) = tenant.rendered() else {
                 continue;
@@ -32,29 +43,54 @@ impl Registry {
             }
             let own = pages + self.hosts.bytes_of(&compiled.pictures);
             bytes += own;
+            tenants += 1;
             tenant.look();
             if tenant.can_sleep() {
                 awake.push((tenant.used_at(), id.clone(), own));
             }
         }
-        self.looked = Round::since(begun);
-        if bytes <= most {
-            return false;
-        }
-        awake.sort();
-        // A little more than is needed, so that not every second brings a new snapshot.
-        let enough = most - most / 8;
+        let average = bytes / tenants.max(1);
         let mut has_room = false;
-        for (_, id, own) in awake {
-            if bytes <= enough {
-                break;
-            }
-            if self.put_to_sleep(&id) {
-                bytes = bytes.saturating_sub(own);
-                has_room = true;
+        if bytes > most {
+            awake.sort();
+            // A little more than is needed, so that not every second brings a new snapshot.
+            let enough = most - most / 8;
+            for (_, id, own) in awake {
+                if bytes <= enough {
+                    break;
+                }
+                if self.put_to_sleep(&id) {
+                    bytes = bytes.saturating_sub(own);
+                    tenants -= 1;
+                    self.in_memory.evictions += 1;
+                    has_room = true;
+                }
             }
         }
+        self.looked = Round::since(begun);
+        self.in_memory.bytes = bytes;
+        self.in_memory.tenants = tenants;
+        // Until the next look, the background renders what there is room for, and a little where there is none: what cannot leave memory must not keep the others from being looked at.
+        let room = most.saturating_sub(bytes).checked_div(average);
+        self.workers
+            .allow(room.unwrap_or(usize::MAX).max(processors() * 4));
         has_room
+    }
+
+    /// What the store holds, for operators.
+    pub(super) fn store_status(&self) -> StoreStatus {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let history = self.history.as_deref();
+        let (disk_blobs, disk_bytes) = history.map_or((0, 0), History::usage);
+        StoreStatus {
+            memory_bytes: number(self.in_memory.bytes),
+            memory_limit: self.memory.map(number),
+            tenants: number(self.in_memory.tenants),
+            evictions: self.in_memory.evictions,
+            disk_blobs,
+            disk_bytes,
+            queued: history.map_or(0, |history| number(history.queued())),
+        }
     }
 
     fn put_to_sleep(&mut self, id: &TenantId) -> bool {
@@ -83,7 +119,7 @@ fn bytes_of(compiled: &Compiled) -> usize {
             Resource::Body(body) => Some(body),
             Resource::Redirect(_) => None,
         })
-        .flat_map(|body: &Body| &body.variants)
+        .flat_map(|body: &Body| body.variants.iter())
         .filter(|variant| seen.insert(variant.bytes.as_ptr()))
         .map(|variant| variant.bytes.len())
         .sum()
@@ -93,19 +129,4 @@ fn resources(pages: &Pages) -> impl Iterator<Item = &Resource> {
     let not_found = pages.not_found.iter().map(|(_, page)| page);
     let all = pages.resources.values().chain(not_found);
     all.chain([&pages.method_not_allowed]).map(AsRef::as_ref)
-}
-
-impl Tenant {
-    /// Notes whether somebody has asked for it since it was last looked.
-    fn look(&mut self) {
-        let requests = self.compiled().map_or(0, |compiled| requests(compiled));
-        if requests != self.used.0 {
-            self.used = (requests, Instant::now());
-        }
-    }
-
-    /// When somebody was last seen to ask for it.
-    const fn used_at(&self) -> Instant {
-        self.used.1
-    }
 }

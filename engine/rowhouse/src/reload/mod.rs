@@ -28,6 +28,7 @@ mod cards;
 pub mod compare;
 mod compile;
 mod cross_tenant;
+mod demand;
 mod dev;
 mod hosts;
 mod lifecycle;

@@ -20,11 +20,14 @@ use release::history::History;
 use release::snapshot::Snapshot;
 use render::link::Deployment;
 use render::{Compiled, Islands};
-use server::status::Status;
+use server::snapshot_store::Wanted;
+use server::status::{RenderTimes, Status};
 
 use super::addresses::Addresses;
 use super::cards::Cards;
+use super::demand::Names;
 use super::hosts::Hosts;
+use super::memory::InMemory;
 use super::persisted::Persisted;
 use super::places::Places;
 use super::replaced;
@@ -77,7 +80,7 @@ impl Round {
     }
 
     /// Whether the next is due.
-    fn is_over(self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         self.begun.elapsed() >= PACE.max(self.took * PART)
     }
 }
@@ -109,6 +112,10 @@ pub struct Registry {
     pub(super) history: Option<Arc<History>>,
     /// Whether some releases are still to be recorded.
     pub(super) is_behind: bool,
+    /// The tenants of whose pictures requests wait for one.
+    pub(super) wanted_pictures: Names,
+    /// The last look at who was asked for.
+    pub(super) asked: Round,
     /// Where tenants are read, checked and compiled.
     pub(super) workers: Workers<Done>,
     /// How often a folder was handed over to be read.
@@ -119,6 +126,10 @@ pub struct Registry {
     pub(super) keep_assets: SignedDuration,
     /// The last look at memory.
     pub(super) looked: Round,
+    /// What was in memory then.
+    pub(super) in_memory: InMemory,
+    /// How long tenants take to be rendered.
+    pub(super) renders: RenderTimes,
     /// Whether content is kept packed.
     pub(super) packs: bool,
     /// Whether those that take long are waited for, too.
@@ -159,11 +170,15 @@ impl Registry {
             persisted: None,
             history: None,
             is_behind: false,
+            wanted_pictures: Names::default(),
+            asked: Round::new(),
             workers: Workers::new(),
             readings: 0,
             memory: None,
             keep_assets: replaced::A_DAY,
             looked: Round::new(),
+            in_memory: InMemory::default(),
+            renders: RenderTimes::default(),
             packs: false,
             is_patient: true,
             is_started: false,
@@ -234,7 +249,7 @@ impl Registry {
         if came.is_urgent {
             return Some(self.renew(&deployment));
         }
-        self.is_stale |= self.looked.is_over() && self.make_room();
+        self.is_stale |= self.make_room();
         let is_due = self.is_stale && (self.renewed.is_over() || !self.workers.has_background());
         is_due.then(|| self.renew(&deployment))
     }
@@ -283,6 +298,13 @@ impl Registry {
         self
     }
 
+    /// Notes how long tenants take to be rendered.
+    #[must_use]
+    pub fn with_render_times(mut self, renders: RenderTimes) -> Self {
+        self.renders = renders;
+        self
+    }
+
     /// Keeps no more than so many bytes of pages and pictures in memory.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
@@ -316,9 +338,18 @@ impl Registry {
         self.shared.set_served();
     }
 
-    /// What brings a tenant that is still to be rendered to the front.
-    pub fn hurry(&self) -> impl Fn(&str) + Send + Sync + 'static {
-        self.workers.hurry()
+    /// What brings a tenant to the front that a request waits for: for its pages, or for a picture.
+    pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
+        let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
+        let pictures = self.wanted_pictures.clone();
+        move |what| match what {
+            Wanted::Pages(id) => hurry(id),
+            Wanted::Picture(id) => {
+                if pictures.add(id) {
+                    wake();
+                }
+            }
+        }
     }
 
     /// Waits until all tenants are rendered that can be within this time, and gives a snapshot of what is.

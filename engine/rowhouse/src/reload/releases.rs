@@ -229,7 +229,7 @@ fn key_of(places: &[PlacedPages]) -> [u8; 32] {
             .map(|(path, resource)| match resource {
                 Resource::Redirect(to) => format!("{path} {to:?}\n"),
                 Resource::Body(body) => {
-                    let etag = body.variants.last().map(|identity| &identity.etag);
+                    let etag = body.variants.identity().map(|identity| &identity.etag);
                     format!("{path} {} {etag:?}\n", body.status)
                 }
             })
@@ -271,7 +271,7 @@ fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
         let Resource::Body(body) = &*resource else {
             continue;
         };
-        let Some(identity) = body.variants.last() else {
+        let Some(identity) = body.variants.identity() else {
             continue;
         };
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
-use super::background::PictureWorker;
+use super::background::BackgroundWorker;
 use super::operator::{Inbox, What, Wish};
 use super::registry::Registry;
 use crate::watch::{Changes, Method, Notice, Watch};
@@ -158,16 +158,19 @@ impl ReloadLoop {
 
     /// Takes changes for as long as nothing fails.
     fn run(&mut self, watch: &mut Watch, agenda: &mut Agenda) {
-        let picture_worker = PictureWorker::start();
-        // Whether something is served that was not reported, drawn and persisted yet.
+        let background = BackgroundWorker::start();
+        // Whether something is served that was not reported, completed and persisted yet.
         let mut is_new = true;
         loop {
             self.board.beat();
-            is_new |= picture_worker.has_finished() || self.registry.is_behind;
+            self.board.set_store(self.registry.store_status());
+            is_new |= background.has_finished() || self.registry.is_behind;
+            if self.registry.has_unfinished() || is_new {
+                inject("loop", "pictures");
+                background.order(self.registry.unfinished());
+            }
             if is_new {
                 self.report_watching(watch);
-                inject("loop", "pictures");
-                picture_worker.order(self.registry.undrawn());
                 inject("loop", "persist");
                 self.registry.keep();
             }

@@ -199,7 +199,7 @@ fn identity(resource: &Resource) -> Option<&[u8]> {
     match resource {
         // What leads to another file is no file.
         Resource::Body(body) if body.status != StatusCode::OK => None,
-        Resource::Body(body) => Some(&body.variants.last()?.bytes),
+        Resource::Body(body) => Some(&body.variants.identity()?.bytes),
         Resource::Redirect(_) => None,
     }
 }

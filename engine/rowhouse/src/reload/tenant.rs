@@ -1,7 +1,7 @@
 //! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
@@ -17,6 +17,7 @@ use render::template::Templates;
 use render::{Compiled, Inputs, Islands};
 use server::status::TenantStatus;
 
+use super::demand::Demand;
 use super::lifecycle::Lifecycle;
 use super::packed::{Content, Packed};
 use super::persisted::PersistedCache;
@@ -49,8 +50,8 @@ pub(super) struct Tenant {
     pub(super) packed: Option<Arc<Packed>>,
     /// The folder of `content_site`, until it is kept.
     pub(super) pending: Option<Content>,
-    /// How many requests there were when it was last looked, and when that was another number.
-    pub(super) used: (u64, Instant),
+    /// Whether somebody has asked for it.
+    pub(super) demand: Demand,
     /// Whether there is something new to be kept.
     pub(super) is_new: bool,
     /// Files that older pages may still ask for.
@@ -78,7 +79,7 @@ impl Tenant {
             persisted,
             packed: None,
             pending: None,
-            used: (0, Instant::now()),
+            demand: Demand::default(),
             is_new: false,
             replaced,
             compiled_in: Duration::ZERO,
@@ -201,6 +202,7 @@ impl Tenant {
         made_from.inputs.progress = Arc::default();
         let asleep = Arc::new(served.result.asleep(&self.persisted.cache));
         self.lifecycle.sleep(made_from.clone(), Arc::clone(&asleep));
+        self.demand.sleep();
         Some((made_from, asleep))
     }
 

@@ -88,6 +88,8 @@ struct Queue<T> {
     turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
     /// What is under way, by its number.
     running: BTreeMap<u64, Running<T>>,
+    /// How many jobs of the background may still be begun.
+    allowed: usize,
     /// By [`Lane`].
     threads: [usize; 2],
     next: u64,
@@ -145,6 +147,7 @@ impl<T: Send + 'static> Workers<T> {
             asleep: BTreeMap::new(),
             turns: BTreeMap::new(),
             running: BTreeMap::new(),
+            allowed: usize::MAX,
             threads: [0; 2],
             next: 0,
             finish,
@@ -206,6 +209,23 @@ impl<T: Send + 'static> Workers<T> {
             }
             shared.staff(&mut queue);
             shared.changed.notify_all();
+        }
+    }
+
+    /// Lets no more than so many jobs of the background begin, until this is called again. At first there is no limit.
+    pub(super) fn allow(&self, jobs: usize) {
+        self.shared.lock().allowed = jobs;
+        self.shared.changed.notify_all();
+    }
+
+    /// Lets the owner look what there is to do, for whoever calls the result.
+    pub(super) fn wake(&self) -> impl Fn() + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || {
+            if let Some(owner) = &shared.lock().owner {
+                // Nobody listens any longer when everything ends.
+                let _ = owner.send(Notice::Ready);
+            }
         }
     }
 
@@ -423,9 +443,15 @@ impl<T> Queue<T> {
     }
 
     fn take(&mut self, lane: Lane) -> Option<Job<T>> {
+        if lane == Lane::Back && self.allowed == 0 {
+            return None;
+        }
         let mut waiting = self.waiting.range(lane.turns());
         let turn = waiting.find_map(|(turn, job)| self.may_begin(job).then_some(*turn))?;
         let job = self.waiting.remove(&turn)?;
+        if lane == Lane::Back {
+            self.allowed -= 1;
+        }
         if let Some(turns) = self.turns.get_mut(&job.id) {
             turns.retain(|(_, own)| *own != turn);
             if turns.is_empty() {
@@ -437,7 +463,7 @@ impl<T> Queue<T> {
 }
 
 /// Lets everything else go before this thread, as far as the system has that (`setpriority(2)`: on Linux each thread has a priority of its own).
-fn step_back() {
+pub(super) fn step_back() {
     #[cfg(target_os = "linux")]
     // Without it the work is done all the same.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);

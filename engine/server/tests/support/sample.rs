@@ -16,7 +16,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderM
 use release::snapshot::fields::Fields;
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Moved, Pages, Resource, ResourceTable, Slot,
-    Snapshot, Variant,
+    Snapshot, Variant, Variants,
 };
 
 /// Bytes of the large asset, enough to fill every socket buffer on the way.
@@ -193,7 +193,7 @@ fn asset_headers(kind: &'static str) -> HeaderMap {
 }
 
 /// Not truly compressed: each coding only has to be told from the others.
-fn variants(text: &[u8]) -> Box<[Variant]> {
+fn variants(text: &[u8]) -> Variants {
     Coding::ALL
         .iter()
         .map(|coding| {

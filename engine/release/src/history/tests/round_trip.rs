@@ -101,7 +101,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             status: StatusCode::from_u16(status).expect("a status"),
             fields,
             cache_tag,
-            variants: variants.into(),
+            variants: variants.into_iter().collect(),
         },
     )
 }
@@ -187,7 +187,12 @@ fn what_was_shared_is_shared_after_loading() {
         Resource::Body(body) => body,
         Resource::Redirect(_) => panic!("a redirect"),
     };
-    let start = |path| body(path).variants[1].bytes.as_ptr();
+    let start = |path| {
+        body(path)
+            .variants
+            .identity()
+            .map(|body| body.bytes.as_ptr())
+    };
     assert_eq!(start("/"), start("/also"));
     assert!(Arc::ptr_eq(&body("/").fields, &body("/other").fields));
 }

@@ -25,11 +25,12 @@ fn body(status: u16, media_type: &'static str, bytes: &[u8]) -> Arc<Resource> {
         status: StatusCode::from_u16(status).unwrap(),
         fields: Arc::new(Fields::new(given, true, false)),
         cache_tag: None,
-        variants: Box::new([
+        variants: [
             // No two releases have to compress alike.
             variant(Coding::Gzip, Bytes::from_static(b"compressed")),
             variant(Coding::Identity, Bytes::copy_from_slice(bytes)),
-        ]),
+        ]
+        .into(),
     }))
 }
 

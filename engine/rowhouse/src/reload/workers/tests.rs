@@ -133,3 +133,29 @@ fn of_what_waits_for_one_tenant_only_the_newest_is_begun() {
     assert_eq!(done.last(), Some(&9));
     assert_eq!(done.len(), processors() + 1, "{done:?}");
 }
+
+#[test]
+fn of_the_background_no_more_is_begun_than_is_allowed() {
+    let workers = Workers::new();
+    workers.allow(3);
+    let background = (0..10).map(|number| Job {
+        is_background: true,
+        ..job(&format!("t{number}"), move || number)
+    });
+    workers.hand_over(background.collect());
+    let mut done = Vec::new();
+    let begun = Instant::now();
+    while done.len() < 3 && begun.elapsed() < PATIENCE {
+        done.extend(all(&workers, Wait::Each(SOON)));
+    }
+    workers.hand_over(vec![job("front", || 10)]);
+    done.extend(all(&workers, Wait::Each(SOON)));
+    assert_eq!(done, [0, 1, 2, 10]);
+    assert!(workers.has_background());
+    workers.allow(usize::MAX);
+    let rest: Vec<usize> = (3..10).collect();
+    assert_eq!(all(&workers, Wait::All), rest);
+}
+
+/// The longest that any of this may take.
+const PATIENCE: Duration = Duration::from_secs(30);

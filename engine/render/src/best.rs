@@ -1,0 +1,59 @@
+//! Bodies whose best coding is still to be made.
+
+use std::sync::Arc;
+
+use super::cache::Cache;
+use super::compiled::Compiled;
+use super::compress;
+use release::snapshot::{Body, Pages, Resource};
+
+/// A body that can be sent in a smaller coding, once somebody makes it.
+#[derive(Debug)]
+pub struct Unimproved {
+    resource: Arc<Resource>,
+    cache: Arc<Cache>,
+    name: String,
+}
+
+impl Unimproved {
+    /// Tells it from all others for as long as it lives.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        Arc::as_ptr(&self.resource).addr()
+    }
+
+    /// The tenant and the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes its best coding, which is sent from then on.
+    pub fn improve(&self) {
+        if let Resource::Body(body) = &*self.resource {
+            compress::improve(&body.variants, &self.cache);
+        }
+    }
+}
+
+impl Compiled {
+    /// Its bodies that can be sent in a smaller coding.
+    pub fn unimproved(&self) -> impl Iterator<Item = Unimproved> {
+        let mounts = self.mounts.iter();
+        mounts.flat_map(move |placed| {
+            let prefix = &placed.mount.prefix;
+            let pages = placed.mount.pages.get();
+            let resources = pages.into_iter().flat_map(|pages: &Pages| &pages.resources);
+            resources.filter_map(move |(path, resource)| match &**resource {
+                Resource::Body(Body { variants, .. }) if variants.can_improve() => {
+                    Some(Unimproved {
+                        resource: Arc::clone(resource),
+                        cache: Arc::clone(&self.cache),
+                        name: format!("{}: {prefix}{path}", placed.mount.tenant),
+                    })
+                }
+                _ => None,
+            })
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! How far the background is with rendering, in the last line of a terminal.
+//!
+//! **Invariant:** without a terminal nothing is said; the log and the metrics tell the same.
+
+use std::io::{self, Write};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use server::status::{State, StatusBoard};
+
+/// Who is done within this time needs no bar.
+const QUIET: Duration = Duration::from_millis(800);
+const PACE: Duration = Duration::from_millis(200);
+
+/// All bars, above which the log is written.
+static BARS: LazyLock<MultiProgress> =
+    LazyLock::new(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+
+/// Standard error, above the bars.
+#[derive(Debug)]
+pub(super) struct AboveBars;
+
+impl Write for AboveBars {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        BARS.suspend(|| io::stderr().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Shows how many tenants are rendered, until all of them are: on a thread of its own, since a terminal may be held.
+pub(super) fn show(board: Arc<StatusBoard>) {
+    thread::spawn(move || {
+        thread::sleep(QUIET);
+        let mut bar: Option<ProgressBar> = None;
+        loop {
+            let (done, all) = rendered(&board);
+            if done == all {
+                break;
+            }
+            bar.get_or_insert_with(|| BARS.add(ProgressBar::new(all).with_style(style())))
+                .update(|state| {
+                    state.set_len(all);
+                    state.set_pos(done);
+                });
+            thread::sleep(PACE);
+        }
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+    });
+}
+
+/// How many tenants were rendered at least once, or never can be, and how many there are.
+fn rendered(board: &StatusBoard) -> (u64, u64) {
+    let status = board.current();
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let tenants = status.tenants.iter();
+    let pending = tenants.filter(|tenant| tenant.state == State::Pending);
+    let all = count(status.tenants.len());
+    (all - count(pending.count()), all)
+}
+
+fn style() -> ProgressStyle {
+    let template = "  rendering {human_pos} of {human_len} sites {wide_bar:.green/dim}";
+    ProgressStyle::with_template(template)
+        .map(|style| style.progress_chars("━━─"))
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use server::status::{Status, TenantStatus};
+
+    use super::*;
+
+    fn tenant(id: &str, state: State) -> TenantStatus {
+        TenantStatus {
+            id: id.into(),
+            state,
+            since: SystemTime::now(),
+            pages: 0,
+            hosts: Arc::default(),
+            compiled_in: Duration::ZERO,
+            is_under_way: false,
+            errors: Vec::new(),
+            pinned: None,
+        }
+    }
+
+    #[test]
+    fn what_is_pending_is_still_to_be_rendered() {
+        let board = StatusBoard::default();
+        board.replace(Status {
+            tenants: State::ALL.map(|state| tenant(state.name(), state)).into(),
+            ..Status::default()
+        });
+        assert_eq!(rendered(&board), (3, 4));
+    }
+}

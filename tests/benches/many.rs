@@ -1,0 +1,364 @@
+//! A thousand and ten thousand tenants of five pages of 5 KB of Markdown beside the six sites: ready, first answers, saved pages, dropped folders, memory, a restart with a state, and what a request costs; beside it Hugo building the same pages, where it is installed.
+//!
+//! `cargo bench -p rowhouse-tests --bench many`; `ROWHOUSE_MANY="300 1000"` chooses other numbers. It prints figures with their budgets.
+#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{Answer, Process, TestServer, Times, Visitor, copy, workspace};
+use tempfile::TempDir;
+
+/// Bytes of pages and pictures in memory.
+const MEMORY: &str = "536870912";
+const PAGES: usize = 5;
+const FIRST_ANSWERS: usize = 300;
+const SAVES: usize = 20;
+const DROPS: usize = 5;
+const COMPARED: usize = 20;
+const REQUESTS: usize = 50_000;
+const TURNS: usize = 6;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn main() {
+    let numbers = std::env::var("ROWHOUSE_MANY").unwrap_or_else(|_| "1000 10000".to_owned());
+    for count in numbers.split_whitespace() {
+        let count = count.parse().unwrap();
+        let place = place(count);
+        println!("\n{count} tenants of {PAGES} pages beside the six sites");
+        cold(&place, count);
+        with_state(&place);
+        hugo(&place, count);
+    }
+    costs();
+}
+
+/// Without a state: what the background does not hold up, and what all pages take.
+fn cold(place: &TempDir, count: usize) {
+    let begun = Instant::now();
+    let server = TestServer::start_at_once(place.path(), &["--memory", MEMORY]);
+    say("ready", begun.elapsed(), "5 s");
+    let process = Process(server.id());
+    println!("memory, ready     {:8} MB", process.memory() >> 20);
+    let mut many = Many {
+        visitor: Visitor::new(server.visitors),
+        server,
+        numbers: Numbers(7),
+        count,
+    };
+    let first = many.first_answers();
+    println!("first answers     {first}");
+    println!("saved pages       {}  (budget 300 ms)", many.saves(place));
+    println!("dropped folders   {}  (budget 300 ms)", many.drops(place));
+    let begun = Instant::now();
+    many.every_page();
+    say("every page", begun.elapsed(), "none");
+    println!(
+        "memory, at most   {:8} MB  (budget 1000 MB)",
+        process.peak() >> 20
+    );
+    println!(
+        "processor time    {:8.1} s",
+        process.processor_time().as_secs_f64()
+    );
+    many.compare(place);
+}
+
+/// A restart that finds what the last process left.
+fn with_state(place: &TempDir) {
+    let state = TempDir::new().unwrap();
+    let path = state.path().to_str().unwrap();
+    let options = ["--memory", MEMORY, "--state", path];
+    {
+        let server = TestServer::start_at_once(place.path(), &options);
+        let begun = Instant::now();
+        while server.operator("/readyz").text().contains("pending") {
+            assert!(begun.elapsed() < PATIENCE * 10, "{}", server.log());
+            thread::sleep(Duration::from_millis(200));
+        }
+        say("all rendered", begun.elapsed(), "none");
+    }
+    let begun = Instant::now();
+    let server = TestServer::start_at_once(place.path(), &options);
+    say("ready, with state", begun.elapsed(), "3 s");
+    drop(server);
+}
+
+/// What Hugo takes to make all pages, where there is a Hugo: `ROWHOUSE_HUGO` names it.
+fn hugo(place: &TempDir, count: usize) {
+    let program = std::env::var("ROWHOUSE_HUGO").unwrap_or_else(|_| "hugo".to_owned());
+    let found = Command::new(&program)
+        .arg("version")
+        .stdout(Stdio::null())
+        .status();
+    if !found.is_ok_and(|status| status.success()) {
+        println!("no Hugo: `{program} version` does not work");
+        return;
+    }
+    let site = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = site.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    write(
+        "hugo.toml",
+        "baseURL = \"https://studio.example/\"\ntitle = \"Many\"\n",
+    );
+    let layout = "<!doctype html><html lang=en><title>{{ .Title }}</title><h1>{{ .Title }}</h1>{{ .Content }}</html>";
+    for name in ["single", "list"] {
+        write(&format!("layouts/_default/{name}.html"), layout);
+    }
+    for tenant in 0..count {
+        let from = place.path().join(format!("tenants/t{tenant}/pages"));
+        copy(&from, &site.path().join(format!("content/t{tenant}")));
+    }
+    let begun = Instant::now();
+    let built = Command::new(&program)
+        .arg("--quiet")
+        .current_dir(site.path())
+        .status()
+        .unwrap();
+    assert!(built.success());
+    say("Hugo, all pages", begun.elapsed(), "none");
+}
+
+/// The processor time of a request, of many tenants and of six.
+fn costs() {
+    let (many, few) = (place(1_000), place(0));
+    let start = |place: &TempDir| {
+        let server = TestServer::start(place.path(), &[]);
+        let visitor = Visitor::new(server.visitors);
+        (server, visitor)
+    };
+    let (mut of_many, mut of_few) = (Times::default(), Times::default());
+    let ((many, mut of), (few, mut other)) = (start(&many), start(&few));
+    let pages = |count: usize| (0..count).map(|tenant| format!("/t{tenant}/page-1"));
+    let many_pages: Vec<String> = pages(1_000).collect();
+    let few_pages = ["/bluedoor", "/verses", "/fitgoat", "/givefive", "/arnold"];
+    let few_pages = few_pages.map(ToOwned::to_owned);
+    for _ in 0..TURNS {
+        of_many.add(requests(&many, &mut of, &many_pages));
+        of_few.add(requests(&few, &mut other, &few_pages));
+    }
+    let cost = |times: &Times| times.median().as_secs_f64() * 1e6 / REQUESTS as f64;
+    let (of_many, of_few) = (cost(&of_many), cost(&of_few));
+    println!(
+        "\nprocessor time of a request among 1,000 tenants {of_many:.2} µs, among six {of_few:.2} µs: {:.2} x",
+        of_many / of_few
+    );
+}
+
+fn requests(server: &TestServer, visitor: &mut Visitor, paths: &[String]) -> Duration {
+    let (process, domain) = (Process(server.id()), server.domain());
+    let before = process.processor_time();
+    for path in paths.iter().cycle().take(REQUESTS) {
+        assert_eq!(ask(visitor, &domain, path).status, 200, "{path}");
+    }
+    process.processor_time() - before
+}
+
+fn ask(visitor: &mut Visitor, domain: &str, path: &str) -> Answer {
+    visitor
+        .get(domain, path, &["accept-encoding: zstd"])
+        .unwrap()
+}
+
+fn say(what: &str, took: Duration, budget: &str) {
+    println!("{what:17} {:8.2} s   (budget {budget})", took.as_secs_f64());
+}
+
+/// A server of many tenants, and who asks it.
+struct Many {
+    server: TestServer,
+    visitor: Visitor,
+    numbers: Numbers,
+    count: usize,
+}
+
+impl Many {
+    /// The answers to who asks first for tenants of which most are not rendered.
+    fn first_answers(&mut self) -> String {
+        let mut times = Vec::new();
+        for _ in 0..FIRST_ANSWERS {
+            let path = path(self.numbers.below(self.count), 0);
+            let begun = Instant::now();
+            self.page(&path);
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        let at = |part: usize| times[(times.len() - 1) * part / 100].as_millis();
+        format!(
+            "median {} ms, 99th percentile {} ms  (budget 100 and 300 ms)",
+            at(50),
+            at(99)
+        )
+    }
+
+    /// From the last write of a page until it is served.
+    fn saves(&mut self, place: &TempDir) -> Times {
+        let mut times = Times::default();
+        for round in 0..SAVES {
+            let tenant = self.numbers.below(self.count);
+            let mark = format!("This is change {round} of the page.");
+            let file = format!("tenants/t{tenant}/pages/page-1.md");
+            // Who saves a page has looked at it.
+            self.page(&path(tenant, 1));
+            fs::write(place.path().join(file), page(tenant, 1) + &mark).unwrap();
+            times.add(self.until(&path(tenant, 1), |answer| answer.text().contains(&mark)));
+        }
+        times
+    }
+
+    /// From the last write of a new folder until its first page is served.
+    fn drops(&mut self, place: &TempDir) -> Times {
+        let mut times = Times::default();
+        for round in 0..DROPS {
+            let new = self.count + round;
+            let aside = TempDir::new_in(place.path()).unwrap();
+            write_tenant(&aside.path().join("new"), new);
+            let folder = place.path().join(format!("tenants/t{new}"));
+            fs::rename(aside.path().join("new"), &folder).unwrap();
+            times.add(self.until(&path(new, 0), |answer| answer.status == 200));
+            fs::remove_dir_all(folder).unwrap();
+        }
+        times
+    }
+
+    /// The time until an answer is right, which may be another one or none before.
+    fn until(&mut self, path: &str, is_right: impl Fn(&Answer) -> bool) -> Duration {
+        let (begun, domain) = (Instant::now(), self.server.domain());
+        while !is_right(&ask(&mut self.visitor, &domain, path)) {
+            assert!(begun.elapsed() < PATIENCE, "{}", self.server.log());
+            thread::sleep(Duration::from_millis(1));
+        }
+        begun.elapsed()
+    }
+
+    /// Asks for all pages in random order.
+    fn every_page(&mut self) {
+        let mut left: Vec<usize> = (0..self.count * PAGES).collect();
+        while !left.is_empty() {
+            let index = left.swap_remove(self.numbers.below(left.len()));
+            self.page(&path(index / PAGES, index % PAGES));
+        }
+    }
+
+    fn page(&mut self, path: &str) -> String {
+        let domain = self.server.domain();
+        let answer = self.visitor.get(&domain, path, &[]).unwrap();
+        assert_eq!(answer.status, 200, "{path}");
+        answer.text()
+    }
+
+    /// Holds some pages against a server that has little else.
+    fn compare(&mut self, place: &TempDir) {
+        let few = TempDir::new().unwrap();
+        let mut compared = BTreeMap::new();
+        copy(
+            &place.path().join("tenants/studio"),
+            &few.path().join("tenants/studio"),
+        );
+        for _ in 0..COMPARED {
+            let tenant = self.numbers.below(self.count);
+            let folder = format!("tenants/t{tenant}");
+            copy(&place.path().join(&folder), &few.path().join(&folder));
+            for page in 0..PAGES {
+                let path = path(tenant, page);
+                compared.insert(path.clone(), self.page(&path));
+            }
+        }
+        let own = self.server.domain();
+        let few = TestServer::start(few.path(), &[]);
+        let (domain, mut visitor) = (few.domain(), Visitor::new(few.visitors));
+        for (path, expected) in compared {
+            let answer = visitor.get(&domain, &path, &[]).unwrap();
+            let text = answer.text().replace(&domain, &own);
+            // Which tenants there are shows in the list of the company's sites.
+            assert_eq!(main_part(&text), main_part(&expected), "{path}");
+        }
+        println!(
+            "{} pages are those of a server of few tenants",
+            COMPARED * PAGES
+        );
+    }
+}
+
+/// What is in `<main>`.
+fn main_part(html: &str) -> &str {
+    let from = html.find("<main").unwrap();
+    let to = html.find("</main>").unwrap();
+    &html[from..to]
+}
+
+/// The path of a page of a tenant below the domain.
+fn path(tenant: usize, page: usize) -> String {
+    match page {
+        0 => format!("/t{tenant}"),
+        page => format!("/t{tenant}/page-{page}"),
+    }
+}
+
+/// The six sites, and as many more.
+fn place(count: usize) -> TempDir {
+    let place = TempDir::new().unwrap();
+    copy(&workspace().join("tenants"), &place.path().join("tenants"));
+    for tenant in 0..count {
+        write_tenant(&place.path().join(format!("tenants/t{tenant}")), tenant);
+    }
+    place
+}
+
+fn write_tenant(folder: &Path, tenant: usize) {
+    fs::create_dir_all(folder.join("pages")).unwrap();
+    let manifest = format!("name: Tenant {tenant}\ndescription: The site of tenant {tenant}.\n");
+    fs::write(folder.join("tenant.yaml"), manifest).unwrap();
+    for number in 0..PAGES {
+        let name = match number {
+            0 => "index".to_owned(),
+            number => format!("page-{number}"),
+        };
+        fs::write(
+            folder.join(format!("pages/{name}.md")),
+            page(tenant, number),
+        )
+        .unwrap();
+    }
+}
+
+/// 5 KB of Markdown that no other page has.
+fn page(tenant: usize, number: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "house", "corner", "light", "street", "early", "garden", "letter", "window", "paper",
+        "market", "keeps", "opens", "until", "every", "small", "home",
+    ];
+    let mut numbers = Numbers(1 + (tenant * PAGES + number) as u64);
+    let mut text = format!(
+        "---\ntitle: Page {number} of tenant {tenant}\ndescription: What page {number} of tenant {tenant} says.\n---\n"
+    );
+    while text.len() < 5_000 {
+        if numbers.below(8) == 0 {
+            write!(text, "\n\n## About the {}\n\n", WORDS[numbers.below(16)]).unwrap();
+        }
+        let words: Vec<&str> = (0..14).map(|_| WORDS[numbers.below(16)]).collect();
+        write!(text, "The {}. ", words.join(" ")).unwrap();
+    }
+    text + "\n"
+}
+
+/// The same numbers in each run (xorshift64, G. Marsaglia 2003).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap()
+    }
+}
