@@ -10,6 +10,7 @@
 //!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
 //! waiting        a tenant before it is rendered
+//! best           bodies whose best coding is still to be made
 //! shared         what every host serves
 //! former         files that were replaced
 //! dev, gallery   what `--dev` adds
@@ -26,7 +27,7 @@
 //! - Knows no disk and no socket: what it reads was read before, and what it makes is bytes in memory.
 //! - Knows no other tenant's content: of neighbours it has names and addresses, and hands out the links to them.
 //! - Knows no time of day: the same folders, in the same year, give the same bytes on any machine. Only the watchdog's [`Progress`] looks at a clock, and it never changes a byte.
-//! - Knows no request: every coding and every header field is ready before somebody asks.
+//! - Knows no request: every header field and the quick codings are ready before somebody asks; the owner says when to make the best ones ([`Unimproved`]).
 
 pub mod asset;
 mod best;

@@ -11,9 +11,10 @@
 //!     tenant   one tenant's content and reports, and its `lifecycle`: what is under way, what is served
 //!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
 //!     memory, packed   what nobody asks for gives its memory back
+//!     demand   what is made only for tenants that somebody asks for: pictures, the best codings
 //!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks
 //!     workers  the threads for steps 1 and 3
-//!   background the thread that draws pictures
+//!   background the threads that draw pictures and compress pages well
 //! ```
 //!
 //! A tenant that takes long is waited for by nobody but `check` and its like: the others are served, and it is taken once it is done.
