@@ -1,4 +1,4 @@
-//! Keeps what is rendered within the memory that the program may use: what nobody has asked for lately goes first, and is rendered again when somebody does.
+//! Keeps what is rendered within the memory that the program may use: what nobody has asked for goes first, then what nobody has asked for lately. It is rendered again when somebody does.
 //!
 //! What a tenant with errors serves stays: nothing else could make it again.
 
@@ -14,15 +14,6 @@ use server::status::StoreStatus;
 use super::registry::{Registry, Round};
 use super::workers::processors;
 
-/// What was in memory at the last look.
-#[derive(Debug, Default)]
-pub(super) struct InMemory {
-    bytes: usize,
-    tenants: usize,
-    /// How often a tenant was taken out.
-    evictions: u64,
-}
-
 impl Registry {
     /// Looks every second what is in memory, and takes tenants out until the rest fits. Whether there are any, so that a snapshot without them is due.
     pub(super) fn make_room(&mut self) -> bool {
@@ -34,29 +25,29 @@ impl Registry {
         let mut awake = Vec::new();
         let (mut bytes, mut tenants) = (0, 0);
         for (id, tenant) in &mut self.tenants {
-            let Some(compiled) = tenant.rendered() else {
+            tenant.look();
+            let pages = tenant.bytes();
+            let Some(compiled) = tenant.rendered().filter(|_| pages > 0) else {
                 continue;
             };
-            let pages = bytes_of(compiled);
-            if pages == 0 {
-                continue;
-            }
-            let own = pages + self.hosts.bytes_of(&compiled.pictures);
+            let own = match tenant.is_asked() {
+                true => pages + self.hosts.bytes_of(&compiled.pictures),
+                false => pages,
+            };
             bytes += own;
             tenants += 1;
-            tenant.look();
             if tenant.can_sleep() {
-                awake.push((tenant.used_at(), id.clone(), own));
+                awake.push((tenant.is_asked(), tenant.used_at(), id.clone(), own));
             }
         }
         let average = bytes / tenants.max(1);
         let mut has_room = false;
         if bytes > most {
             awake.sort();
-            // A little more than is needed, so that not every second brings a new snapshot.
-            let enough = most - most / 8;
-            for (_, id, own) in awake {
-                if bytes <= enough {
+            // More than is needed, so that not every second brings a new snapshot: of those that nobody asked for a quarter, of the others an eighth.
+            for (is_asked, _, id, own) in awake {
+                let spare = if is_asked { most / 8 } else { most / 4 };
+                if bytes <= most - spare {
                     break;
                 }
                 if self.put_to_sleep(&id) {
@@ -109,7 +100,7 @@ impl Registry {
 }
 
 /// The bytes of the pages of a tenant that are in memory, each once.
-fn bytes_of(compiled: &Compiled) -> usize {
+pub(super) fn bytes_of(compiled: &Compiled) -> usize {
     let mut seen = HashSet::new();
     let pages = compiled.mounts.iter();
     let pages = pages.filter_map(|placed| placed.mount.pages.get());

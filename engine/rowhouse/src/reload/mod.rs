@@ -11,7 +11,7 @@
 //!     tenant   one tenant's content and reports, and its `lifecycle`: what is under way, what is served
 //!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
 //!     memory, packed   what nobody asks for gives its memory back
-//!     demand   what is made only for tenants that somebody asks for: pictures, the best codings
+//!     demand, completion   what is made only for tenants that somebody asks for: pictures, the best codings
 //!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks
 //!     workers  the threads for steps 1 and 3
 //!   background the threads that draw pictures and compress pages well
@@ -28,6 +28,7 @@ mod background;
 mod cards;
 pub mod compare;
 mod compile;
+mod completion;
 mod cross_tenant;
 mod demand;
 mod dev;

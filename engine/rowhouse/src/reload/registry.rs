@@ -20,14 +20,12 @@ use release::history::History;
 use release::snapshot::Snapshot;
 use render::link::Deployment;
 use render::{Compiled, Islands};
-use server::snapshot_store::Wanted;
 use server::status::{RenderTimes, Status};
 
 use super::addresses::Addresses;
 use super::cards::Cards;
-use super::demand::Names;
+use super::demand::{InMemory, Names};
 use super::hosts::Hosts;
-use super::memory::InMemory;
 use super::persisted::Persisted;
 use super::places::Places;
 use super::replaced;
@@ -336,20 +334,6 @@ impl Registry {
     /// Says that the last snapshot is served: pages may name its files from now on.
     pub(crate) fn set_served(&self) {
         self.shared.set_served();
-    }
-
-    /// What brings a tenant to the front that a request waits for: for its pages, or for a picture.
-    pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
-        let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
-        let pictures = self.wanted_pictures.clone();
-        move |what| match what {
-            Wanted::Pages(id) => hurry(id),
-            Wanted::Picture(id) => {
-                if pictures.add(id) {
-                    wake();
-                }
-            }
-        }
     }
 
     /// Waits until all tenants are rendered that can be within this time, and gives a snapshot of what is.
