@@ -9,6 +9,7 @@
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
 //! | [`variant`] | the sizes of a picture that an author names |
 //! | [`resize`] | a picture made smaller |
+//! | [`ground`] | the colour that stands in a picture's place until it is there |
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
@@ -20,6 +21,7 @@
 pub(super) mod cost;
 pub(super) mod fit;
 pub(super) mod fonts;
+pub(super) mod ground;
 pub(super) mod icon;
 mod pending;
 mod resize;
@@ -63,7 +65,7 @@ pub(super) enum Form {
     Ico(u32),
     /// A WebP of this width and height.
     WebP(u32, u32),
-    /// An AVIF of this width and height.
+    /// An AVIF of this width and height, where that is smaller than a WebP.
     #[cfg(feature = "avif")]
     Avif(u32, u32),
 }
@@ -172,7 +174,7 @@ impl Drawing {
                 let small = resize::Small::of(&picture, (width, height))?;
                 return match self.form {
                     #[cfg(feature = "avif")]
-                    Form::Avif(..) => small.avif(),
+                    Form::Avif(..) => small.avif_if_smaller(),
                     _ => small.webp(),
                 };
             }
