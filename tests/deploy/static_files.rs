@@ -245,8 +245,9 @@ fn nginx_serves_an_export_as_rowhouse_would() {
     }
     let own = TempDir::new().expect("a folder");
     answers_alike(WebServer::Nginx, |public, address| {
+        // One process, so that nothing of it is left when the test ends it.
         let mut text = format!(
-            "daemon off; worker_processes 1; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
+            "daemon off; master_process off; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
             own.path().display()
         );
         for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {

@@ -1,8 +1,8 @@
 //! The colour behind each picture of a page until it is there.
 //!
-//! It stands in the page's one style, by the end of the picture's address: an attribute `style` is nothing that the policy allows.
+//! It stands in an attribute, `data-ground`, and the theme's style takes it from there (CSS Values 5, `attr()`): what browsers that cannot do so leave out is no loss.
+//! An attribute `style` is nothing that the policy allows; and with rules of its own, each page would need a hash in the policy of all pages.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
@@ -13,32 +13,25 @@ use crate::cache::key;
 use crate::media::IN_SIZES;
 use crate::picture::ground::ground;
 
+const IMAGE: &str = "<img src=\"";
+
 impl Renderer<'_> {
-    /// The rules for the pictures in sizes that a page shows.
-    pub(super) fn grounds(&self, html: &str) -> String {
-        let shown = html.split(IN_SIZES).skip(1);
-        let names: BTreeSet<&str> = shown
-            .filter_map(|rest| {
-                let (_, rest) = rest.split_once("<img src=\"")?;
-                rest.split('"').next()?.rsplit('/').next()
-            })
-            .collect();
-        let mut rules = String::new();
-        for name in names {
+    /// A page whose pictures in sizes say which colour they have most of.
+    pub(super) fn with_grounds(&self, html: &str) -> String {
+        let mut written = String::with_capacity(html.len());
+        let mut rest = html;
+        while let Some((before, src, behind)) = next_image(rest) {
+            written.push_str(before);
+            let name = src.rsplit('/').next().unwrap_or_default();
             let mut assets = self.prepared.assets.values();
             let asset = assets.find(|asset| asset.hashed_name == name);
             if let Some([red, green, blue]) = asset.and_then(|asset| self.ground(asset)) {
-                // What it shows is to be read where it never comes.
-                let is_dark = u32::from(red) * 3 + u32::from(green) * 6 + u32::from(blue) < 1_280;
-                let text = if is_dark { "#fff" } else { "#000" };
                 // Writing into a String cannot fail.
-                let _ = write!(
-                    rules,
-                    "[src$=\"/{name}\"]{{background-color:#{red:02x}{green:02x}{blue:02x};color:{text}}}"
-                );
+                let _ = write!(written, " data-ground=\"#{red:02x}{green:02x}{blue:02x}\"");
             }
+            rest = behind;
         }
-        rules
+        written + rest
     }
 
     /// To unpack a large picture takes a tenth of a second: it is done once.
@@ -51,4 +44,17 @@ impl Renderer<'_> {
         });
         found.ok()?.as_ref().try_into().ok()
     }
+}
+
+/// The next image in sizes: everything up to its address, with the quote behind that, the address, and the rest.
+fn next_image(html: &str) -> Option<(&str, &str, &str)> {
+    let picture = html.find(IN_SIZES)?;
+    let image = html.get(picture..)?.find(IMAGE)?;
+    let start = picture + image + IMAGE.len();
+    let end = start + html.get(start..)?.find('"')?;
+    Some((
+        html.get(..=end)?,
+        html.get(start..end)?,
+        html.get(end + 1..)?,
+    ))
 }

@@ -56,9 +56,13 @@ impl Renderer<'_> {
             has_kind: &|kind| kinds.contains(kind),
             sites: &self.inputs.deployment.sites,
         };
-        let style = self.templates().assets.styles.of_page(&shown) + &self.grounds(html) + own;
+        let style = self.templates().assets.styles.of_page(&shown) + own;
         Written {
-            html: html.replacen(STYLE_MARK, &format!("<style>{style}</style>\n"), 1),
+            html: self.with_grounds(html).replacen(
+                STYLE_MARK,
+                &format!("<style>{style}</style>\n"),
+                1,
+            ),
             style: policy_hash(&style),
         }
     }
