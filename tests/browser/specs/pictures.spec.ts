@@ -34,9 +34,11 @@ function picture(): Buffer {
   // Eight bits for each of red, green and blue.
   header.set([8, 2, 0, 0, 0], 8);
   const rows = Buffer.alloc((WIDTH * 3 + 1) * HEIGHT);
+  let state = 1;
   for (let y = 0; y < HEIGHT; y += 1) {
     for (let x = 0; x < WIDTH; x += 1) {
-      rows.set([200 + ((x * y) % 7), 30, 40 + ((x + y * y) % 5)], y * (WIDTH * 3 + 1) + 1 + x * 3);
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      rows.set([200 + (state >>> 29), 30, 40 + (state >>> 29)], y * (WIDTH * 3 + 1) + 1 + x * 3);
     }
   }
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -85,6 +87,8 @@ for (const width of [360, 1280]) {
         .poll(() => image.evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 0))
         .toBe(true);
     }
+    // What moved is told with the frame after it.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     expect(await layoutShifts(page)).toEqual([]);
   });
 }
