@@ -88,7 +88,9 @@ for (const width of [360, 1280]) {
         .toBe(true);
     }
     // What moved is told with the frame after it.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
     expect(await layoutShifts(page)).toEqual([]);
   });
 }

@@ -194,7 +194,8 @@ fn with_profile(coded: Vec<u8>, profile: Vec<u8>) -> Vec<u8> {
     }
 }
 
-#[cfg(all(test, feature = "avif"))]
+#[cfg(test)]
+#[cfg(feature = "avif")]
 mod tests {
     use image::{ImageFormat, Rgb, RgbImage};
 

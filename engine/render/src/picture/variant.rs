@@ -133,7 +133,8 @@ impl<'a> Variant<'a> {
     }
 }
 
-#[cfg(all(test, feature = "avif"))]
+#[cfg(test)]
+#[cfg(feature = "avif")]
 mod tests {
     use super::*;
 
