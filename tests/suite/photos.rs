@@ -130,7 +130,7 @@ fn a_photo_costs_a_phone_60_kilobytes_and_a_desk_250() {
 }
 
 #[test]
-fn a_picture_says_which_colour_it_has_most_of_if_nothing_shines_through_it() {
+fn the_first_pictures_say_which_colour_they_have_most_of_if_nothing_shines_through() {
     let red = RgbImage::from_fn(800, 600, |x, y| {
         let noise = (x * 7 + y * 13) % 9;
         Rgb([200 + noise as u8, 30, 40 + (x * y % 5) as u8])
@@ -143,7 +143,8 @@ fn a_picture_says_which_colour_it_has_most_of_if_nothing_shines_through_it() {
             (x % 256) as u8,
         ])
     });
-    let mut site = corner("![Red](red.png)\n\n![Clear](clear.png)");
+    let mut site =
+        corner("![Red](red.png) ![Clear](clear.png) ![3](red.png) ![4](red.png) ![5](red.png)");
     site.write(
         "tenants/corner/assets/red.png",
         coded(red, ImageFormat::Png),
@@ -168,6 +169,7 @@ fn a_picture_says_which_colour_it_has_most_of_if_nothing_shines_through_it() {
             "{colour}"
         );
         assert!(!image("Clear").contains("data-ground"), "{html}");
+        assert!(image("4").contains("data-ground") && !image("5").contains("data-ground"));
         assert!(!html.contains(" style="), "{html}");
     }
 }

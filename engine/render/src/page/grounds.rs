@@ -13,14 +13,19 @@ use crate::cache::key;
 use crate::media::IN_SIZES;
 use crate::picture::ground::ground;
 
+/// How many pictures of a page have one. Those further down are there before anybody gets to them, and to unpack many large ones takes longer than a page may.
+const MOST: usize = 4;
 const IMAGE: &str = "<img src=\"";
 
 impl Renderer<'_> {
-    /// A page whose pictures in sizes say which colour they have most of.
+    /// A page whose first pictures in sizes say which colour they have most of.
     pub(super) fn with_grounds(&self, html: &str) -> String {
         let mut written = String::with_capacity(html.len());
         let mut rest = html;
-        while let Some((before, src, behind)) = next_image(rest) {
+        for _ in 0..MOST {
+            let Some((before, src, behind)) = next_image(rest) else {
+                break;
+            };
             written.push_str(before);
             let name = src.rsplit('/').next().unwrap_or_default();
             let mut assets = self.prepared.assets.values();
