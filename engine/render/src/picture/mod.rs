@@ -9,7 +9,7 @@
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
 //! | [`variant`] | the sizes of a picture that an author names |
 //! | [`resize`] | a picture made smaller |
-//! | [`ground`] | the colour that stands in a picture's place until it is there |
+//! | [`dominant`] | the colour that stands in a picture's place until it is there |
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
@@ -19,9 +19,9 @@
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
 pub(super) mod cost;
+pub(super) mod dominant;
 pub(super) mod fit;
 pub(super) mod fonts;
-pub(super) mod ground;
 pub(super) mod icon;
 mod pending;
 mod resize;

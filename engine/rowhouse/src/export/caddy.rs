@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::answers::{Answer, Answers};
+use super::by_path::{Answer, Answers};
 use super::rules::IN_A_PATH;
 
 const TITLE: &str = "# What `rowhouse export --for caddy` wrote. Import it in the site block of this host, whose `root` is the folder beside this file.";

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | here | which file stands for which path |
 //! | [`rules`] | `_headers` and `_redirects`: what files alone cannot say |
-//! | [`answers`] | the same path by path, for [`nginx`] and [`caddy`] |
+//! | [`by_path`] | the same path by path, for [`nginx`] and [`caddy`] |
 //! | [`folder`] | the files on disk: only what changed, and never a stranger's |
 //!
 //! A page at `/terms` is the file `terms.html` and not `terms/index.html`: for the first, Cloudflare Pages, Netlify and GitHub Pages answer `/terms` as it is, and the first two send `/terms/` there; for the second, all of them send `/terms` away to `/terms/`.
 //!
 //! **Invariant:** knows only a snapshot. It renders nothing: a byte that is exported is a byte that would be served.
 
-mod answers;
+mod by_path;
 mod caddy;
 pub mod folder;
 mod nginx;
@@ -24,7 +24,7 @@ use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
-use self::answers::Answers;
+use self::by_path::Answers;
 use self::rules::Rules;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};

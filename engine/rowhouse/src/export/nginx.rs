@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::answers::{Answer, Answers};
+use super::by_path::{Answer, Answers};
 
 const TITLE: &str = "# What `rowhouse export --for nginx` wrote. Include it in the `server` of this host, whose `root` is the folder beside this file.";
 

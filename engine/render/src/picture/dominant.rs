@@ -12,7 +12,7 @@ const SAMPLES: u32 = 64;
 const COARSE: u8 = 0b1110_0000;
 
 /// The colour; none of a picture through which something shines, and of what is no picture.
-pub(crate) fn ground(picture: &[u8]) -> Option<[u8; 3]> {
+pub(crate) fn dominant(picture: &[u8]) -> Option<[u8; 3]> {
     let unpacked = Unpacked::of(picture).ok()?;
     let pixels = match &unpacked.image {
         DynamicImage::ImageRgb8(pixels) => pixels,
@@ -70,13 +70,13 @@ mod tests {
             0..180 => [200, 40, 40, 255],
             _ => [10, 10, 250, 255],
         });
-        assert_eq!(ground(&two), Some([200, 40, 40]));
-        assert_eq!(ground(b"words"), None);
+        assert_eq!(dominant(&two), Some([200, 40, 40]));
+        assert_eq!(dominant(b"words"), None);
     }
 
     #[test]
     fn a_picture_with_one_pixel_that_shines_through_has_none() {
         let almost = png(|x| [200, 40, 40, if x == 299 { 254 } else { 255 }]);
-        assert_eq!(ground(&almost), None);
+        assert_eq!(dominant(&almost), None);
     }
 }

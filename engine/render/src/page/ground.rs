@@ -11,7 +11,7 @@ use super::Renderer;
 use crate::asset::Asset;
 use crate::cache::key;
 use crate::media::IN_SIZES;
-use crate::picture::ground::ground;
+use crate::picture::dominant::dominant;
 
 /// How many pictures of a page have one. Those further down are there before anybody gets to them, and to unpack many large ones takes longer than a page may.
 const MOST: usize = 4;
@@ -43,7 +43,7 @@ impl Renderer<'_> {
     fn ground(&self, asset: &Asset) -> Option<[u8; 3]> {
         let key = key("ground", &[asset.hashed_name.as_bytes()]);
         let found = self.inputs.cache.get(key, || {
-            let colour = ground(&asset.bytes);
+            let colour = dominant(&asset.bytes);
             let colour = colour.map_or_else(Bytes::new, |colour| Bytes::copy_from_slice(&colour));
             Ok::<_, std::convert::Infallible>(colour)
         });
