@@ -1,6 +1,6 @@
 //! What is in `deploy/`, tried as far as this machine can: units, manifests, rules and proxies against the real binary.
 //!
-//! A check that needs a program which is not there (`caddy`, `haproxy`, `promtool`, `systemd-analyze`, `kubectl` or `kustomize`) fails where `CI` is set. Elsewhere it prints one line that says so, and passes.
+//! A check that needs a program which is not there (`caddy`, `nginx`, `haproxy`, `promtool`, `systemd-analyze`, `kubectl` or `kustomize`) fails where `CI` is set. Elsewhere it prints one line that says so, and passes.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,5 +13,6 @@ mod metrics;
 mod names;
 mod rolling;
 mod rules;
+mod static_files;
 mod support;
 mod systemd;

@@ -31,6 +31,7 @@ mod memory;
 mod names;
 mod neighbours;
 mod pages;
+mod photos;
 mod pictures;
 mod program;
 mod redirects;

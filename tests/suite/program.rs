@@ -341,6 +341,10 @@ fn a_new_tenant_passes_check_and_is_never_made_twice() {
         text.matches("warning[fill-in]").count(),
         "only what is the owner's:\n{text}"
     );
+    assert!(
+        text.contains("image: screens/first.svg # fill in"),
+        "{text}"
+    );
     let routes = stdout(&run(folder.path(), &["routes"]));
     for path in [
         "/corner-shop",

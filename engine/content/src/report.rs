@@ -95,6 +95,7 @@ codes! {
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
     NotUtf8 => "not-utf8", "Text files are UTF-8, and so are the names of files and folders.";
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
+    OversizedPicture => "oversized-picture", "A picture that is sent as it is, since it moves or is of a type that is not made smaller, is wider than pages ever show it, or has more than 1 MiB. JPEG, PNG and WebP come in the sizes that fit.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
     PictureType => "picture-type", "A picture is of another type than the end of its name says. It is served by its name, and browsers that are told not to guess may not show it.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";

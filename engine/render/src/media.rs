@@ -23,8 +23,10 @@ const POSTERS: [&str; 5] = ["avif", "webp", "jpg", "jpeg", "png"];
 /// How wide a picture in a text is shown: over all of a narrow window, and no wider than a column.
 const SIZES: &str = "(min-width: 60rem) 60rem, 100vw";
 /// That a picture waits until somebody is near it, and what the first of a page says in its place.
-const LAZY: &str = " loading=\"lazy\" decoding=\"async\"";
+pub(super) const LAZY: &str = " loading=\"lazy\" decoding=\"async\"";
 const EAGER: &str = " fetchpriority=\"high\" decoding=\"async\"";
+/// What begins an image that comes in sizes.
+pub(super) const IN_SIZES: &str = "<picture class=\"sizes\">";
 /// The width from which a picture may be the largest thing of a first view, in pixels.
 const LARGE: u32 = 300;
 /// What says that a picture only decorates: a class in braces, as Pandoc and others have it.
@@ -119,7 +121,7 @@ pub(super) fn image(
         }
     });
     let sources: String = sources.collect();
-    format!("<picture class=\"sizes\">{sources}{image}</picture>")
+    format!("{IN_SIZES}{sources}{image}</picture>")
 }
 
 /// The words between the brackets of a picture, up to its end.

@@ -80,11 +80,10 @@ pub(super) fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// What stays as it is in an extended value (RFC 8187, section 3.2.1).
+/// What stays as it is in an extended value (RFC 8187, section 3.2.1), but `$`, which begins a variable in the configurations that an export writes.
 const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
-    .remove(b'$')
     .remove(b'&')
     .remove(b'+')
     .remove(b'-')

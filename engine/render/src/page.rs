@@ -1,6 +1,7 @@
 //! One page at one address: its head, its view, its layout, its bytes.
 
 mod about;
+mod ground;
 mod styled;
 
 use std::collections::BTreeSet;

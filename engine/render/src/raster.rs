@@ -17,6 +17,8 @@ use content::report::{Code, Severity};
 const MOST_PIXELS: usize = 50_000_000;
 /// Pictures of fewer bytes are sent as they are: nothing is to be gained.
 const SMALL: usize = 8 << 10;
+/// The most bytes of a picture that is sent as it is, such as one that moves: more is worth a film.
+const HEAVY: usize = 1 << 20;
 /// The widths that a picture is made in, in pixels: a phone's, with two and three dots a pixel, and a desk's.
 const WIDTHS: [u32; 5] = [360, 720, 1080, 1440, 2160];
 /// The most pixels of a side that a WebP can have (RFC 9649, section 2.4).
@@ -46,6 +48,8 @@ pub(super) enum Problem {
     Broken,
     /// It is of another type than its name says.
     OtherType(&'static str),
+    /// It is sent as it is, and nobody is ever shown so much of it: its width, height and bytes.
+    Oversized(u32, u32, usize),
 }
 
 impl Raster {
@@ -89,6 +93,10 @@ impl Raster {
         if raster.problem.is_none() && bytes.len() > SMALL && is_still(kind, bytes) {
             raster.sizes = sizes(width, height);
         }
+        let is_oversized = bytes.len() > HEAVY || (bytes.len() > SMALL && width > largest_width());
+        if raster.problem.is_none() && raster.sizes.is_empty() && is_oversized {
+            raster.problem = Some(Problem::Oversized(width, height, bytes.len()));
+        }
         Some(raster)
     }
 
@@ -103,9 +111,13 @@ impl Raster {
     }
 }
 
+fn largest_width() -> u32 {
+    WIDTHS.last().copied().unwrap_or_default()
+}
+
 /// The sizes that fit: never larger than the picture, and its own where it is not large.
 fn sizes(width: u32, height: u32) -> Vec<(u32, u32)> {
-    let largest = WIDTHS.last().copied().unwrap_or_default();
+    let largest = largest_width();
     let smaller = WIDTHS.into_iter().filter(|one| *one < width);
     let own = (width <= largest).then_some(width);
     let sized = smaller.chain(own).map(|one| {
@@ -191,6 +203,7 @@ impl Problem {
             Self::TooLarge(..) => (Severity::Error, Code::TooLarge),
             Self::Broken => (Severity::Warning, Code::BrokenPicture),
             Self::OtherType(_) => (Severity::Warning, Code::PictureType),
+            Self::Oversized(..) => (Severity::Warning, Code::OversizedPicture),
         }
     }
 
@@ -204,6 +217,10 @@ impl Problem {
             }
             Self::Broken => "was it copied whole? Copy it again, or export it anew".to_owned(),
             Self::OtherType(own) => format!("name it as what it is, {own}, or export it anew"),
+            Self::Oversized(..) => format!(
+                "make it {} pixels wide at most and smaller than 1 MiB; what moves is far smaller as a film (`.mp4`), and a photo as JPEG, PNG or WebP comes in the sizes that fit",
+                largest_width()
+            ),
         }
     }
 }
@@ -215,6 +232,10 @@ impl fmt::Display for Problem {
                 write!(formatter, "claims to have {width} x {height} pixels")
             }
             Self::Broken => formatter.write_str("is no picture, or ends too early"),
+            Self::Oversized(width, height, bytes) => write!(
+                formatter,
+                "is sent as it is to everybody: {width} x {height} pixels in {bytes} bytes"
+            ),
             Self::OtherType(own) => {
                 write!(formatter, "is of the type {own}, and its name says another")
             }
@@ -256,6 +277,22 @@ mod tests {
             problem("a.png", gif),
             Some(Some(Problem::OtherType("image/gif")))
         );
+    }
+
+    #[test]
+    fn what_is_sent_as_it_is_should_not_be_larger_than_it_is_shown() {
+        let gif = |width: u16, length: usize| {
+            let mut bytes = b"GIF89a".to_vec();
+            bytes.extend(width.to_le_bytes());
+            bytes.extend([2, 0, 0, 0, 0]);
+            bytes.resize(length, 0);
+            Raster::of("a.gif", &bytes).and_then(|raster| raster.problem)
+        };
+        assert_eq!(gif(2_160, 1 << 20), None);
+        assert_eq!(gif(2_161, 1_000), None, "so few bytes hurt nobody");
+        let oversized = |width, length| Some(Problem::Oversized(width, 2, length));
+        assert_eq!(gif(2_161, 20_000), oversized(2_161, 20_000));
+        assert_eq!(gif(100, 2 << 20), oversized(100, 2 << 20));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use tera::{Map, Value};
 
 use super::markdown;
+use super::media_type::is_drawing;
 use super::structure::entries;
+use super::svg;
 use super::template::{Scope, asset_href, asset_of, drawing_of};
 use super::values::{inline_svg, walk};
 use super::view::EntryView;
@@ -66,6 +68,7 @@ fn image(text: &str, scope: &Scope) -> Option<Value> {
     let asset = asset_of(scope, text)?;
     let size = match &asset.raster {
         Some(raster) => raster.size,
+        None if is_drawing(&asset.name) => svg::size::size(&asset.bytes),
         None => imagesize::blob_size(&asset.bytes).ok().and_then(|size| {
             let (width, height) = (size.width.try_into(), size.height.try_into());
             Some((width.ok()?, height.ok()?))

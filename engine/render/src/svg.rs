@@ -5,6 +5,8 @@
 //!
 //! **Invariant:** what comes out is one `<svg>` element of listed elements and attributes, whatever goes in. Themes are trusted, and their drawings stay as they are.
 
+pub(super) mod size;
+
 use std::collections::BTreeMap;
 
 use cssparser::{ParseError, Parser, ParserInput, Token};

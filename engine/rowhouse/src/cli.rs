@@ -316,6 +316,10 @@ pub enum StaticHost {
     Cloudflare,
     /// Add rules for the 404 pages of folders, which it does not find by itself
     Netlify,
+    /// Write a configuration to include beside each host's folder, `<host>.nginx.conf`
+    Nginx,
+    /// Write a configuration to import beside each host's folder, `<host>.caddy`
+    Caddy,
 }
 
 /// `new`.

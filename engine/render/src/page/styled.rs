@@ -58,7 +58,11 @@ impl Renderer<'_> {
         };
         let style = self.templates().assets.styles.of_page(&shown) + own;
         Written {
-            html: html.replacen(STYLE_MARK, &format!("<style>{style}</style>\n"), 1),
+            html: self.with_grounds(html).replacen(
+                STYLE_MARK,
+                &format!("<style>{style}</style>\n"),
+                1,
+            ),
             style: policy_hash(&style),
         }
     }

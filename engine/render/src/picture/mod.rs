@@ -9,6 +9,7 @@
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
 //! | [`variant`] | the sizes of a picture that an author names |
 //! | [`resize`] | a picture made smaller |
+//! | [`dominant`] | the colour that stands in a picture's place until it is there |
 //! | [`fit`] | text broken into lines that fit |
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
@@ -18,6 +19,7 @@
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
 pub(super) mod cost;
+pub(super) mod dominant;
 pub(super) mod fit;
 pub(super) mod fonts;
 pub(super) mod icon;
@@ -64,7 +66,7 @@ pub(super) enum Form {
     Ico(u32),
     /// A WebP of this width and height.
     WebP(u32, u32),
-    /// An AVIF of this width and height.
+    /// An AVIF of this width and height, where that is smaller than a WebP.
     #[cfg(feature = "avif")]
     Avif(u32, u32),
 }
@@ -173,7 +175,7 @@ impl Drawing {
                 let small = resize::Small::of(&picture, (width, height))?;
                 return match self.form {
                     #[cfg(feature = "avif")]
-                    Form::Avif(..) => small.avif(),
+                    Form::Avif(..) => small.avif_if_smaller(),
                     _ => small.webp(),
                 };
             }

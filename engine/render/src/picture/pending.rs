@@ -150,6 +150,9 @@ fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, 
         Form::Png(..) => (BodyKind::Immutable, "image/png"),
         Form::Ico(_) => (BodyKind::Plain, "image/vnd.microsoft.icon"),
         Form::WebP(..) => (BodyKind::Immutable, "image/webp"),
+        // It was not smaller as AVIF.
+        #[cfg(feature = "avif")]
+        Form::Avif(..) if bytes.starts_with(b"RIFF") => (BodyKind::Immutable, "image/webp"),
         #[cfg(feature = "avif")]
         Form::Avif(..) => (BodyKind::Immutable, "image/avif"),
     };

@@ -3,9 +3,10 @@
 //! Its orientation is applied, and its colour profile goes along. What came as PNG, screenshots above all, is coded without loss where that is smaller.
 
 use std::io::Cursor;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fast_image_resize::Resizer;
+use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits};
 use img_parts::ImageICC as _;
 
@@ -25,6 +26,47 @@ const LARGE: u64 = 8_000_000;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// A picture as it is stored, unpacked. Of large ones there is one at a time.
+pub(super) struct Unpacked {
+    /// With eight bits for each of three or four channels.
+    pub(super) image: DynamicImage,
+    profile: Option<Vec<u8>>,
+    orientation: Orientation,
+    keeps_all: bool,
+    _turn: Option<MutexGuard<'static, ()>>,
+}
+
+impl Unpacked {
+    pub(super) fn of(original: &[u8]) -> Result<Self, String> {
+        let message = |error: image::ImageError| error.to_string();
+        let mut reader = ImageReader::new(Cursor::new(original))
+            .with_guessed_format()
+            .map_err(|error| error.to_string())?;
+        let mut limits = Limits::default();
+        limits.max_alloc = Some(MOST_BYTES);
+        reader.limits(limits);
+        let keeps_all = reader.format() == Some(image::ImageFormat::Png);
+        let mut decoder = reader.into_decoder().map_err(message)?;
+        let profile = decoder.icc_profile().ok().flatten();
+        let orientation = decoder.orientation().map_err(message)?;
+        let (width, height) = decoder.dimensions();
+        let is_large = u64::from(width) * u64::from(height) > LARGE;
+        let turn = is_large.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
+        let image = DynamicImage::from_decoder(decoder).map_err(message)?;
+        let image = match image.color().has_alpha() {
+            true => DynamicImage::from(image.into_rgba8()),
+            false => DynamicImage::from(image.into_rgb8()),
+        };
+        Ok(Self {
+            image,
+            profile,
+            orientation,
+            keeps_all,
+            _turn: turn,
+        })
+    }
+}
+
 /// A picture in another size, upright, with what is needed to code it.
 pub(super) struct Small {
     image: DynamicImage,
@@ -37,25 +79,8 @@ pub(super) struct Small {
 impl Small {
     /// Unpacks a picture and makes it smaller.
     pub(super) fn of(original: &[u8], (width, height): (u32, u32)) -> Result<Self, String> {
-        let message = |error: image::ImageError| error.to_string();
-        let mut reader = ImageReader::new(Cursor::new(original))
-            .with_guessed_format()
-            .map_err(|error| error.to_string())?;
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(MOST_BYTES);
-        reader.limits(limits);
-        let keeps_all = reader.format() == Some(image::ImageFormat::Png);
-        let mut decoder = reader.into_decoder().map_err(message)?;
-        let profile = decoder.icc_profile().ok().flatten();
-        let orientation = decoder.orientation().map_err(message)?;
-        let (own_width, own_height) = decoder.dimensions();
-        let is_large = u64::from(own_width) * u64::from(own_height) > LARGE;
-        let turn = is_large.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
-        let image = DynamicImage::from_decoder(decoder).map_err(message)?;
-        let image = match image.color().has_alpha() {
-            true => DynamicImage::from(image.into_rgba8()),
-            false => DynamicImage::from(image.into_rgb8()),
-        };
+        let unpacked = Unpacked::of(original)?;
+        let orientation = unpacked.orientation;
         // It is turned when it is small.
         let mut probe = DynamicImage::new_luma8(2, 1);
         probe.apply_orientation(orientation);
@@ -63,22 +88,20 @@ impl Small {
             1 => (width, height),
             _ => (height, width),
         };
-        let mut small = DynamicImage::new(wide, high, image.color());
+        let mut small = DynamicImage::new(wide, high, unpacked.image.color());
         Resizer::new()
-            .resize(&image, &mut small, None)
+            .resize(&unpacked.image, &mut small, None)
             .map_err(|error| error.to_string())?;
-        drop(image);
-        drop(turn);
         small.apply_orientation(orientation);
         Ok(Self {
             image: small,
-            profile: profile.filter(|profile| is_of_rgb(profile)),
-            keeps_all,
+            profile: unpacked.profile.filter(|profile| is_of_rgb(profile)),
+            keeps_all: unpacked.keeps_all,
         })
     }
 
     /// As WebP, with its colour profile; the smaller of both ways of coding, where it should lose nothing.
-    pub(super) fn webp(self) -> Result<Vec<u8>, String> {
+    pub(super) fn webp(&self) -> Result<Vec<u8>, String> {
         let (width, height) = (self.image.width(), self.image.height());
         let encoder = match &self.image {
             DynamicImage::ImageRgba8(pixels) => webp::Encoder::from_rgba(pixels, width, height),
@@ -98,15 +121,27 @@ impl Small {
                 coded = whole;
             }
         }
-        Ok(match self.profile {
-            Some(profile) => with_profile(coded, profile),
+        Ok(match &self.profile {
+            Some(profile) => with_profile(coded, profile.clone()),
             None => coded,
+        })
+    }
+
+    /// As AVIF where that is smaller, else as WebP: nobody is to load more for the newer format.
+    #[cfg(feature = "avif")]
+    pub(super) fn avif_if_smaller(self) -> Result<Vec<u8>, String> {
+        // It costs little beside AVIF.
+        let webp = self.webp()?;
+        let avif = self.avif()?;
+        Ok(match avif.len() < webp.len() {
+            true => avif,
+            false => webp,
         })
     }
 
     /// As AVIF, its colours made those of sRGB, which everybody takes for granted.
     #[cfg(feature = "avif")]
-    pub(super) fn avif(self) -> Result<Vec<u8>, String> {
+    fn avif(self) -> Result<Vec<u8>, String> {
         let DynamicImage::ImageRgb8(mut pixels) = self.image else {
             return Err(OTHER_COLOURS.to_owned());
         };
@@ -156,5 +191,50 @@ fn with_profile(coded: Vec<u8>, profile: Vec<u8>) -> Vec<u8> {
             webp.encoder().bytes().to_vec()
         }
         Err(_) => coded,
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "avif")]
+mod tests {
+    use image::{ImageFormat, Rgb, RgbImage};
+
+    use super::*;
+
+    fn jpeg(pixels: RgbImage) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        let written = pixels.write_to(&mut bytes, ImageFormat::Jpeg);
+        written.expect("a picture");
+        bytes.into_inner()
+    }
+
+    fn small(original: &[u8]) -> Small {
+        Small::of(original, (360, 270)).expect("a picture")
+    }
+
+    #[test]
+    fn a_photo_is_smaller_as_avif() {
+        // Soft shapes with noise, as photos have them.
+        let mut state = 1_u32;
+        let photo = jpeg(RgbImage::from_fn(720, 540, |x, y| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let noise = (state >> 28) as f32;
+            let wave = |x: u32, length: f32| (x as f32 / length).sin() * 40.0;
+            let level = 120.0 + wave(x, 40.0) + wave(y, 60.0) + noise;
+            Rgb([level as u8, (level * 0.8) as u8, (level * 0.5) as u8])
+        }));
+        let (webp, avif) = (small(&photo).webp(), small(&photo).avif_if_smaller());
+        let (webp, avif) = (webp.expect("WebP"), avif.expect("AVIF"));
+        assert_eq!(avif.get(4..12), Some(&b"ftypavif"[..]));
+        assert!(avif.len() < webp.len(), "{} {}", avif.len(), webp.len());
+        let size = imagesize::blob_size(&avif).expect("a size");
+        assert_eq!((size.width, size.height), (360, 270));
+    }
+
+    #[test]
+    fn what_is_no_smaller_as_avif_stays_webp() {
+        let flat = jpeg(RgbImage::from_pixel(720, 540, Rgb([90, 120, 140])));
+        let bytes = small(&flat).avif_if_smaller().expect("a picture");
+        assert!(bytes.starts_with(b"RIFF"), "{} bytes", bytes.len());
     }
 }

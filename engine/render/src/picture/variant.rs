@@ -132,3 +132,34 @@ impl<'a> Variant<'a> {
         Drawing::of_picture(bytes, form, self.digest()).of_file(file)
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "avif")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn avif_is_offered_first_and_made_last() {
+        let pixels = image::RgbImage::from_fn(800, 600, |x, y| {
+            image::Rgb([(x * y % 251) as u8, (x % 256) as u8, (y % 256) as u8])
+        });
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        let written = pixels.write_to(&mut bytes, image::ImageFormat::Jpeg);
+        written.expect("a picture");
+        let asset = Asset::of_tenant("hall.jpg", bytes.into_inner().into());
+        assert_eq!(Format::ALL.first(), Some(&Format::Avif));
+        let made: Vec<_> = Variant::all(&asset)
+            .map(|size| (size.format, size.width))
+            .collect();
+        let of = |format| [360, 720, 800].map(|width| (format, width));
+        assert_eq!(made, [of(Format::WebP), of(Format::Avif)].concat());
+        // Until it is there, the WebP of the same size stands in for it.
+        for size in Variant::of(&asset, Format::Avif) {
+            let webp = Variant {
+                format: Format::WebP,
+                ..size
+            };
+            assert_eq!(size.stand_in(), webp.file_name());
+        }
+    }
+}

@@ -145,7 +145,7 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     };
     with_scope(|scope| {
         let own = text("key").and_then(|key| scope.prepared.assets.get(key));
-        let html = match own {
+        let html = match own.filter(|asset| asset.raster.is_some()) {
             Some(asset) => media::image(asset, alt, &class, sizes, &scope.resolver),
             None => {
                 let side = |name: &'static str| part(name).and_then(Value::as_i64);
@@ -154,8 +154,9 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
                 });
                 let (src, alt) = (escape(src), escape(alt));
                 format!(
-                    "<img src=\"{src}\" alt=\"{alt}\"{class}{} />",
-                    sides.concat()
+                    "<img src=\"{src}\" alt=\"{alt}\"{class}{}{} />",
+                    sides.concat(),
+                    media::LAZY
                 )
             }
         };

@@ -9,7 +9,7 @@ use super::output::{ERRORS, print, say};
 use super::setup::registry;
 use crate::cli::{ExportArguments, StaticHost};
 use crate::export::rules::Counts;
-use crate::export::{Options, folder, plan};
+use crate::export::{Options, WebServer, folder, plan};
 use content::report::{Report, Severity};
 
 /// What Cloudflare Pages reads of `_headers`.
@@ -51,6 +51,11 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         Options {
             compressed: arguments.compressed,
             not_found_rules: arguments.host == StaticHost::Netlify,
+            server: match arguments.host {
+                StaticHost::Caddy => Some(WebServer::Caddy),
+                StaticHost::Nginx => Some(WebServer::Nginx),
+                StaticHost::Any | StaticHost::Cloudflare | StaticHost::Netlify => None,
+            },
         },
     )?;
     let over: Vec<String> = plan

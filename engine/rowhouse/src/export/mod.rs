@@ -4,13 +4,17 @@
 //! |---|---|
 //! | here | which file stands for which path |
 //! | [`rules`] | `_headers` and `_redirects`: what files alone cannot say |
+//! | [`by_path`] | the same path by path, for [`nginx`] and [`caddy`] |
 //! | [`folder`] | the files on disk: only what changed, and never a stranger's |
 //!
 //! A page at `/terms` is the file `terms.html` and not `terms/index.html`: for the first, Cloudflare Pages, Netlify and GitHub Pages answer `/terms` as it is, and the first two send `/terms/` there; for the second, all of them send `/terms` away to `/terms/`.
 //!
 //! **Invariant:** knows only a snapshot. It renders nothing: a byte that is exported is a byte that would be served.
 
+mod by_path;
+mod caddy;
 pub mod folder;
+mod nginx;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -20,9 +24,10 @@ use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
+use self::by_path::Answers;
+use self::rules::Rules;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
-use rules::Rules;
 
 /// What a host's root answers where no tenant has it: without a `404.html` some static hosts take every path for the landing page.
 const NOT_FOUND: &[u8] = b"404 Not Found\n";
@@ -34,6 +39,17 @@ pub struct Options {
     pub compressed: bool,
     /// Whether `_redirects` names the 404 pages below the root, in the way that Netlify finds them.
     pub not_found_rules: bool,
+    /// Who serves the files: a configuration for it then stands in the place of `_headers` and `_redirects`.
+    pub server: Option<WebServer>,
+}
+
+/// A web server that is told by its own configuration what files alone cannot say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebServer {
+    /// Caddy 2: `<host>.caddy` beside the host's folder.
+    Caddy,
+    /// nginx: `<host>.nginx.conf` beside the host's folder.
+    Nginx,
 }
 
 /// Why a snapshot has no form as files.
@@ -82,7 +98,22 @@ pub fn plan(snapshot: &Snapshot, options: Options) -> Result<Plan, PlanError> {
         let mut site = Site::new(host, options);
         match entry {
             HostEntry::Site(routes) => site.routes(routes, snapshot)?,
-            HostEntry::Moved(moved) => site.rules.move_all(&moved.origin),
+            HostEntry::Moved(moved) => {
+                site.rules.move_all(&moved.origin);
+                site.answers.move_all(&moved.origin);
+            }
+        }
+        // Beside the folder, where nobody can ask for it.
+        let configuration = options.server.map(|server| match server {
+            WebServer::Caddy => ("caddy", caddy::written(&site.answers, options.compressed)),
+            WebServer::Nginx => (
+                "nginx.conf",
+                nginx::written(&site.answers, options.compressed),
+            ),
+        });
+        if let Some((extension, text)) = configuration {
+            plan.files
+                .insert(format!("{host}.{extension}"), text.into());
         }
         let (files, counts) = site.finish();
         plan.counts.insert(host.to_string(), counts);
@@ -103,6 +134,7 @@ struct Site<'a> {
     /// The path that each file stands for.
     paths: BTreeMap<String, String>,
     rules: Rules,
+    answers: Answers,
 }
 
 impl<'a> Site<'a> {
@@ -113,6 +145,7 @@ impl<'a> Site<'a> {
             files: BTreeMap::new(),
             paths: BTreeMap::new(),
             rules: Rules::default(),
+            answers: Answers::default(),
         }
     }
 
@@ -159,16 +192,24 @@ impl<'a> Site<'a> {
                 "the host's 404 page",
                 &Bytes::from_static(NOT_FOUND),
             )?;
+            let mut fields = HeaderMap::new();
+            fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+            self.answers.not_found("", "404.html", &fields);
         }
         Ok(())
     }
 
     fn resource(&mut self, path: &str, resource: &Resource) -> Result<(), PlanError> {
         match resource {
-            Resource::Redirect(location) => self.rules.redirect(path, location),
+            Resource::Redirect(location) => {
+                self.rules.redirect(path, location);
+                self.answers.redirect(path, location, 308);
+            }
             Resource::Body(body) if body.status.is_redirection() => {
                 if let Some(location) = fields(body).get(LOCATION) {
-                    self.rules.redirect_for_now(path, &beside(path, location));
+                    let location = beside(path, location);
+                    self.rules.redirect_for_now(path, &location);
+                    self.answers.redirect(path, &location, 302);
                 }
             }
             Resource::Body(body) => {
@@ -176,6 +217,7 @@ impl<'a> Site<'a> {
                 let is_page = essence(&fields) == "text/html" && !path.ends_with(".html");
                 let file = file_of(path, is_page);
                 self.body(&file, path, body)?;
+                self.answers.file(path, &file, &fields);
                 self.rules.file(path, &file, fields);
             }
         }
@@ -186,6 +228,7 @@ impl<'a> Site<'a> {
         if let Resource::Body(body) = resource {
             let file = file_of(&format!("{area}/404"), true);
             self.body(&file, &format!("the 404 page of `{area}/`"), body)?;
+            self.answers.not_found(area, &file, &fields(body));
             if self.options.not_found_rules && !area.is_empty() {
                 self.rules.not_found(area);
             }
@@ -230,7 +273,10 @@ impl<'a> Site<'a> {
     }
 
     fn finish(mut self) -> (BTreeMap<String, Bytes>, rules::Counts) {
-        let written = self.rules.write();
+        let written = match self.options.server {
+            None => self.rules.write(),
+            Some(_) => rules::Written::default(),
+        };
         for (file, text) in [(HEADERS, written.headers), (REDIRECTS, written.redirects)] {
             if !text.is_empty() {
                 self.files.insert(file.to_owned(), text.into());

@@ -14,7 +14,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// What a path may not hold as it is (WHATWG URL, path percent-encode set), and what a rule would take for a pattern.
-const IN_A_PATH: &AsciiSet = &CONTROLS
+pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'#')
@@ -254,7 +254,7 @@ fn follows_from(file: &str, media_type: &str) -> bool {
 }
 
 /// `Content-Type`: some hosts send their own value beside a field whose name is in lower case.
-fn title_case(name: &HeaderName) -> String {
+pub(super) fn title_case(name: &HeaderName) -> String {
     let words = name.as_str().split('-').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));
         format!("{}{rest}", first.to_ascii_uppercase())
@@ -262,7 +262,7 @@ fn title_case(name: &HeaderName) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-fn text(value: &HeaderValue) -> String {
+pub(super) fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
@@ -271,7 +271,7 @@ fn encoded(path: &str) -> String {
 }
 
 /// A target that is one word and names no placeholder: `:a` in its path or query would stand for a part of the path asked for.
-fn encoded_target(target: &str) -> String {
+pub(super) fn encoded_target(target: &str) -> String {
     let encoded = utf8_percent_encode(target, IN_A_TARGET).to_string();
     // A scheme ends with the only colon before the first slash.
     let start = match encoded.split_once(':') {

@@ -1,0 +1,92 @@
+//! How large a drawing is by itself: what its outermost element says (SVG 2, sections 8.2 and 8.6).
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+/// The longest side that is believed, in pixels.
+const LONGEST: f64 = 100_000.0;
+
+/// Width and height in pixels. A side that is not said follows from the `viewBox`, as one in per cent does.
+#[must_use]
+pub(crate) fn size(svg: &[u8]) -> Option<(u32, u32)> {
+    let mut reader = Reader::from_str(std::str::from_utf8(svg).ok()?);
+    let root = loop {
+        match reader.read_event().ok()? {
+            Event::Start(root) | Event::Empty(root) => break root,
+            Event::Eof => return None,
+            _ => {}
+        }
+    };
+    if root.local_name().as_ref() != "svg" {
+        return None;
+    }
+    let (width, height) = (side(&root, "width"), side(&root, "height"));
+    let (box_width, box_height) = view_box(&root).unzip();
+    let (width, height) = match (width, height) {
+        (Some(width), Some(height)) => (width, height),
+        (Some(width), None) => (width, width * box_height? / box_width?),
+        (None, Some(height)) => (height * box_width? / box_height?, height),
+        (None, None) => (box_width?, box_height?),
+    };
+    Some((whole(width)?, whole(height)?))
+}
+
+fn text(root: &BytesStart<'_>, name: &str) -> Option<String> {
+    let attribute = root.try_get_attribute(name).ok()??;
+    Some(attribute.value.into_owned())
+}
+
+fn side(root: &BytesStart<'_>, name: &str) -> Option<f64> {
+    let text = text(root, name)?;
+    let text = text.trim();
+    number(text.strip_suffix("px").unwrap_or(text))
+}
+
+fn view_box(root: &BytesStart<'_>) -> Option<(f64, f64)> {
+    let text = text(root, "viewBox")?;
+    let mut numbers = text
+        .split(|sign: char| sign == ',' || sign.is_whitespace())
+        .filter(|part| !part.is_empty())
+        .skip(2);
+    Some((number(numbers.next()?)?, number(numbers.next()?)?))
+}
+
+fn number(text: &str) -> Option<f64> {
+    let number: f64 = text.parse().ok()?;
+    (number > 0.0 && number <= LONGEST).then_some(number)
+}
+
+fn whole(side: f64) -> Option<u32> {
+    let side = side.round().max(1.0);
+    // It is at least 1, and no longer than fits.
+    (side <= LONGEST).then_some(side as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawing_says_how_large_it_is_or_its_view_box_does() {
+        for (attributes, expected) in [
+            ("width=\"390\" height=\"780px\"", Some((390, 780))),
+            ("viewBox=\"0 0 24 12\"", Some((24, 12))),
+            ("viewBox=\"-1,-1, 24.4,12\" width=\"100%\"", Some((24, 12))),
+            ("viewBox=\"0 0 24 12\" width=\"48\"", Some((48, 24))),
+            ("viewBox=\"0 0 24 12\" height=\"48\"", Some((96, 48))),
+            ("width=\"10\"", None),
+            ("width=\"10em\" height=\"1em\"", None),
+            ("width=\"0\" height=\"-1\"", None),
+            ("width=\"1e30\" height=\"NaN\" viewBox=\"0 0 1 inf\"", None),
+            ("viewBox=\"0 0 1e-9 9\" width=\"9\"", None),
+            ("viewBox=\"a b c\"", None),
+            ("", None),
+        ] {
+            let svg = format!("<?xml version=\"1.0\"?><!-- <svg> --><svg {attributes}><g/></svg>");
+            assert_eq!(size(svg.as_bytes()), expected, "{attributes}");
+        }
+        for none in ["", "words", "<p width=\"1\" height=\"1\"/>", "<svg width="] {
+            assert_eq!(size(none.as_bytes()), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A host for nginx: what stands in the `server` whose `root` is the host's folder.
+//!
+//! Each path is a location of its own, and leads on to that of its header fields, `/:3/`, which nobody can ask for from outside: no path of ours has a colon.
+
+use std::fmt::Write as _;
+
+use super::by_path::{Answer, Answers};
+
+const TITLE: &str = "# What `rowhouse export --for nginx` wrote. Include it in the `server` of this host, whose `root` is the folder beside this file.";
+
+/// The directives. `compressed`: whether files have their compressed forms beside them.
+pub(super) fn written(answers: &Answers, compressed: bool) -> String {
+    let mut text = format!("{TITLE}\nabsolute_redirect off;\n");
+    // Writing into a String cannot fail.
+    if let Some(origin) = &answers.moved {
+        let _ = writeln!(text, "return 308 \"{origin}$request_uri\";");
+        return text;
+    }
+    for (path, answer) in &answers.paths {
+        let does = match answer {
+            Answer::File { file, fields } => {
+                let own = path.strip_prefix('/').unwrap_or(path);
+                // What the path says already is not said again: it may hold what begins a variable.
+                match file.strip_prefix(own) {
+                    Some(rest) if !own.is_empty() => {
+                        format!("rewrite ^(.*)$ /:{fields}$1{rest} last;")
+                    }
+                    _ => format!("rewrite ^ /:{fields}/{file} last;"),
+                }
+            }
+            Answer::Elsewhere { target, status } => redirect(target, *status),
+        };
+        let _ = writeln!(text, "location = {} {{ {does} }}", quoted(path));
+    }
+    for (area, file, fields) in answers.areas() {
+        let lost = format!("error_page 404 /:{fields}/{file}; return 404;");
+        let _ = writeln!(
+            text,
+            "location {} {{ {lost} }}",
+            quoted(&format!("{area}/"))
+        );
+        if !area.is_empty() && !answers.paths.contains_key(area) {
+            let _ = writeln!(text, "location = {} {{ {lost} }}", quoted(area));
+        }
+    }
+    for (number, fields) in answers.fields.iter().enumerate() {
+        let _ = writeln!(text, "location ^~ /:{number}/ {{");
+        let _ = writeln!(text, "  internal;\n  rewrite ^/:{number}(/.*)$ $1 break;");
+        if compressed {
+            text.push_str("  gzip_static on;\n  gzip_vary on;\n");
+        }
+        for (name, value) in fields {
+            let value = quoted(value);
+            let _ = match name.as_str() {
+                "Content-Type" => writeln!(text, "  types {{}}\n  default_type {value};"),
+                name => writeln!(text, "  add_header {name} {value} always;"),
+            };
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+fn redirect(target: &str, status: u16) -> String {
+    let target = quoted(&match status {
+        308 if !target.contains('#') => format!("{target}$is_args$args"),
+        _ => target.to_owned(),
+    });
+    match status {
+        302 => format!("add_header Cache-Control no-store always; return 302 {target};"),
+        status => format!("return {status} {target};"),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,296 @@
+//! `rowhouse export --for nginx` and `--for caddy`, served by both: every address of every page answers as rowhouse itself does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use bytes::Bytes;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
+use image::{DynamicImage, ImageFormat, RgbImage};
+use rowhouse::export::{Options, WebServer, folder, plan};
+use rowhouse_tests::{Answer, TestSite, Visitor, reserved_address};
+use server::respond::{RequestHead, respond};
+use tempfile::TempDir;
+
+use crate::support::{Program, is_there, wait_for};
+
+const PLACES: [(&str, &str); 3] = [
+    ("corner.studio.example", ""),
+    ("studio.example", "/corner"),
+    ("studio.example", "/apps/corner"),
+];
+const PAGE: &str = "---
+title: Corner
+---
+![Half](<../assets/50% off.png>) ![Number](../assets/a%23b.png) ![Caf\u{e9}](<../assets/sp\u{e4}ti & caf\u{e9}.jpg>)
+
+[Terms](terms.md) [Fees](terms.md#fees) [Plan](<../assets/plan $1.pdf>) [Kit](/press-kit)
+
+![How it works](../assets/clip.mp4)
+";
+/// What a web server says by itself, or has no use for.
+const ITS_OWN: [&str; 7] = [
+    "accept-ranges",
+    "cache-tag",
+    "content-length",
+    "etag",
+    "vary",
+    "x-request-id",
+    "date",
+];
+
+fn picture(format: ImageFormat) -> Vec<u8> {
+    let pixels = RgbImage::from_fn(400, 300, |x, y| {
+        image::Rgb([(x * y % 251) as u8, (x % 256) as u8, (y % 256) as u8])
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    DynamicImage::from(pixels)
+        .write_to(&mut bytes, format)
+        .expect("a picture");
+    bytes.into_inner()
+}
+
+fn corner() -> TestSite {
+    let mut site = TestSite::fixture("sites");
+    site.write(
+        "tenants/corner/tenant.yaml",
+        "name: Corner\naliases: [/apps/corner]\ndownloads: {press-kit: assets/kit.zip}\nredirects: [{from: /old, to: /terms}]\n",
+    )
+    .write("tenants/corner/pages/index.md", PAGE)
+    .write(
+        "tenants/corner/pages/terms.md",
+        "---\ntitle: Terms\n---\n## Fees\n\n[Back](index.md)\n",
+    )
+    .write("tenants/corner/assets/50% off.png", picture(ImageFormat::Png))
+    .write("tenants/corner/assets/a#b.png", picture(ImageFormat::Png))
+    .write(
+        "tenants/corner/assets/sp\u{e4}ti & caf\u{e9}.jpg",
+        picture(ImageFormat::Jpeg),
+    )
+    .write("tenants/corner/assets/plan $1.pdf", "%PDF-1.7 a plan")
+    .write("tenants/corner/assets/kit.zip", "a kit")
+    .write("tenants/corner/assets/clip.mp4", "\0\0\0\x08ftyp and a film")
+    .reload();
+    let said = site.report_text();
+    assert!(!said.contains("error["), "{said}");
+    site.draw();
+    site
+}
+
+/// What rowhouse answers.
+fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
+    let request = RequestHead {
+        method: &Method::GET,
+        uri: &path.parse().expect("an address"),
+        version: Version::HTTP_11,
+        headers: &headers,
+        content: false,
+    };
+    respond(&site.snapshot, &request).response
+}
+
+/// The values of the attributes of a page that name addresses of its own host.
+fn addresses(html: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for attribute in [" href=\"", " src=\"", " poster=\"", " srcset=\""] {
+        let values = html.split(attribute).skip(1);
+        let values = values.filter_map(|rest| rest.split('"').next());
+        for value in values.flat_map(|value| value.split(", ")) {
+            let address = value.split([' ', '#']).next().unwrap_or_default();
+            if address.starts_with('/') {
+                found.insert(address.replace("&amp;", "&"));
+            }
+        }
+    }
+    found
+}
+
+/// Every address of the tenant's pages at a place, with what nobody links.
+fn all(site: &TestSite, host: &str, prefix: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for page in ["/", "/terms"] {
+        all.extend(addresses(&site.page(host, prefix, page).expect("a page")));
+    }
+    assert!(all.len() > 10, "{all:?}");
+    for more in ["/terms/", "/old", "/press-kit", "/nobody", "/nobody/at/all"] {
+        all.insert(format!("{prefix}{more}"));
+    }
+    // What an export holds beside pages is nobody's page.
+    for more in ["/_headers", "/_redirects", "/index.html.br", "/terms.html"] {
+        all.insert(more.to_owned());
+    }
+    all
+}
+
+fn fields(answer: &Response<Bytes>) -> BTreeMap<String, String> {
+    let fields = answer.headers().iter();
+    fields
+        .filter(|(name, _)| !ITS_OWN.contains(&name.as_str()))
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.to_string(), value)
+        })
+        .collect()
+}
+
+fn hold_against(own: &Response<Bytes>, other: &Answer, at: &str) {
+    assert_eq!(other.status, own.status().as_u16(), "{at}");
+    if own.status().is_redirection() {
+        let location = own.headers()["location"].to_str().expect("text");
+        // Rowhouse may name a file by its place beside the path that was asked for.
+        assert!(other.header("location").ends_with(location), "{at}");
+        return;
+    }
+    assert!(other.body == own.body().as_ref(), "{at}");
+    for (name, value) in fields(own) {
+        assert_eq!(other.header(&name), value, "{at}: {name}");
+    }
+}
+
+/// Exports the site for a web server, which `run` starts, and asks it for everything.
+fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
+    let site = corner();
+    let public = TempDir::new().expect("a folder");
+    let options = Options {
+        compressed: true,
+        server: Some(server),
+        ..Options::default()
+    };
+    let plan = plan(&site.snapshot, options).expect("a plan");
+    folder::write(public.path(), &plan.files).expect("written files");
+    let address = reserved_address();
+    let mut program = run(public.path(), address);
+    let mut visitor = Visitor::new(address);
+    wait_for("the web server", || {
+        program.must_run();
+        visitor.get("studio.example", "/", &[]).ok()
+    });
+    let mut types = BTreeSet::new();
+    let mut saved = 0;
+    for (host, prefix) in PLACES {
+        for path in all(&site, host, prefix) {
+            let own = served(&site, host, &path);
+            let other = visitor.get(host, &path, &[]);
+            let other = other.unwrap_or_else(|error| panic!("{path}: {error}\n{}", program.log()));
+            hold_against(&own, &other, &format!("{host}{path}"));
+            if own.status() == StatusCode::OK {
+                let media_type = own.headers()[CONTENT_TYPE].to_str().expect("text");
+                types.insert(media_type.to_owned());
+                saved += usize::from(own.headers().contains_key(CONTENT_DISPOSITION));
+            }
+        }
+    }
+    for media_type in [
+        "application/pdf",
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "video/mp4",
+    ] {
+        assert!(types.contains(media_type), "{types:?}");
+    }
+    assert!(saved >= PLACES.len(), "no file that is saved");
+
+    // The other host leads on, and compressed forms and parts of files are had as from any web server.
+    let moved = visitor
+        .get("www.studio.example", "/corner?a=b", &[])
+        .expect("an answer");
+    let location = moved.header("location");
+    assert_eq!(
+        (moved.status, location),
+        (308, "https://studio.example/corner?a=b")
+    );
+    // Its body is of no known length.
+    let asked = ["accept-encoding: gzip", "connection: close"];
+    let page = visitor
+        .get("studio.example", "/corner", &asked)
+        .expect("an answer");
+    assert_eq!(page.header("content-encoding"), "gzip");
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    let html = site.page("studio.example", "/corner", "/").expect("a page");
+    let film = addresses(&html)
+        .into_iter()
+        .find(|path| path.ends_with(".mp4"));
+    let film = film.expect("a film");
+    let part = visitor
+        .get("studio.example", &film, &["range: bytes=4-7"])
+        .expect("an answer");
+    assert_eq!((part.status, part.body.as_slice()), (206, &b"ftyp"[..]));
+}
+
+/// The folders of hosts with the configurations beside them.
+fn hosts(public: &Path, extension: &str) -> Vec<(String, String, String)> {
+    let mut hosts = Vec::new();
+    for entry in fs::read_dir(public).expect("a folder") {
+        let file = entry.expect("an entry").file_name();
+        let file = file.into_string().expect("UTF-8");
+        if let Some(host) = file.strip_suffix(extension) {
+            let at = |name: &str| public.join(name).display().to_string();
+            hosts.push((host.to_owned(), at(host), at(&file)));
+        }
+    }
+    assert!(hosts.len() > 3, "{hosts:?}");
+    hosts
+}
+
+#[test]
+fn nginx_serves_an_export_as_rowhouse_would() {
+    if !is_there("nginx") {
+        return;
+    }
+    let own = TempDir::new().expect("a folder");
+    answers_alike(WebServer::Nginx, |public, address| {
+        // One process, so that nothing of it is left when the test ends it.
+        let mut text = format!(
+            "daemon off; master_process off; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
+            own.path().display()
+        );
+        for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+            text += &format!("{kind}_temp_path {}/{kind};\n", own.path().display());
+        }
+        for (host, root, included) in hosts(public, ".nginx.conf") {
+            text += &format!(
+                "server {{ listen {address}; server_name {host}; root {root}; include {included}; }}\n"
+            );
+        }
+        let file = own.path().join("nginx.conf");
+        fs::write(&file, text + "}\n").expect("a file");
+        Program::start(
+            Command::new("nginx")
+                .args(["-e", "stderr", "-c"])
+                .arg(&file),
+        )
+    });
+}
+
+#[test]
+fn caddy_serves_an_export_as_rowhouse_would() {
+    if !is_there("caddy") {
+        return;
+    }
+    let own = TempDir::new().expect("a folder");
+    answers_alike(WebServer::Caddy, |public, address| {
+        let mut text = "{\n\tadmin off\n\tauto_https off\n}\n".to_owned();
+        for (host, root, imported) in hosts(public, ".caddy") {
+            text += &format!(
+                "http://{host}:{} {{\n\tbind 127.0.0.1\n\troot * {root}\n\timport {imported}\n}}\n",
+                address.port()
+            );
+        }
+        let file = own.path().join("Caddyfile");
+        fs::write(&file, text).expect("a file");
+        Program::start(
+            Command::new("caddy")
+                .args(["run", "--adapter", "caddyfile", "--config"])
+                .arg(&file)
+                .env("HOME", own.path())
+                .env("XDG_DATA_HOME", own.path().join("data"))
+                .env("XDG_CONFIG_HOME", own.path().join("config")),
+        )
+    });
+}
