@@ -31,10 +31,10 @@ pub(super) fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
     }
 }
 
-/// Whether a theme's file may be asked for by name: no templates, sources, manifests, licences.
+/// Whether a theme's file may be asked for by name: no templates, sources, manifests, licences, notes.
 fn is_public(path: &str) -> bool {
     ["drawings/", "fonts/", "icons/", "images/"]
         .iter()
         .any(|folder| path.starts_with(folder))
-        && !path.ends_with(".txt")
+        && ![".md", ".txt"].iter().any(|end| path.ends_with(end))
 }

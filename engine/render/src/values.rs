@@ -62,11 +62,13 @@ pub(super) fn inline_svg(
     let start = text.find("<svg")?;
     let mut attributes = match label {
         Some(label) => format!(" role=\"img\" aria-label=\"{}\"", escape(label)),
-        None => " aria-hidden=\"true\" focusable=\"false\"".to_owned(),
+        None => " aria-hidden=\"true\"".to_owned(),
     };
     if let Some(class) = class {
         attributes.push_str(&format!(" class=\"{}\"", escape(class)));
     }
-    let inner = text[start + 4..].trim_end();
-    Some(format!("<svg{attributes}{inner}"))
+    let (own, inner) = text[start + 4..].trim_end().split_once('>')?;
+    // Readers of HTML know the namespace of the element, and browsers that focus each have gone.
+    let own = own.replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
+    Some(format!("<svg{attributes}{own}>{inner}"))
 }

@@ -2,10 +2,12 @@
 //!
 //! Themes keep their fonts as WOFF 2, because browsers want them so; they are unpacked here, and no second copy has to be kept in step.
 //! A drawing names a font as its file is named: `font-family="big-shoulders"` for `fonts/big-shoulders.woff2`. What a file calls itself within depends on who cut it.
+//! A font may lie in several files, cut by characters so that a browser fetches those that a page needs. The name ends at the first dot: `big-shoulders.more.woff2` has more of the same font.
 
 use std::sync::Arc;
 
-use resvg::usvg::fontdb::{Database, Family, Language, Query, Source, Weight};
+use resvg::usvg::fontdb::{Database, ID, Language, Source};
+use resvg::usvg::{FallbackSelectionFn, FontResolver};
 use sha2::{Digest, Sha256};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider as _};
@@ -36,7 +38,8 @@ impl Fonts {
             };
             if let Some((stem, font)) = font {
                 hash.update(&font);
-                add(&mut database, stem, font);
+                let family = stem.split('.').next().unwrap_or(stem);
+                add(&mut database, family, font);
             }
         }
         Self {
@@ -55,28 +58,68 @@ impl Fonts {
         &self.digest
     }
 
+    /// Where a font lacks a character: another file of the same family that has it, else any other font.
+    pub(super) fn fallback() -> FallbackSelectionFn<'static> {
+        let any = FontResolver::default_fallback_selector();
+        Box::new(move |character, used, database| {
+            let family = used.first().and_then(|id| family_of(database, *id))?;
+            let other = part(database, family, character, used);
+            other.or_else(|| any(character, used, database))
+        })
+    }
+
     /// How wide each text is, in units of the font's size; `None` when there is no such family. Pairs of letters that are set closer are not counted, so that a text is never wider than this.
     pub(super) fn widths(&self, family: &str, weight: u16, texts: &[String]) -> Option<Vec<f32>> {
-        let face = self.database.query(&Query {
-            families: &[Family::Name(family)],
-            weight: Weight(weight),
-            ..Query::default()
-        })?;
-        self.database.with_face_data(face, |data, index| {
-            let font = FontRef::from_index(data, index).ok()?;
-            let place = font.axes().location([("wght", f32::from(weight))]);
-            let metrics = font.glyph_metrics(Size::new(1.0), LocationRef::from(&place));
-            let glyphs = font.charmap();
-            let width = |text: &String| {
-                let advances = text.chars().map(|character| {
-                    let glyph = glyphs.map(character).unwrap_or_default();
-                    metrics.advance_width(glyph).unwrap_or(1.0)
-                });
-                advances.sum()
-            };
-            Some(texts.iter().map(width).collect())
-        })?
+        let mut widths = vec![0.0; texts.len()];
+        let mut unmeasured: Vec<Vec<char>> = texts.iter().map(|t| t.chars().collect()).collect();
+        let mut parts = parts(&self.database, family).peekable();
+        parts.peek()?;
+        for face in parts {
+            self.database.with_face_data(face, |data, index| {
+                let font = FontRef::from_index(data, index).ok()?;
+                let place = font.axes().location([("wght", f32::from(weight))]);
+                let metrics = font.glyph_metrics(Size::new(1.0), LocationRef::from(&place));
+                let glyphs = font.charmap();
+                for (width, left) in widths.iter_mut().zip(&mut unmeasured) {
+                    left.retain(|character| {
+                        let glyph = glyphs.map(*character);
+                        let advance = glyph.and_then(|glyph| metrics.advance_width(glyph));
+                        *width += advance.unwrap_or_default();
+                        advance.is_none()
+                    });
+                }
+                Some(())
+            })?;
+        }
+        // What no part has is at most as wide as the font is large.
+        for (width, left) in widths.iter_mut().zip(&unmeasured) {
+            *width += left.len() as f32;
+        }
+        Some(widths)
     }
+}
+
+fn family_of(database: &Database, face: ID) -> Option<&str> {
+    let (family, _) = database.face(face)?.families.first()?;
+    Some(family)
+}
+
+/// The files that a family lies in.
+fn parts(database: &Database, family: &str) -> impl Iterator<Item = ID> {
+    let faces = database.faces().map(|face| face.id);
+    faces.filter(move |face| family_of(database, *face) == Some(family))
+}
+
+/// The one that has a character, and is not among those that were used.
+fn part(database: &Database, family: &str, character: char, used: &[ID]) -> Option<ID> {
+    let has = |face: ID| {
+        let glyph = database.with_face_data(face, |data, index| {
+            let font = FontRef::from_index(data, index).ok()?;
+            font.charmap().map(character)
+        });
+        glyph.flatten().is_some()
+    };
+    parts(database, family).find(|face| !used.contains(face) && has(*face))
 }
 
 fn add(database: &mut Database, name: &str, font: Vec<u8>) {
@@ -97,4 +140,73 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
         Ok(unpacked)
     })
     .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use resvg::usvg::{Group, Node, Text};
+
+    use super::super::read;
+    use super::*;
+
+    fn fonts() -> Fonts {
+        let (theme, report) = content::theme::load("base", &content::theme::embedded());
+        Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")))
+    }
+
+    fn text(group: &Group) -> Option<&Text> {
+        group.children().iter().find_map(|node| match node {
+            Node::Text(found) => Some(&**found),
+            Node::Group(inner) => text(inner),
+            _ => None,
+        })
+    }
+
+    /// Each character that is drawn in a family, with the name of the family that it is taken from.
+    fn drawn(fonts: &Fonts, family: &str, words: &str) -> Vec<(String, Option<String>)> {
+        let svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"{family}\" font-weight=\"800\" y=\"9\">{words}</text></svg>"
+        );
+        let tree = read(&svg, fonts).expect("a drawing");
+        let spans = text(tree.root()).expect("a text").layouted().iter();
+        let glyphs = spans.flat_map(|span| &span.positioned_glyphs);
+        let shown = |glyph: &resvg::usvg::layout::PositionedGlyph| {
+            let there = glyph.id.0 != 0;
+            let family = family_of(tree.fontdb(), glyph.font);
+            let family = family.filter(|_| there).map(ToOwned::to_owned);
+            (glyph.text.clone(), family)
+        };
+        glyphs.map(shown).collect()
+    }
+
+    /// Letters of the first file and of the second in turn, as words have them.
+    const WORDS: &str = "Größe \u{201e}naïve\u{201c} \u{2013} Ærø\u{2019}s café \u{2014} 5 €\u{2026} \u{201c}Señor\u{201d} ½ × Łódź";
+
+    #[test]
+    fn a_family_in_several_files_is_one() {
+        let fonts = fonts();
+        let missing = ["Ł", "ź"];
+        for family in ["big-shoulders", "public-sans", "public-sans-italic"] {
+            let glyphs = drawn(&fonts, family, WORDS);
+            assert_eq!(glyphs.len(), WORDS.chars().count(), "{family}");
+            for (letter, from) in glyphs {
+                let expected = (!missing.contains(&&*letter)).then_some(family);
+                assert_eq!(from.as_deref(), expected, "{family}: {letter}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_letter_is_measured_by_the_file_that_has_it() {
+        let fonts = fonts();
+        let of = |text: &str| {
+            let widths = fonts.widths("big-shoulders", 800, &[text.to_owned()]);
+            widths.expect("a family")[0]
+        };
+        // An accent makes no letter wider, and no letter of this family is as wide as its size.
+        assert!((of("Größe") - of("Gro") - of("ß") - of("e")).abs() < 0.001);
+        assert!(of("ß") < 0.7 && of("\u{2026}") < 0.9);
+        assert_eq!(of("Ł"), 1.0, "what no file has");
+        assert_eq!(fonts.widths("none", 400, &["a".to_owned()]), None);
+    }
 }

@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
-use resvg::usvg::{ImageHrefResolver, Options, Tree};
+use resvg::usvg::{FontResolver, ImageHrefResolver, Options, Tree};
 use sha2::{Digest, Sha256};
 
 use super::asset::hex;
@@ -199,6 +199,10 @@ impl Drawing {
 fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
     let options = Options {
         fontdb: fonts.database(),
+        font_resolver: FontResolver {
+            select_fallback: Fonts::fallback(),
+            ..FontResolver::default()
+        },
         image_href_resolver: ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
             resolve_string: Box::new(|_, _| None),

@@ -83,29 +83,53 @@ impl Rules {
         }
     }
 
-    /// Writes the rules for a page that has these classes. Groups without any are left out, layers stay: they have an order.
+    /// Writes the rules for a page that has these classes. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
     pub(super) fn write(&self, has: &dyn Fn(&str) -> bool, css: &mut String) {
+        // The group that was written last, which goes on where the next is the same.
+        let mut last = "";
         for rule in &self.0 {
             match rule {
                 Rule::Always(text) => css.push_str(text),
                 Rule::Style(text, selectors) => {
                     let mut selectors = selectors.iter();
-                    if selectors.any(|classes| classes.iter().all(|class| has(class))) {
-                        css.push_str(text);
+                    if !selectors.any(|classes| classes.iter().all(|class| has(class))) {
+                        continue;
                     }
+                    css.push_str(text);
                 }
                 Rule::Group(opening, rules) => {
                     let before = css.len();
-                    css.push_str(opening);
+                    let goes_on = last == opening;
+                    match goes_on {
+                        true => css.truncate(before - 1),
+                        false => css.push_str(opening),
+                    }
                     let inside = css.len();
                     rules.write(has, css);
-                    match css.len() == inside && !opening.starts_with("@layer") {
-                        true => css.truncate(before),
-                        false => css.push('}'),
+                    if css.len() == inside && !goes_on && !self.gives_a_place(opening) {
+                        css.truncate(before);
+                        continue;
                     }
+                    css.push('}');
+                    last = opening;
+                    continue;
                 }
             }
+            last = "";
         }
+    }
+
+    /// Whether a group is a layer that no statement names: its place is then where it first stands.
+    fn gives_a_place(&self, opening: &str) -> bool {
+        let Some(name) = opening.strip_prefix("@layer ") else {
+            return opening.starts_with("@layer");
+        };
+        let name = name.trim_end_matches('{');
+        let mut statements = self.0.iter().filter_map(|rule| match rule {
+            Rule::Always(text) => text.strip_prefix("@layer ")?.strip_suffix(';'),
+            _ => None,
+        });
+        !statements.any(|names| names.split(',').any(|named| named == name))
     }
 }
 
@@ -166,9 +190,25 @@ mod tests {
 
     #[test]
     fn groups_without_rules_go_and_layers_stay_where_they_are() {
-        let css = "@layer a,b;@media print{.x{b:c}@supports (a:b){.x{d:e}}}@layer b{.x{f:g}}@layer a{.y{h:i}}";
-        assert_eq!(used(css, &["y"]), "@layer a,b;@layer b{}@layer a{.y{h:i}}");
+        let css = "@layer a,b;@media print{.x{b:c}@supports (a:b){.x{d:e}}}@layer b{.x{f:g}}@layer c{.x{f:g}}@layer{.x{f:g}}@layer a{.y{h:i}}";
+        assert_eq!(
+            used(css, &["y"]),
+            "@layer a,b;@layer c{}@layer{}@layer a{.y{h:i}}"
+        );
         assert_eq!(used(css, &["x", "y"]), css);
+    }
+
+    #[test]
+    fn a_group_goes_on_in_the_next_that_is_the_same() {
+        let css = "@layer a{p{b:c}}@layer a{.x{d:e}}@layer a{.y{f:g}@media print{p{h:i}}@media print{q{j:k}}}.y{l:m}@layer a{q{n:o}}";
+        assert_eq!(
+            used(css, &[]),
+            "@layer a{p{b:c}@media print{p{h:i}q{j:k}}q{n:o}}"
+        );
+        assert_eq!(
+            used(css, &["y"]),
+            "@layer a{p{b:c}.y{f:g}@media print{p{h:i}q{j:k}}}.y{l:m}@layer a{q{n:o}}"
+        );
     }
 
     #[test]

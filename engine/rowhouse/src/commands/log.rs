@@ -16,6 +16,9 @@ use server::access::{AccessLog, Format};
 /// Pieces of the access log that may wait to be written. A piece has some 16 KB, so that a log that nobody reads costs 2 MB.
 const WAITING: usize = 128;
 
+/// Events that may wait to be written. Room for all of them is taken at the start: some 30 bytes for each.
+const EVENTS: usize = 16 << 10;
+
 /// Starts both: the guards write what is left when they are dropped.
 pub(super) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<WorkerGuard>) {
     let mut guards = vec![start_events()];
@@ -41,9 +44,10 @@ pub(super) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<Worke
 
 /// Readable on a terminal, JSON elsewhere; `RUST_LOG` chooses what.
 fn start_events() -> WorkerGuard {
+    let buffer = || NonBlockingBuilder::default().buffered_lines_limit(EVENTS);
     let (writer, guard) = match io::stderr().is_terminal() {
-        true => tracing_appender::non_blocking(AboveBars),
-        false => tracing_appender::non_blocking(io::stderr()),
+        true => buffer().finish(AboveBars),
+        false => buffer().finish(io::stderr()),
     };
     let chosen = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let events = tracing_subscriber::fmt::layer().with_writer(writer);
