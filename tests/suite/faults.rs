@@ -168,7 +168,7 @@ fn ask(
     (label, path): (&str, &str),
 ) -> std::io::Result<(u16, Vec<u8>)> {
     let host = format!("{label}localhost:{}", address.port());
-    let answer = visitor.get(&host, path, &["accept-encoding: br"])?;
+    let answer = visitor.get(&host, path, &["accept-encoding: gzip"])?;
     Ok((answer.status, answer.body))
 }
 

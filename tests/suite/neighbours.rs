@@ -33,7 +33,7 @@ fn pages(folder: &Path, origin: &str) -> Vec<(String, String)> {
 
 fn ask(visitor: &mut Visitor, port: u16, page: &(String, String)) -> Answer {
     let host = format!("{}:{port}", page.0);
-    let answer = visitor.get(&host, &page.1, &["accept-encoding: br"]);
+    let answer = visitor.get(&host, &page.1, &["accept-encoding: gzip"]);
     answer.unwrap_or_else(|error| panic!("{host}{}: {error}", page.1))
 }
 

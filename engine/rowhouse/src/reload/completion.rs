@@ -2,6 +2,7 @@
 //!
 //! Both take longer than everything else. A server of ten thousand tenants, of which few have visitors at a time, does without for the others.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -107,6 +108,7 @@ impl Registry {
         self.hosts.prune_pictures();
         let secure = self.places.origin.is_secure();
         let (mut pictures, mut codings) = (Vec::new(), Vec::new());
+        let mut named = HashSet::new();
         let is_busy = self.workers.has_background();
         for tenant in self.tenants.values_mut() {
             if is_busy && !tenant.demand.is_wanted {
@@ -115,7 +117,9 @@ impl Registry {
             let Some(compiled) = tenant.unfinished().map(Arc::clone) else {
                 continue;
             };
-            let undrawn = self.hosts.undrawn(&compiled, secure);
+            let mut undrawn = self.hosts.undrawn(&compiled, secure);
+            // Tenants with the same drawing share it.
+            undrawn.retain(|picture| named.insert(picture.digest()));
             let mut unimproved = compiled.unimproved().peekable();
             if undrawn.is_empty() && unimproved.peek().is_none() {
                 tenant.demand.finished = Arc::downgrade(&compiled);
@@ -146,7 +150,11 @@ impl Registry {
         let undrawn = tenants
             .filter_map(Tenant::compiled)
             .flat_map(|compiled| self.hosts.undrawn(compiled, secure));
-        let undrawn: Vec<_> = undrawn.collect();
+        // Tenants with the same drawing share it, and the first of them keeps it in its cache.
+        let mut named = HashSet::new();
+        let undrawn: Vec<_> = undrawn
+            .filter(|picture| named.insert(picture.digest()))
+            .collect();
         undrawn.into_par_iter().for_each(|picture| {
             if let Err(problem) = picture.draw() {
                 warn!(problem, "a picture cannot be drawn");

@@ -1,0 +1,86 @@
+//! What is made only for tenants that somebody asks for: pictures, and the best codings of pages.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rowhouse_tests::{Answer, TestServer, fixture};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn page(server: &TestServer, codings: &str) -> Answer {
+    let codings = [("accept-encoding", codings)];
+    server.ask("GET", &server.domain(), "/", &codings)
+}
+
+/// RFC 9110, section 8.8.3: another body has another tag.
+#[test]
+fn the_best_coding_follows_and_is_another_representation() {
+    let server = TestServer::start(&fixture("sites"), &[]);
+    let quick = page(&server, "zstd");
+    assert_eq!(quick.header("content-encoding"), "zstd");
+    let begin = Instant::now();
+    let mut best = page(&server, "gzip, br, zstd");
+    while best.header("content-encoding") != "br" {
+        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(20));
+        best = page(&server, "gzip, br, zstd");
+    }
+    assert!(best.body.len() < quick.body.len());
+    assert_ne!(best.header("etag"), quick.header("etag"));
+    assert_eq!(best.header("vary"), quick.header("vary"));
+    // Who cannot read it gets what was there before.
+    let again = page(&server, "zstd");
+    assert_eq!(again.header("etag"), quick.header("etag"));
+}
+
+#[test]
+fn a_request_for_a_picture_waits_until_it_is_drawn() {
+    let server = TestServer::start(&fixture("sites"), &[]);
+    let domain = server.domain();
+    let page = server.get(&domain, "/").text();
+    let image = page
+        .split("property=\"og:image\" content=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .expect("a social image");
+    let path = image.split_once(&domain).expect("its own host").1;
+    for path in [path, "/favicon.ico"] {
+        let answer = server.get(&domain, path);
+        assert_eq!(answer.status, 200, "{path}: {}", server.log());
+        assert!(
+            answer.header("content-type").starts_with("image/"),
+            "{path}"
+        );
+    }
+    let none = server.get(&domain, "/assets/social.0000000000000000.png");
+    assert_eq!(none.status, 404, "nobody draws it");
+}
+
+#[test]
+fn operators_see_what_the_store_holds() {
+    let server = TestServer::start(&fixture("sites"), &["--memory", "100000000"]);
+    let begin = Instant::now();
+    let number = |name: &str| {
+        let metrics = server.operator("/metrics").text();
+        let mut lines = metrics.lines();
+        let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|number| number.parse::<u64>().ok())
+    };
+    while number("rowhouse_store_tenants").is_none_or(|tenants| tenants < 2) {
+        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(
+        number("rowhouse_store_memory_limit_bytes"),
+        Some(100_000_000)
+    );
+    assert!(number("rowhouse_store_memory_bytes").is_some_and(|bytes| bytes > 10_000));
+    assert_eq!(number("rowhouse_store_evictions_total"), Some(0));
+    let rendered = number("rowhouse_render_duration_seconds_count");
+    assert!(rendered.is_some_and(|rendered| rendered >= 2));
+    assert_eq!(
+        number("rowhouse_store_disk_blobs"),
+        Some(0),
+        "there is no state"
+    );
+}
