@@ -69,6 +69,12 @@ impl Process {
         self.status("VmRSS:") << 10
     }
 
+    /// Resident memory that holds no file, in bytes: what the system cannot give to others.
+    #[must_use]
+    pub fn own_memory(self) -> u64 {
+        self.status("RssAnon:") << 10
+    }
+
     /// The most resident memory that it ever had, in bytes.
     #[must_use]
     pub fn peak(self) -> u64 {

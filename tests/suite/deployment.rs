@@ -315,7 +315,7 @@ fn with_a_state_nobody_takes_anything_over_a_restart() {
                 .flatten();
             let mut texts = folders
                 .flatten()
-                .filter_map(|folder| fs::read(folder.path().join(entry)).ok());
+                .filter_map(|folder| fs::read(folder.path().join("tables").join(entry)).ok());
             texts.any(|text| String::from_utf8_lossy(&text).contains(words))
         };
         while !is_there() {
@@ -344,7 +344,7 @@ fn with_a_state_nobody_takes_anything_over_a_restart() {
         .expect("the state")
         .flatten()
     {
-        let _ = fs::remove_file(folder.path().join("good.tenant.app"));
+        let _ = fs::remove_file(folder.path().join("tables/good.tenant.app"));
     }
     let good = fs::read_to_string(street.path().join("tenants/app/tenant.yaml")).expect("a file");
     write(street.path(), "tenants/app/tenant.yaml", "nam: App\n");

@@ -118,3 +118,45 @@ fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
     let peak = Process(server.id()).peak();
     assert!(peak < 320 << 20, "{} MiB", mebibytes(peak));
 }
+
+#[test]
+fn a_film_that_is_too_large_for_memory_takes_none_and_comes_in_parts() {
+    const SIZE: usize = 96 << 20;
+    let mut site = TestSite::fixture("sites");
+    let page = "---\ntitle: Data\n---\n[Film](../assets/film.mp4)\n";
+    site.write("tenants/app/pages/data.md", page);
+    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let own = || Process(server.id()).own_memory();
+    let before = own();
+    let write = |byte: u8| {
+        fs::create_dir_all(site.path("tenants/app/assets")).expect("a folder");
+        let new = site.path("tenants/app/assets/.new");
+        fs::write(&new, vec![byte; SIZE]).expect("a file");
+        fs::rename(&new, site.path("tenants/app/assets/film.mp4")).expect("a file");
+    };
+    write(b'a');
+    let film = || named(&server, "/app/assets/film");
+    wait("the film", || film().is_some());
+    let first = film().expect("an address");
+    let part = |path: &str| {
+        let range = format!("bytes={}-", SIZE - 3);
+        let answer = server.ask("GET", "localhost", path, &[("range", &range)]);
+        (answer.status, answer.text())
+    };
+    assert_eq!(part(&first), (206, "aaa".to_owned()));
+    write(b'b');
+    wait("another film", || film().is_some_and(|film| film != first));
+    let second = film().expect("an address");
+    assert_eq!(part(&second), (206, "bbb".to_owned()));
+    assert_eq!(part(&first), (206, "aaa".to_owned()), "pages may name it");
+    assert_eq!(server.get("localhost", &second).text().len(), SIZE);
+    let more = own().saturating_sub(before);
+    assert!(more < 48 << 20, "{} MiB", mebibytes(more));
+
+    // There is an end to it, and it is the tenant's own error.
+    let huge = fs::File::create(site.path("tenants/app/assets/huge.zip")).expect("a file");
+    huge.set_len(300 << 20).expect("a file with holes");
+    wait("an error", || server.log().contains("assets/huge.zip"));
+    assert_eq!(part(&second), (206, "bbb".to_owned()));
+    assert_eq!(server.get("localhost", "/").status, 200);
+}

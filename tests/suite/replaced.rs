@@ -11,7 +11,7 @@ use rowhouse::reload::{Persisted, Places, Registry};
 use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 
-use crate::state::Street;
+use crate::state::{KEEP, Street};
 
 /// Whether the studio's host answers a path.
 fn answers(snapshot: &Snapshot, path: &str) -> bool {
@@ -51,7 +51,7 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
     let start = || {
-        let kept = Persisted::open(&street.path("state"), &places);
+        let kept = Persisted::open(&street.path("state"), &places, KEEP);
         Registry::new(places.clone(), Arc::clone(&islands)).with_kept(kept)
     };
     let at = |registry: &mut Registry, hours: usize| {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use release::snapshot::{Coding, Resource};
+use release::store::Keep;
 use render::Islands;
 use render::policy::Caching;
 use rowhouse::reload::{Persisted, Places, Registry};
@@ -17,6 +18,11 @@ use tempfile::TempDir;
 use crate::dev::everything;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) const KEEP: Keep = Keep {
+    releases: 10,
+    bytes: 1 << 30,
+};
 
 /// A street whose state lies beside it.
 pub(crate) struct Street(TempDir);
@@ -47,12 +53,12 @@ impl Street {
         fs::write(self.path(path), text).expect("a file");
     }
 
-    /// The whole entries of the state.
+    /// The whole tables of the state.
     pub(crate) fn entries(&self) -> Vec<PathBuf> {
         let folders = fs::read_dir(self.path("state")).into_iter().flatten();
         let mut entries: Vec<PathBuf> = folders
             .flatten()
-            .filter_map(|folder| fs::read_dir(folder.path()).ok())
+            .filter_map(|folder| fs::read_dir(folder.path().join("tables")).ok())
             .flatten()
             .flatten()
             .map(|entry| entry.path())
@@ -273,7 +279,7 @@ fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
         assert!(!log.contains("panicked"), "{log}");
         wait("new entries", || {
             let log = server.log();
-            log.contains("nothing more is kept")
+            log.contains("was to be kept for the next start was not")
                 || street.entries().iter().all(|path| path.is_file())
         });
     }
@@ -371,7 +377,7 @@ fn the_same_bytes_come_from_the_state() {
         let bodies = resources.map(|(name, resource)| (name, codings(resource)));
         bodies.collect::<Vec<_>>()
     };
-    let kept = || Some(Persisted::open(&street.path("state"), &places));
+    let kept = || Some(Persisted::open(&street.path("state"), &places, KEEP));
     let written = || {
         let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
         let made = street

@@ -11,7 +11,7 @@ mod limits;
 mod walk;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,7 @@ use thiserror::Error;
 
 use self::beneath::Beneath;
 pub use self::limits::Limits;
+use self::limits::is_large_type;
 pub use self::walk::{Identity, Tree, walk};
 use crate::report::{Code, Diagnostic, Report};
 
@@ -97,9 +98,7 @@ pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
             return Err(io::Error::other("this is no plain file"));
         }
         let mut bytes = Vec::new();
-        fs::File::open(path)?
-            .take(most + 1)
-            .read_to_end(&mut bytes)?;
+        File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     });
     let too_large = |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|size| size > most);
@@ -167,24 +166,36 @@ fn is_folder_of(kind: fs::FileType, path: &Path) -> bool {
     }
 }
 
+/// Takes a file of so many bytes that is too large for memory, so that its bytes stay as they are now whatever becomes of the file. What it has more is not taken.
+pub type TakeLarge<'a> = &'a dyn Fn(File, u64) -> io::Result<Bytes>;
+
 /// Reads a directory with everything in it, except names that begin with a dot (but `.well-known`).
 ///
-/// What cannot be taken is in the report; the rest is in the folder. Of a directory that is over a limit as a whole, the folder has nothing.
+/// What cannot be taken is in the report; the rest is in the folder. Of a directory that is over a limit as a whole, the folder has nothing. Without `take_large` nothing may be too large for memory.
 #[must_use]
-pub fn read(directory: &Path, label: &str, limits: Limits) -> (Folder, Report) {
+pub fn read(
+    directory: &Path,
+    label: &str,
+    limits: Limits,
+    take_large: Option<TakeLarge<'_>>,
+) -> (Folder, Report) {
     let mut tree = walk(directory, label, limits);
     let mut folder = Folder {
         label: label.to_owned(),
         files: BTreeMap::new(),
     };
     if let Some(beneath) = tree.beneath.take() {
-        let mut left = limits.total;
+        let mut left = Left {
+            memory: limits.total,
+            large: limits.large_total,
+        };
         for path in std::mem::take(&mut tree.files) {
             if tree.is_cut {
                 break;
             }
-            if let Some(bytes) = file(&beneath, &mut tree, &path, limits, &mut left) {
-                folder.files.insert(path, bytes.into());
+            let bytes = file(&beneath, &mut tree, &path, limits, take_large, &mut left);
+            if let Some(bytes) = bytes {
+                folder.files.insert(path, bytes);
             }
         }
     }
@@ -194,14 +205,21 @@ pub fn read(directory: &Path, label: &str, limits: Limits) -> (Folder, Report) {
     (folder, tree.report)
 }
 
-/// Reads a file, of which it says in `tree` why it cannot be taken. `left` is how many bytes the folder may still have.
+/// How many bytes a folder may still have.
+struct Left {
+    memory: u64,
+    large: u64,
+}
+
+/// Reads a file, of which it says in `tree` why it cannot be taken.
 fn file(
     beneath: &Beneath,
     tree: &mut Tree,
     path: &str,
     limits: Limits,
-    left: &mut u64,
-) -> Option<Vec<u8>> {
+    take_large: Option<TakeLarge<'_>>,
+    left: &mut Left,
+) -> Option<Bytes> {
     let file = match beneath.open(Path::new(path)) {
         Ok(file) => file,
         Err(refused) => {
@@ -221,35 +239,47 @@ fn file(
             return None;
         }
     };
-    let most = limits.file.min(*left);
-    let mut bytes = Vec::new();
+    let take_large = take_large.filter(|_| size > limits.file && is_large_type(path));
+    let (one, all, left) = match take_large {
+        Some(_) => (limits.large_file, limits.large_total, &mut left.large),
+        None => (limits.file, limits.total, &mut left.memory),
+    };
+    let mut bytes = Bytes::new();
     let mut length = size;
-    if size <= most {
-        // One byte more than there may be tells a file that grows, or that has no size before it is read.
-        bytes.reserve_exact(usize::try_from(size).unwrap_or_default() + 1);
-        if let Err(error) = file.take(most + 1).read_to_end(&mut bytes) {
-            tree.unreadable(path, &error);
-            return None;
-        }
+    if size <= one.min(*left) {
+        let taken = match take_large {
+            Some(take_large) => take_large(file, size),
+            None => in_memory(file, size, one.min(*left)),
+        };
+        bytes = match taken {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                tree.unreadable(path, &error);
+                return None;
+            }
+        };
         length = bytes.len() as u64;
     }
-    if length > limits.file {
-        let message = format!(
-            "the file has {length} bytes, more than the {} that one file may have",
-            limits.file
-        );
+    if length > one {
+        let message =
+            format!("the file has {length} bytes, more than the {one} that one file may have");
         tree.too_large(path, message);
         return None;
     }
     if length > *left {
-        tree.stop(format!(
-            "the files come to more than {} bytes",
-            limits.total
-        ));
+        tree.stop(format!("the files come to more than {all} bytes"));
         return None;
     }
     *left -= length;
     Some(bytes)
+}
+
+/// The bytes of a file that should have `size` of them. One more than `most` tells a file that grows, or that has no size before it is read.
+fn in_memory(file: File, size: u64, most: u64) -> io::Result<Bytes> {
+    let mut bytes = Vec::new();
+    bytes.reserve_exact(usize::try_from(size).unwrap_or_default() + 1);
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    Ok(bytes.into())
 }
 
 #[cfg(test)]

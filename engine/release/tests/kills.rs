@@ -13,9 +13,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, StatusCode};
-use release::history::{History, New, PlacedPages};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Coding, Pages, Resource, Variant};
+use release::store::{Keep, New, PlacedPages, Store};
 
 /// Where the child records.
 const FOLDER: &str = "ROWHOUSE_KILLED_FOLDER";
@@ -72,14 +72,21 @@ fn release(tenant: &str, key: u64) -> New {
     }
 }
 
-fn open(folder: &Path) -> History {
-    let history = History::open(folder.to_owned(), KEEP, BUDGET);
-    assert!(history.is_writable(), "the killed process has the lock");
-    history
+fn kept() -> Keep {
+    Keep {
+        releases: KEEP,
+        bytes: BUDGET,
+    }
 }
 
-fn newest_key(history: &History, tenant: &str) -> u64 {
-    let newest = history.list(tenant).into_iter().next();
+fn open(folder: &Path) -> Store {
+    let store = Store::open(folder.to_owned(), kept());
+    assert!(store.is_writable(), "the killed process has the lock");
+    store
+}
+
+fn newest_key(store: &Store, tenant: &str) -> u64 {
+    let newest = store.list(tenant).into_iter().next();
     newest.map_or(0, |entry| entry.cause[0].parse().expect("a key"))
 }
 
@@ -89,21 +96,21 @@ fn records_until_it_is_killed() {
     let Some(folder) = env::var_os(FOLDER) else {
         return;
     };
-    let history = open(Path::new(&folder));
-    let mut keys = TENANTS.map(|tenant| newest_key(&history, tenant));
+    let store = open(Path::new(&folder));
+    let mut keys = TENANTS.map(|tenant| newest_key(&store, tenant));
     loop {
         for (tenant, key) in TENANTS.iter().zip(&mut keys) {
             *key += 1;
-            history.record(tenant, release(tenant, *key));
+            store.record(tenant, release(tenant, *key));
             match *key % 7 {
-                0 => history.collect(),
+                0 => store.collect(),
                 1 => {
-                    history.finish();
-                    let newest = history.list(tenant)[0].number;
-                    history.pin(tenant, newest).expect("pinned");
+                    store.finish();
+                    let newest = store.list(tenant)[0].number;
+                    store.pin(tenant, newest).expect("pinned");
                 }
-                2 => history.finish(),
-                3 if *tenant == "c" => history.unpin(tenant).expect("unpinned"),
+                2 => store.finish(),
+                3 if *tenant == "c" => store.unpin(tenant).expect("unpinned"),
                 _ => {}
             }
         }
@@ -111,20 +118,20 @@ fn records_until_it_is_killed() {
 }
 
 /// Every release is the one that was recorded; how many there are.
-fn check(folder: &Path, history: &History) -> usize {
+fn check(folder: &Path, store: &Store) -> usize {
     let mut releases = 0;
     for tenant in TENANTS {
-        let entries = history.list(tenant);
+        let entries = store.list(tenant);
         let names = files(&folder.join("releases").join(tenant));
         let is_number = |path: &&PathBuf| path.extension().is_none() && !path.ends_with("pinned");
         assert_eq!(names.iter().filter(is_number).count(), entries.len());
         // One may have been written before the oldest went; a pinned one comes on top.
         assert!(entries.len() <= KEEP + 2, "{} releases", entries.len());
-        if let Some(pinned) = history.pinned(tenant) {
-            assert!(history.load(tenant, pinned).is_some(), "{tenant}'s pin");
+        if let Some(pinned) = store.pinned(tenant) {
+            assert!(store.load(tenant, pinned).is_some(), "{tenant}'s pin");
         }
         for entry in entries {
-            let loaded = history.load(tenant, entry.number).expect("a release");
+            let loaded = store.load(tenant, entry.number).expect("a release");
             assert_eq!(loaded.entry, entry);
             let key = u64::from_le_bytes(entry.key[..8].try_into().expect("8 bytes"));
             let pages = &loaded.places[0].pages;
@@ -148,14 +155,14 @@ fn check_left(folder: &Path) -> usize {
     fs::create_dir_all(folder).expect("a folder");
     let lock = fs::File::create(folder.join("lock")).expect("a file");
     lock.try_lock().expect("the killed process has no lock");
-    check(folder, &History::open(folder.to_owned(), KEEP, BUDGET))
+    check(folder, &Store::open(folder.to_owned(), kept()))
 }
 
 /// Looks at it after what the next process does when it starts.
 fn check_collected(folder: &Path) {
-    let history = open(folder);
-    history.finish();
-    check(folder, &history);
+    let store = open(folder);
+    store.finish();
+    check(folder, &store);
 }
 
 /// All files below a folder.
@@ -206,9 +213,9 @@ fn whenever_a_process_is_killed_every_release_is_whole() {
         }
     }
     assert!(releases > 0, "none was recorded before a kill");
-    let history = open(folder.path());
+    let store = open(folder.path());
     let recorded: u64 = TENANTS
-        .map(|tenant| newest_key(&history, tenant))
+        .map(|tenant| newest_key(&store, tenant))
         .iter()
         .sum();
     let blobs = files(&folder.path().join("blobs")).len();

@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::asset::hex;
 use super::cache::{self, Cache};
+use release::large::is_large;
+use release::pack::{pack, unpack};
 use release::snapshot::{Coding, Variant, Variants};
-use release::state::{pack, unpack};
 
 /// How hard to compress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub(super) fn kept_variants(
 ) -> Variants {
     let digest = Sha256::digest(&bytes);
     let mut variants = Vec::with_capacity(4);
-    let is_worth_it = compressible && bytes.len() >= SMALLEST;
+    let is_worth_it = compressible && bytes.len() >= SMALLEST && !is_large(&bytes);
     if is_worth_it {
         let key = cache::key("compressed", &[&[level as u8], &digest]);
         let packed = cache.get(key, || Ok::<_, ()>(compressed(&bytes, level).into()));

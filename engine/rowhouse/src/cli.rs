@@ -177,7 +177,7 @@ pub struct ServeArguments {
         default_value_t = 10
     )]
     pub keep_releases: usize,
-    /// The most bytes that all releases together may take below `--state`; the oldest go first
+    /// The most bytes below `--state`; the oldest releases go first
     #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "BYTES", default_value_t = 1 << 30)]
     pub state_size: u64,
     /// How long files with a hash in their name are served after pages no longer name them

@@ -48,7 +48,7 @@
 //!
 //! # Walkthrough: back to yesterday
 //!
-//! 1. With a state, what a tenant serves is recorded as a release ([`release::history`]) once nobody waits for anything: its pages, and the shared files that they name.
+//! 1. With a state, what a tenant serves is recorded as a release ([`release::store`]) once nobody waits for anything: its pages, and the shared files that they name.
 //! 2. `rowhouse rollback` asks the admin listener, which asks the owner ([`reload::Operator`]). It loads the release, pins it on disk, and swaps in a snapshot with the release's pages in the tenant's mounts.
 //! 3. The folder is read, rendered, reported and recorded as before. `rowhouse resume` swaps its pages in again.
 //!

@@ -3,10 +3,14 @@
 /// The most that one folder may hold: enough for any small site, too little to hurt the neighbours.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes in one file.
+    /// Bytes in one file that is held in memory.
     pub file: u64,
-    /// Bytes in all.
+    /// Bytes in all that is held in memory.
     pub total: u64,
+    /// Bytes in one file that is too large for memory.
+    pub large_file: u64,
+    /// Bytes in all of these.
+    pub large_total: u64,
     /// Files in all.
     pub files: usize,
     /// Folders in all.
@@ -24,6 +28,8 @@ impl Default for Limits {
         Self {
             file: 32 << 20,
             total: 64 << 20,
+            large_file: 256 << 20,
+            large_total: 1 << 30,
             files: 20_000,
             folders: 4_096,
             entries: 50_000,
@@ -31,4 +37,17 @@ impl Default for Limits {
             errors: 100,
         }
     }
+}
+
+/// What may be too large for memory, by its name: films, sound, documents and archives, which are only ever sent as they are. Nothing else is, since the program looks into it.
+const LARGE_TYPES: [&str; 26] = [
+    "7z", "aac", "apk", "appimage", "deb", "dmg", "epub", "exe", "flac", "gz", "iso", "m4a", "m4v",
+    "mp3", "mp4", "msi", "ogg", "ogv", "opus", "pdf", "pkg", "tar", "wav", "webm", "xz", "zip",
+];
+
+/// Whether a file may be too large for memory, by its path in the folder.
+pub(super) fn is_large_type(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    let extension = extension.unwrap_or_default().to_ascii_lowercase();
+    path.starts_with("assets/") && LARGE_TYPES.contains(&extension.as_str())
 }

@@ -28,7 +28,7 @@ fn write(path: &Path, text: &str) {
 
 /// The names of the files, and the messages with their codes and files.
 fn read_app(app: &Path) -> (Vec<String>, Vec<String>) {
-    let (folder, report) = read(app, "app", Limits::default());
+    let (folder, report) = read(app, "app", Limits::default(), None);
     let report = report.sorted();
     let said = report.iter().map(|diagnostic| {
         format!(
@@ -130,7 +130,7 @@ fn a_link_that_is_absolute_may_lead_within() {
     let link = place.path().join("current");
     symlink(&app, &link).expect("a link");
     symlink(link.join("assets/icon.svg"), app.join("assets/third.svg")).expect("a link");
-    let (folder, _) = read(&link, "current", Limits::default());
+    let (folder, _) = read(&link, "current", Limits::default(), None);
     assert!(folder.files.contains_key("assets/third.svg"));
 }
 
@@ -180,7 +180,7 @@ fn a_limit_of_the_whole_folder_ends_all_with_one_error() {
         ),
         (Limits { total: 20, ..whole }, "more than 20 bytes"),
     ] {
-        let (folder, report) = read(&app, "app", limits);
+        let (folder, report) = read(&app, "app", limits, None);
         let said: Vec<&Diagnostic> = report.iter().collect();
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].message.contains(words), "{said:?}");
@@ -275,14 +275,14 @@ fn a_file_that_has_no_size_or_grows_is_read_up_to_its_limit() {
         file: 1_000,
         ..Limits::default()
     };
-    let (folder, report) = read(&app, "app", limits);
+    let (folder, report) = read(&app, "app", limits, None);
     assert!(!folder.files.contains_key("assets/large.bin"));
     let text = format!("{report:?}");
     assert!(text.contains("more than the 1000 that one file"), "{text}");
     #[cfg(target_os = "linux")]
     {
         // Everything there has the size 0, and some of it is long.
-        let (folder, _) = read(Path::new("/proc/self/net"), "net", limits);
+        let (folder, _) = read(Path::new("/proc/self/net"), "net", limits, None);
         assert!(folder.files.values().all(|bytes| bytes.len() <= 1_000));
     }
 }
@@ -303,7 +303,7 @@ fn while_racing(
     let begin = Instant::now();
     let (mut rounds, mut seen) = (0, 0);
     while begin.elapsed() < Duration::from_millis(2_500) {
-        let (folder, _) = read(app, "app", Limits::default());
+        let (folder, _) = read(app, "app", Limits::default(), None);
         seen += usize::from(look(&folder));
         rounds += 1;
     }
@@ -356,4 +356,46 @@ fn a_file_exchanged_with_a_pipe_is_not_waited_for() {
         renameat_with(CWD, &file, CWD, &pipe, RenameFlags::EXCHANGE).expect("an exchange");
     };
     while_racing(race, &app, |folder| folder.files.contains_key("page.md"));
+}
+
+#[test]
+fn only_films_and_the_like_may_be_too_large_for_memory() {
+    let (_place, app) = app();
+    for name in [
+        "assets/film.MP4",
+        "assets/photo.jpg",
+        "film.mp4",
+        "assets/huge.zip",
+    ] {
+        write(&app.join(name), &"x".repeat(40));
+    }
+    write(&app.join("assets/huge.zip"), &"x".repeat(90));
+    write(&app.join("assets/small.mp4"), "x");
+    let limits = Limits {
+        file: 30,
+        large_file: 80,
+        ..Limits::default()
+    };
+    let take_large = |_, size: u64| Ok(Bytes::from(format!("{size} bytes, elsewhere")));
+    let (folder, report) = read(&app, "app", limits, Some(&take_large));
+    assert_eq!(folder.files["assets/film.MP4"], "40 bytes, elsewhere");
+    assert_eq!(folder.files["assets/small.mp4"], "x");
+    let report = report.sorted();
+    let said: Vec<&Diagnostic> = report.iter().collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    for (name, most) in [
+        ("assets/huge.zip", 80),
+        ("assets/photo.jpg", 30),
+        ("film.mp4", 30),
+    ] {
+        let words = format!("more than the {most} that one file may have");
+        assert!(
+            report
+                .iter()
+                .any(|said| said.file == format!("app/{name}") && said.message.contains(&words)),
+            "{said:?}"
+        );
+    }
+    let (_, report) = read(&app, "app", limits, None);
+    assert_eq!(report.iter().count(), 4);
 }

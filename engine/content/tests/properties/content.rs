@@ -57,7 +57,7 @@ static TENANTS: LazyLock<Vec<Folder>> = LazyLock::new(|| {
 });
 
 fn read_folder(path: &Path, name: &str) -> Folder {
-    let (folder, report) = source::read(path, &format!("tenants/{name}"), Limits::default());
+    let (folder, report) = source::read(path, &format!("tenants/{name}"), Limits::default(), None);
     assert!(report.is_servable(), "{report:?}");
     folder
 }

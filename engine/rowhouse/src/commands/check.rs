@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
 
 /// Warns of each tenant whose folder is not followed.
 fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnostic> {
-    let releases = Persisted::releases(state, places);
+    let releases = Persisted::reader(state, places);
     let pinned = tenants.iter().filter_map(|tenant| {
         let number = releases.pinned(tenant)?;
         let folder = places.tenants.join(tenant).display().to_string();

@@ -107,7 +107,7 @@ fn theme_folders(directory: Option<&Path>) -> anyhow::Result<BTreeMap<String, Fo
     };
     let folders = source::list(directory)?.into_iter().map(|(name, path)| {
         let label = path.display().to_string();
-        let (folder, _) = source::read(&path, &label, Limits::default());
+        let (folder, _) = source::read(&path, &label, Limits::default(), None);
         (name, folder)
     });
     Ok(folders.collect())

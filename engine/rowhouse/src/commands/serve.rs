@@ -27,6 +27,7 @@ use crate::reload::{Inbox, Operator, ReloadLoop, log_report};
 use crate::watch::{Method, Notice};
 use content::report::guard::guard;
 use release::snapshot::Snapshot;
+use release::store::Keep;
 use server::admin::{self, Admin};
 use server::descriptors::connections_that_fit;
 use server::events::Events;
@@ -50,19 +51,20 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
+    let keep = Keep {
+        releases: arguments.keep_releases,
+        bytes: arguments.state_size,
+    };
     let mut registry = registry(
         &arguments.content,
         arguments.caching.into(),
-        arguments.state.as_deref(),
+        arguments.state.as_deref().map(|state| (state, keep)),
         arguments.dev,
     )?
     .impatient()
     .with_memory(arguments.memory.unwrap_or_else(memory::half))
     .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));
-    let history = registry.open_history(arguments.keep_releases, arguments.state_size);
-    if let Some(history) = &history {
-        registry = registry.with_history(Arc::clone(history));
-    }
+    let store = registry.store().cloned();
     let board = Arc::new(StatusBoard::default());
     registry = registry.with_render_times(board.renders.clone());
     let inbox = Inbox::default();
@@ -102,7 +104,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         WatchMethod::Off => Method::Off,
     });
     let operator = Operator {
-        history,
+        store,
         inbox,
         owner: owner.clone(),
         board: Arc::clone(&board),

@@ -8,6 +8,7 @@ use rowhouse_ui::Bundle;
 
 use crate::cli::Content;
 use crate::reload::{Persisted, Places, Registry};
+use release::store::Keep;
 use render::Islands;
 use render::policy::Caching;
 
@@ -18,11 +19,11 @@ pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
     named.or_else(found).map(ToOwned::to_owned)
 }
 
-/// The registry that the flags describe, with nothing read yet. `state`: where things are kept; `dev`: for authors.
+/// The registry that the flags describe, with nothing read yet. `state`: where things are kept, and how much; `dev`: for authors.
 pub(super) fn registry(
     content: &Content,
     caching: Caching,
-    state: Option<&Path>,
+    state: Option<(&Path, Keep)>,
     dev: bool,
 ) -> anyhow::Result<Registry> {
     let bundle = match &content.ui_dist {
@@ -38,7 +39,7 @@ pub(super) fn registry(
         caching,
     };
     let secure = content.origin.is_secure();
-    let persisted = state.map(|state| Persisted::open(state, &places));
+    let persisted = state.map(|(state, keep)| Persisted::open(state, &places, keep));
     let cache = persisted
         .as_ref()
         .map(Persisted::islands_cache)

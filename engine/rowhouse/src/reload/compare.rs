@@ -14,8 +14,8 @@ use http::header::CONTENT_TYPE;
 use similar::{ChangeTag, TextDiff};
 
 use self::lines::{html_lines, text_lines};
-use release::history::{PlacedPages, Release};
 use release::snapshot::{Body, Coding, Resource};
+use release::store::{PlacedPages, Release};
 use server::control::{Change, PageChange};
 
 /// Lines of a page's difference; the rest is counted.

@@ -176,7 +176,7 @@ impl Registry {
         let compiled = attempt.compiled.map(Arc::new);
         let finished = tenant.lifecycle.finish(made_from.clone(), compiled);
         if finished == Finished::Served {
-            tenant.recorded.is_due = self.history.is_some();
+            tenant.recorded.is_due = self.persisted.is_some();
             self.workers.forget(id);
         }
         if finished == Finished::Failed
@@ -224,7 +224,7 @@ impl Registry {
         let tenant = self.tenants.get(id)?;
         let (theme, packed) = (&site.manifest.theme, tenant.packed.clone());
         let (themes, drafts) = (Arc::clone(&self.themes.good), self.is_dev());
-        let (state, theme) = (Arc::clone(persisted.state()), theme.clone());
+        let (store, theme) = (Arc::clone(persisted.store()), theme.clone());
         let (id, site, deployment) = (id.clone(), Arc::clone(site), Arc::clone(deployment));
         let (islands, cache) = (
             Arc::clone(&self.islands),
@@ -253,7 +253,7 @@ impl Registry {
         let find = move || {
             let good_theme = || themes.get(&theme);
             let good_site = || {
-                let good = Arc::new(kept_site(&state, &id, &site.label)?);
+                let good = Arc::new(kept_site(&store, &id, &site.label)?);
                 Some(good.at(now, drafts))
             };
             good_theme()

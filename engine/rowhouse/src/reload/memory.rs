@@ -6,11 +6,12 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use content::name::TenantId;
-use release::history::History;
+use release::large::is_large;
 use release::snapshot::{Body, Pages, Resource};
 use render::Compiled;
 use server::status::StoreStatus;
 
+use super::persisted::Persisted;
 use super::registry::{Registry, Round};
 use super::workers::processors;
 
@@ -22,6 +23,8 @@ impl Registry {
         }
         let most = self.memory.unwrap_or(usize::MAX);
         let begun = Instant::now();
+        // Where nothing can be kept, nothing waits for that.
+        let is_writable = self.is_writable();
         let mut awake = Vec::new();
         let (mut bytes, mut tenants) = (0, 0);
         for (id, tenant) in &mut self.tenants {
@@ -36,7 +39,7 @@ impl Registry {
             };
             bytes += own;
             tenants += 1;
-            if tenant.can_sleep() {
+            if tenant.can_sleep(is_writable) {
                 awake.push((tenant.is_asked(), tenant.used_at(), id.clone(), own));
             }
         }
@@ -71,8 +74,8 @@ impl Registry {
     /// What the store holds, for operators.
     pub(super) fn store_status(&self) -> StoreStatus {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let history = self.history.as_deref();
-        let (disk_blobs, disk_bytes) = history.map_or((0, 0), History::usage);
+        let store = self.store();
+        let (disk_blobs, disk_bytes) = store.map_or((0, 0), |store| store.usage());
         StoreStatus {
             memory_bytes: number(self.in_memory.bytes),
             memory_limit: self.memory.map(number),
@@ -80,16 +83,16 @@ impl Registry {
             evictions: self.in_memory.evictions,
             disk_blobs,
             disk_bytes,
-            queued: history.map_or(0, |history| number(history.queued())),
+            queued: store.map_or(0, |store| number(store.queued())),
         }
     }
 
     fn put_to_sleep(&mut self, id: &TenantId) -> bool {
-        let state = self.persisted.as_ref().map(|persisted| persisted.state());
+        let store = self.persisted.as_ref().map(Persisted::store);
         let Some(tenant) = self.tenants.get_mut(id) else {
             return false;
         };
-        tenant.persisted.forget(state, id);
+        tenant.persisted.forget(store, id);
         let Some((made_from, asleep)) = tenant.sleep() else {
             return false;
         };
@@ -111,7 +114,7 @@ pub(super) fn bytes_of(compiled: &Compiled) -> usize {
             Resource::Redirect(_) => None,
         })
         .flat_map(|body: &Body| body.variants.iter())
-        .filter(|variant| seen.insert(variant.bytes.as_ptr()))
+        .filter(|variant| !is_large(&variant.bytes) && seen.insert(variant.bytes.as_ptr()))
         .map(|variant| variant.bytes.len())
         .sum()
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use release::history::{Entry, History, Release};
+use release::store::{Entry, Release, Store};
 use server::control::{Control, ControlError, PageChange, ReleaseLine};
 use server::status::StatusBoard;
 
@@ -48,7 +48,7 @@ impl Inbox {
 #[derive(Debug)]
 pub struct Operator {
     /// Where releases are kept, if they are.
-    pub history: Option<Arc<History>>,
+    pub store: Option<Arc<Store>>,
     /// Where the owner looks for what is asked for.
     pub inbox: Inbox,
     /// What wakes it.
@@ -58,12 +58,12 @@ pub struct Operator {
 }
 
 impl Operator {
-    fn history(&self, tenant: &str) -> Result<&History, ControlError> {
-        let history = self.history.as_deref().ok_or(ControlError::NoState)?;
+    fn store(&self, tenant: &str) -> Result<&Store, ControlError> {
+        let store = self.store.as_deref().ok_or(ControlError::NoState)?;
         let status = self.board.current();
         let is_known = status.tenants.iter().any(|known| &*known.id == tenant);
         match is_known {
-            true => Ok(history),
+            true => Ok(store),
             false => Err(ControlError::UnknownTenant(tenant.to_owned())),
         }
     }
@@ -73,13 +73,11 @@ impl Operator {
             tenant: tenant.to_owned(),
             number,
         };
-        self.history(tenant)?
-            .load(tenant, number)
-            .ok_or_else(unknown)
+        self.store(tenant)?.load(tenant, number).ok_or_else(unknown)
     }
 
     fn ask(&self, tenant: &str, what: What) -> Result<u64, ControlError> {
-        self.history(tenant)?;
+        self.store(tenant)?;
         let (done, is_done) = channel();
         let wish = Wish {
             tenant: tenant.to_owned(),
@@ -102,9 +100,9 @@ impl Operator {
 
 impl Control for Operator {
     fn releases(&self, tenant: &str) -> Result<Vec<ReleaseLine>, ControlError> {
-        let history = self.history(tenant)?;
-        let entries = history.list(tenant);
-        let pinned = history.pinned(tenant);
+        let store = self.store(tenant)?;
+        let entries = store.list(tenant);
+        let pinned = store.pinned(tenant);
         let served = pinned.or_else(|| Some(entries.first()?.number));
         let line = |entry: Entry| ReleaseLine {
             number: entry.number,
@@ -126,7 +124,7 @@ impl Control for Operator {
         from: Option<u64>,
         to: Option<u64>,
     ) -> Result<Vec<PageChange>, ControlError> {
-        let entries = self.history(tenant)?.list(tenant);
+        let entries = self.store(tenant)?.list(tenant);
         let numbers = || entries.iter().map(|entry| entry.number);
         let none = || ControlError::NoEarlierRelease(tenant.to_owned());
         let to = to.or_else(|| numbers().next()).ok_or_else(none)?;

@@ -3,6 +3,7 @@
 //! Addresses, lists of pages and moments are known from its outline ([`Site::outline`]); whatever else is needed is read again from here, not from the disk, where the folder may be another one by now.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,7 +12,9 @@ use zstd::bulk::Compressor;
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
-use release::state::{pack, unpack};
+use release::large::is_large;
+use release::pack::{pack, unpack};
+use release::store::Rows;
 
 /// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
 const LEVEL: i32 = 1;
@@ -35,6 +38,8 @@ pub(super) enum Content {
 pub(super) struct Packed {
     label: String,
     bytes: Bytes,
+    /// The files that are not in memory anyway.
+    large: BTreeMap<String, Bytes>,
 }
 
 impl Content {
@@ -55,15 +60,16 @@ impl Content {
     }
 }
 
-/// A folder as bytes; equal folders give equal ones.
-pub(super) fn bytes_of(folder: &Folder) -> Vec<u8> {
+/// A folder as rows, a file each; equal folders give equal ones.
+pub(super) fn rows_of(folder: &Folder) -> Rows {
     let files = folder.files.iter();
-    pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())))
+    let row = |(path, bytes): (&String, &Bytes)| (Bytes::from(path.clone()), bytes.clone());
+    files.map(row).collect()
 }
 
-/// The folder of such bytes; `None` where they are none.
-pub(super) fn folder_of(label: &str, bytes: &Bytes) -> Option<Folder> {
-    let files = unpack(bytes)?.into_iter().map(|(path, bytes)| {
+/// The folder of such rows; `None` where they are none.
+pub(super) fn folder_of(label: &str, rows: Rows) -> Option<Folder> {
+    let files = rows.into_iter().map(|(path, bytes)| {
         let path = String::from_utf8(path.to_vec()).ok()?;
         Some((path, bytes))
     });
@@ -76,18 +82,25 @@ pub(super) fn folder_of(label: &str, bytes: &Bytes) -> Option<Folder> {
 impl Packed {
     fn of(folder: &Folder) -> Option<Self> {
         let bytes = COMPRESSOR.with_borrow_mut(|compressor| {
-            let folder = bytes_of(folder);
-            compressor.as_mut()?.compress(&folder).ok()
+            let files = folder.files.iter().filter(|(_, bytes)| !is_large(bytes));
+            let files = pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())));
+            compressor.as_mut()?.compress(&files).ok()
         })?;
         Some(Self {
             label: folder.label.clone(),
             bytes: bytes.into_boxed_slice().into(),
+            large: (folder.files.iter())
+                .filter(|(_, bytes)| is_large(bytes))
+                .map(|(path, bytes)| (path.clone(), bytes.clone()))
+                .collect(),
         })
     }
 
     pub(super) fn folder(&self) -> Option<Folder> {
         let bytes = zstd::decode_all(self.bytes.as_ref()).ok()?;
-        folder_of(&self.label, &bytes.into())
+        let mut folder = folder_of(&self.label, unpack(&bytes.into())?)?;
+        folder.files.extend(self.large.clone());
+        Some(folder)
     }
 
     /// The content as it was read.

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::addresses::Addresses;
-use super::persisted::{HISTORY, Persisted};
+use super::persisted::Persisted;
 use super::registry::Registry;
 use super::tenant::Tenant;
 use content::report::{Code, Severity};
-use release::history::History;
+use release::store::Store;
 
 impl Registry {
     /// Takes up what was kept, and keeps what is new from now on.
@@ -22,22 +22,16 @@ impl Registry {
         self
     }
 
-    /// The releases of this deployment, where there is a state: `keep` of each tenant, and `bytes` of bodies in all.
-    #[must_use]
-    pub fn open_history(&self, keep: usize, bytes: u64) -> Option<Arc<History>> {
-        let state = self.persisted.as_ref()?.state();
-        let folder = state.folder().join(HISTORY);
-        Some(Arc::new(History::open(folder, keep, bytes)))
-    }
-
     /// Hands what is new to the thread that writes it. To be called when nobody waits: after a change is served.
     pub fn keep(&mut self) {
         let unproven = match self.persisted {
             Some(_) => self.unproven_themes(),
             None => BTreeSet::new(),
         };
+        let is_writable = self.is_writable();
         for (id, tenant) in &mut self.tenants {
-            if let Some(persisted) = &self.persisted
+            if is_writable
+                && let Some(persisted) = &self.persisted
                 && tenant.replaced.is_new()
             {
                 persisted.keep_replaced(id, &tenant.replaced);
@@ -53,14 +47,15 @@ impl Registry {
                 continue;
             }
             let is_good = tenant.errors().next().is_none();
-            let Some(persisted) = &mut self.persisted else {
-                tenant.persisted.cache.used();
+            let Some(persisted) = self.persisted.as_mut().filter(|_| is_writable) else {
+                tenant.persisted.put_off();
+                tenant.is_new = self.persisted.is_some();
                 continue;
             };
             let good = tenant.pending.take_if(|_| is_good);
             persisted.keep_tenant(id, &mut tenant.persisted, has_grown, good);
         }
-        if let Some(persisted) = &mut self.persisted {
+        if let Some(persisted) = self.persisted.as_mut().filter(|_| is_writable) {
             for (name, folder) in self.themes.good_folders() {
                 if !unproven.contains(name) {
                     persisted.keep_theme(name, folder);
@@ -73,13 +68,28 @@ impl Registry {
             let (owners, deployment) = self.addresses.to_keep();
             persisted.keep_addresses(owners, deployment);
         }
-        self.is_behind = self.record();
+        self.is_behind = match is_writable {
+            true => self.record(),
+            false => self.persisted.is_some(),
+        };
+    }
+
+    /// Whether what is new can be kept: no other process does that, and the disk can be written.
+    pub(super) fn is_writable(&self) -> bool {
+        let store = self.store();
+        store.is_some_and(|store| store.claim().is_ok())
+    }
+
+    /// Where things are kept, if anywhere.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.persisted.as_ref().map(Persisted::store)
     }
 
     /// Waits until everything that was handed over is on the disk.
     pub fn finish_keeping(&self) {
         if let Some(persisted) = &self.persisted {
-            persisted.state().finish();
+            persisted.store().finish();
         }
     }
 

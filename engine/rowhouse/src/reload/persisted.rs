@@ -1,6 +1,6 @@
 //! What the owner keeps for the next start: the last good copy of each folder, and what was costly to work out.
 //!
-//! | entry | what |
+//! | table | what |
 //! |---|---|
 //! | `good.tenant.<id>` | a tenant's folder when it was last without an error |
 //! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
@@ -20,16 +20,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::packed::{Content, bytes_of, folder_of};
+use super::packed::{Content, folder_of, rows_of};
 use super::places::Places;
 use super::replaced::ReplacedFiles;
 use content::address::Owners;
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
-use release::history::History;
 use release::snapshot::ResourceTable;
-use release::state::{State, pack, unpack};
+use release::store::{Keep, Rows, Store};
 use render::Whose;
 use render::cache::{Cache, Key};
 
@@ -42,13 +41,13 @@ const GOOD_DEPLOYMENT: &str = "good.deployment";
 const MADE_ISLANDS: &str = "made.islands";
 const OLD_TENANT: &str = "old.tenant.";
 const OLD_SHARED: &str = "old.shared";
-/// The folder of the releases.
-pub(super) const HISTORY: &str = "history";
+/// The key of the one value of a table.
+const ONLY: &str = "";
 
 /// The state of one deployment, as its owner uses it.
 #[derive(Debug)]
 pub struct Persisted {
-    state: Arc<State>,
+    store: Arc<Store>,
     /// The tenants with a good copy.
     tenants: BTreeSet<String>,
     /// The themes whose copy this process wrote, by what was written.
@@ -69,13 +68,10 @@ pub(super) struct PersistedCache {
 }
 
 impl PersistedCache {
-    fn of(state: &Arc<State>, name: String) -> Self {
-        let is_on_disk = state.has(&name);
-        let state = Arc::clone(state);
-        let load = move || {
-            let packed = state.read(&name);
-            packed.as_ref().and_then(unpack).unwrap_or_default()
-        };
+    fn of(store: &Arc<Store>, name: String) -> Self {
+        let is_on_disk = store.has_table(&name);
+        let store = Arc::clone(store);
+        let load = move || store.table(&name).unwrap_or_default();
         Self {
             cache: Arc::new(Cache::unread(load)),
             is_on_disk,
@@ -84,29 +80,39 @@ impl PersistedCache {
     }
 
     /// What was worked out for a tenant, read when it is needed.
-    pub(super) fn of_tenant(state: &Arc<State>, id: &TenantId) -> Self {
-        Self::of(state, format!("{MADE_TENANT}{id}"))
+    pub(super) fn of_tenant(store: &Arc<Store>, id: &TenantId) -> Self {
+        Self::of(store, format!("{MADE_TENANT}{id}"))
     }
 
     /// Forgets what is in memory. What is on disk is read again when it is needed.
-    pub(super) fn forget(&mut self, state: Option<&Arc<State>>, id: &TenantId) {
-        let fresh = state.map(|state| Self::of_tenant(state, id));
+    pub(super) fn forget(&mut self, store: Option<&Arc<Store>>, id: &TenantId) {
+        let fresh = store.map(|store| Self::of_tenant(store, id));
         self.cache = fresh.unwrap_or_default().cache;
     }
 
+    /// Forgets what was not used, while nothing can be written. It is all written once something can.
+    pub(super) fn put_off(&mut self) {
+        self.cache.used();
+        self.is_on_disk = false;
+        self.written = None;
+    }
+
     /// Writes what was used, if that is something else than what is there. `has_grown`: whether work was done for it.
-    fn keep(&mut self, state: &State, name: &str, has_grown: bool) {
+    fn keep(&mut self, store: &Store, name: &str, has_grown: bool) {
         let is_same = self.is_on_disk && !has_grown && self.cache.is_used_up();
         let used = self.cache.used();
         let now = digest(used.iter().map(|(key, _)| key.as_slice()));
         if self.written.replace(now) == Some(now) || is_same {
             return;
         }
-        state.write(name.to_owned(), move || {
-            let used = used.iter();
-            pack(used.map(|(key, bytes)| (key.as_slice(), bytes.as_ref())))
-        });
+        store.write_table(name.to_owned(), move || rows_of_cache(used));
     }
+}
+
+fn rows_of_cache(used: Vec<(Key, Bytes)>) -> Rows {
+    let used = used.into_iter();
+    used.map(|(key, bytes)| (Bytes::copy_from_slice(&key), bytes))
+        .collect()
 }
 
 fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Key {
@@ -118,25 +124,20 @@ fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Key {
 impl Persisted {
     /// Opens what was kept in `directory` for these places.
     #[must_use]
-    pub fn open(directory: &Path, places: &Places) -> Self {
-        let state = State::open(directory, &Self::name(places));
+    pub fn open(directory: &Path, places: &Places, keep: Keep) -> Self {
+        let store = Store::of_deployment(directory, &Self::name(places), keep);
         Self {
-            tenants: state
-                .names(GOOD_TENANT)
-                .into_iter()
-                .filter(|name| is_whole(name))
-                .collect(),
+            tenants: store.tables(GOOD_TENANT).into_iter().collect(),
             themes: BTreeMap::new(),
             addresses: None,
-            state: Arc::new(state),
+            store: Arc::new(store),
         }
     }
 
-    /// The releases that were kept in `directory` for these places, to be read. Nothing is made or changed there.
+    /// What was kept in `directory` for these places, to be read. Nothing is made or changed there.
     #[must_use]
-    pub fn releases(directory: &Path, places: &Places) -> History {
-        let folder = State::place(directory, &Self::name(places));
-        History::reader(folder.join(HISTORY))
+    pub fn reader(directory: &Path, places: &Places) -> Store {
+        Store::reader(Store::place(directory, &Self::name(places)))
     }
 
     /// What tells a deployment from others.
@@ -157,8 +158,7 @@ impl Persisted {
     /// What was worked out for the islands.
     #[must_use]
     pub fn islands_cache(&self) -> Cache {
-        let packed = self.state.read(MADE_ISLANDS);
-        Cache::of(packed.as_ref().and_then(unpack).unwrap_or_default())
+        Cache::of(self.store.table(MADE_ISLANDS).unwrap_or_default())
     }
 
     /// Keeps what was worked out for the islands, once.
@@ -168,30 +168,24 @@ impl Persisted {
         if used.iter().all(|(key, _)| known.has(key)) {
             return;
         }
-        self.state.write(MADE_ISLANDS.to_owned(), move || {
-            pack(
-                used.iter()
-                    .map(|(key, bytes)| (key.as_slice(), bytes.as_ref())),
-            )
-        });
+        self.store
+            .write_table(MADE_ISLANDS.to_owned(), move || rows_of_cache(used));
     }
 
     /// What was worked out for the files that all tenants share.
     pub(super) fn shared_cache(&self) -> PersistedCache {
-        PersistedCache::of(&self.state, MADE_THEMES.to_owned())
+        PersistedCache::of(&self.store, MADE_THEMES.to_owned())
     }
 
     /// Where it all lies.
-    pub(super) const fn state(&self) -> &Arc<State> {
-        &self.state
+    pub(super) const fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// The shared files that pages of before may still ask for.
     pub(super) fn shared_replaced(&self, secure: bool) -> ReplacedFiles {
-        let packed = self.state.read(OLD_SHARED);
-        packed.map_or_else(ReplacedFiles::default, |packed| {
-            ReplacedFiles::unpacked(&packed, Whose::Shared, secure)
-        })
+        let rows = self.store.table(OLD_SHARED).unwrap_or_default();
+        ReplacedFiles::of_rows(rows, Whose::Shared, secure)
     }
 
     /// The last good content of a tenant.
@@ -199,7 +193,7 @@ impl Persisted {
         if !self.tenants.contains(id.as_str()) {
             return None;
         }
-        kept_site(&self.state, id, label)
+        kept_site(&self.store, id, label)
     }
 
     /// The tenants that have a good copy.
@@ -209,13 +203,13 @@ impl Persisted {
 
     /// Forgets tenants whose folders are gone: they are not to come back.
     pub(super) fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
-        let state = &self.state;
+        let store = &self.store;
         self.tenants.retain(|name| {
             let is_present = present.contains_key(name.as_str());
             if !is_present {
-                state.remove(format!("{GOOD_TENANT}{name}"));
-                state.remove(format!("{MADE_TENANT}{name}"));
-                state.remove(format!("{OLD_TENANT}{name}"));
+                store.remove_table(format!("{GOOD_TENANT}{name}"));
+                store.remove_table(format!("{MADE_TENANT}{name}"));
+                store.remove_table(format!("{OLD_TENANT}{name}"));
             }
             is_present
         });
@@ -223,11 +217,9 @@ impl Persisted {
 
     /// Who had which address.
     pub(super) fn owners(&self) -> Owners {
-        let packed = self.state.read(ADDRESSES);
-        let entries = packed.as_ref().and_then(unpack).unwrap_or_default();
+        let rows = self.store.table(ADDRESSES).unwrap_or_default();
         let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).ok();
-        entries
-            .into_iter()
+        rows.into_iter()
             .filter_map(|(address, owner)| {
                 Some((text(address)?, TenantId::new(&text(owner)?).ok()?))
             })
@@ -236,7 +228,8 @@ impl Persisted {
 
     /// What `deployment.yaml` last said.
     pub(super) fn deployment(&self) -> Option<String> {
-        String::from_utf8(self.state.read(GOOD_DEPLOYMENT)?.to_vec()).ok()
+        let (_, text) = self.store.table(GOOD_DEPLOYMENT)?.into_iter().next()?;
+        String::from_utf8(text.to_vec()).ok()
     }
 
     /// Keeps who has which address, and what `deployment.yaml` says.
@@ -250,16 +243,19 @@ impl Persisted {
         }
         self.addresses = Some((owners.clone(), deployment.map(ToOwned::to_owned)));
         let owners = owners.clone();
-        self.state.write(ADDRESSES.to_owned(), move || {
+        self.store.write_table(ADDRESSES.to_owned(), move || {
             let owners = owners.iter();
-            pack(owners.map(|(address, owner)| (address.as_bytes(), owner.as_str().as_bytes())))
+            let row = |(address, owner): (&String, &TenantId)| {
+                (address.clone().into(), owner.as_str().to_owned().into())
+            };
+            owners.map(row).collect()
         });
         match deployment.map(ToOwned::to_owned) {
             Some(text) => {
-                let write = move || text.into_bytes();
-                self.state.write(GOOD_DEPLOYMENT.to_owned(), write);
+                let rows = move || vec![(ONLY.into(), text.into())];
+                self.store.write_table(GOOD_DEPLOYMENT.to_owned(), rows);
             }
-            None => self.state.remove(GOOD_DEPLOYMENT.to_owned()),
+            None => self.store.remove_table(GOOD_DEPLOYMENT.to_owned()),
         }
     }
 
@@ -278,7 +274,7 @@ impl Persisted {
             self.tenants.insert(id.to_string());
             self.keep_folder(format!("{GOOD_TENANT}{id}"), content);
         }
-        cache.keep(&self.state, &format!("{MADE_TENANT}{id}"), has_grown);
+        cache.keep(&self.store, &format!("{MADE_TENANT}{id}"), has_grown);
     }
 
     /// Keeps a theme's folder, with which every page could be rendered.
@@ -293,8 +289,9 @@ impl Persisted {
 
     /// Keeps the files of a tenant that were replaced.
     pub(super) fn keep_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
-        let packed = replaced.packed(&ResourceTable::default());
-        self.state.write(format!("{OLD_TENANT}{id}"), packed);
+        let rows = replaced.rows(&ResourceTable::default());
+        self.store
+            .write_table(format!("{OLD_TENANT}{id}"), move || rows);
     }
 
     /// Keeps what was worked out for the files that all share and, if they are new, those of now and of before.
@@ -304,67 +301,59 @@ impl Persisted {
         new: Option<(&ReplacedFiles, &ResourceTable)>,
     ) {
         let has_grown = cache.cache.has_grown();
-        cache.keep(&self.state, MADE_THEMES, has_grown);
+        cache.keep(&self.store, MADE_THEMES, has_grown);
         if let Some((replaced, files)) = new {
-            self.state
-                .write(OLD_SHARED.to_owned(), replaced.packed(files));
+            let rows = replaced.rows(files);
+            self.store.write_table(OLD_SHARED.to_owned(), move || rows);
         }
     }
 
     fn keep_folder(&self, name: String, content: Content) {
-        self.state.write(name, move || {
+        self.store.write_table(name, move || {
             let folder = content.folder().unwrap_or_default();
-            bytes_of(&folder)
+            rows_of(&folder)
         });
     }
 }
 
 /// Whether the good copy of a tenant is this folder.
-pub(super) fn is_kept(state: &State, id: &TenantId, folder: &Folder) -> bool {
-    state.holds(&format!("{GOOD_TENANT}{id}"), &bytes_of(folder))
+pub(super) fn is_kept(store: &Store, id: &TenantId, folder: &Folder) -> bool {
+    store.holds(&format!("{GOOD_TENANT}{id}"), &rows_of(folder))
 }
 
 /// The last good content of a tenant, if one was kept.
-pub(super) fn kept_site(state: &State, id: &TenantId, label: &str) -> Option<Site> {
-    let folder = kept_folder(state, &format!("{GOOD_TENANT}{id}"), label)?;
+pub(super) fn kept_site(store: &Store, id: &TenantId, label: &str) -> Option<Site> {
+    let folder = kept_folder(store, &format!("{GOOD_TENANT}{id}"), label)?;
     tenant::read(id, &folder).0
 }
 
 /// The files of a tenant that pages of before may still ask for. Unless the folder is the same as the good copy, those of the good copy were served until now.
 pub(super) fn kept_replaced(
-    state: &State,
+    store: &Store,
     id: &TenantId,
     is_same: bool,
     secure: bool,
 ) -> ReplacedFiles {
-    let packed = state.read(&format!("{OLD_TENANT}{id}"));
-    let mut replaced = packed.map_or_else(ReplacedFiles::default, |packed| {
-        ReplacedFiles::unpacked(&packed, Whose::Tenant, secure)
-    });
-    if !is_same && let Some(good) = kept_folder(state, &format!("{GOOD_TENANT}{id}"), id.as_str()) {
+    let rows = store.table(&format!("{OLD_TENANT}{id}"));
+    let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), Whose::Tenant, secure);
+    if !is_same && let Some(good) = kept_folder(store, &format!("{GOOD_TENANT}{id}"), id.as_str()) {
         replaced.follow(render::former_files(&good, secure));
     }
     replaced
 }
 
 /// The last good copies of themes, by their names.
-pub(super) fn kept_themes(state: &State, directory: &Path) -> BTreeMap<String, Folder> {
-    let names = state.names(GOOD_THEME).into_iter();
+pub(super) fn kept_themes(store: &Store, directory: &Path) -> BTreeMap<String, Folder> {
+    let names = store.tables(GOOD_THEME).into_iter();
     names
-        .filter(|name| is_whole(name))
         .filter_map(|name| {
             let label = directory.join(&name).display().to_string();
-            let folder = kept_folder(state, &format!("{GOOD_THEME}{name}"), &label)?;
+            let folder = kept_folder(store, &format!("{GOOD_THEME}{name}"), &label)?;
             Some((name, folder))
         })
         .collect()
 }
 
-fn kept_folder(state: &State, name: &str, label: &str) -> Option<Folder> {
-    folder_of(label, &state.read(name)?)
-}
-
-/// Whether an entry's name is one, and not that of a file that is being written.
-fn is_whole(name: &str) -> bool {
-    !name.ends_with(".half")
+fn kept_folder(store: &Store, name: &str, label: &str) -> Option<Folder> {
+    folder_of(label, store.table(name)?)
 }

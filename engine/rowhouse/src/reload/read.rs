@@ -76,9 +76,9 @@ impl Registry {
             let find = || persisted.site(&id, &label);
             if let Ok(Some(site)) = guard("kept", name, &label, find) {
                 let secure = self.places.origin.is_secure();
-                let replaced = kept_replaced(persisted.state(), &id, false, secure);
+                let replaced = kept_replaced(persisted.store(), &id, false, secure);
                 let mut tenant =
-                    Tenant::new(PersistedCache::of_tenant(persisted.state(), &id), replaced);
+                    Tenant::new(PersistedCache::of_tenant(persisted.store(), &id), replaced);
                 tenant.take(site, now, self.islands.dev.is_some());
                 let message = "the folder is gone; its last good copy is served";
                 let error = Diagnostic::error(Code::Unreadable, label, message);
@@ -149,20 +149,25 @@ impl Registry {
         }
     }
 
+    /// Where files go that are too large for memory: beside what is kept, else where temporary files go.
+    fn place_of_large(&self) -> PathBuf {
+        let kept = self.store().map(|store| store.folder().to_owned());
+        kept.filter(|folder| folder.is_dir())
+            .unwrap_or_else(std::env::temp_dir)
+    }
+
     /// A job that reads a folder and checks what is in it.
     fn reading(&mut self, id: TenantId, path: PathBuf) -> Job<Done> {
         let label = path.display().to_string();
-        let state = self
-            .persisted
-            .as_ref()
-            .map(|persisted| Arc::clone(persisted.state()));
+        let store = self.store().cloned();
+        let large = self.place_of_large();
         let is_new = !self.tenants.contains_key(&id);
         let entry = self.tenants.entry(id.clone());
         let tenant = entry
             .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
         self.readings += 1;
         tenant.lifecycle.request(self.readings);
-        let (number, state) = (self.readings, state.filter(|_| is_new));
+        let (number, store) = (self.readings, store.filter(|_| is_new));
         let packs = self.packs;
         let secure = self.places.origin.is_secure();
         let known = tenant
@@ -174,17 +179,17 @@ impl Registry {
             is_background: false,
             watchdog: None,
             work: Box::new(move || {
-                let work = || Read::of(&id, &path, &label, known, state.as_ref(), packs);
+                let work = || Read::of(&id, &path, &label, known, &large, store.as_ref(), packs);
                 let read = guard("read", id.as_str(), &label, work);
                 let mut read =
                     read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
-                if let (Some(read), Some(state)) = (&mut read, &state) {
-                    read.replaced = Some(kept_replaced(state, &id, read.is_kept, secure));
+                if let (Some(read), Some(store)) = (&mut read, &store) {
+                    read.replaced = Some(kept_replaced(store, &id, read.is_kept, secure));
                 }
-                if let (Some(read), Some(state)) = (&mut read, &state)
+                if let (Some(read), Some(store)) = (&mut read, &store)
                     && read.good_site().is_none()
                 {
-                    let persisted = || kept_site(state, &id, &label);
+                    let persisted = || kept_site(store, &id, &label);
                     read.last_good = guard("kept", id.as_str(), &label, persisted).ok().flatten();
                 }
                 Done::Read(number, read.map(Box::new))
@@ -220,7 +225,7 @@ impl Registry {
             && let Some(site) = read.site
         {
             tenant.remember_files(secure);
-            if self.history.is_some() {
+            if self.persisted.is_some() {
                 let before = tenant.files.replace(read.files);
                 let now = tenant.files.as_ref();
                 if let Some((before, now)) = before.as_ref().zip(now) {

@@ -16,7 +16,6 @@ use content::report::guard::inject;
 use content::source::SourceError;
 use content::tenant::Site;
 use content::tenant::manifest::Company;
-use release::history::History;
 use release::snapshot::Snapshot;
 use render::link::Deployment;
 use render::{Compiled, Islands};
@@ -106,8 +105,6 @@ pub struct Registry {
     pub(super) hosts: Hosts,
     pub(super) notes: Report,
     pub(super) persisted: Option<Persisted>,
-    /// The releases of tenants, where they are kept.
-    pub(super) history: Option<Arc<History>>,
     /// Whether some releases are still to be recorded.
     pub(super) is_behind: bool,
     /// The tenants of whose pictures requests wait for one.
@@ -166,7 +163,6 @@ impl Registry {
             hosts: Hosts::default(),
             notes: Report::default(),
             persisted: None,
-            history: None,
             is_behind: false,
             wanted_pictures: Names::default(),
             asked: Round::new(),
@@ -274,13 +270,6 @@ impl Registry {
                 return self.renew(&deployment);
             }
         }
-    }
-
-    /// Records what tenants serve, and serves what is pinned.
-    #[must_use]
-    pub fn with_history(mut self, history: Arc<History>) -> Self {
-        self.history = Some(history);
-        self
     }
 
     /// A snapshot of what is to be served now, after something else than a folder changed.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::HeaderValue;
-use release::history::{New, PlacedPages, Release};
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
+use release::store::{New, PlacedPages, Release};
 use render::asset::ASSETS;
 use render::{Compiled, PlacedMount};
 use server::control::ControlError;
@@ -26,23 +26,20 @@ const QUEUED: usize = 64;
 impl Registry {
     /// Records what tenants serve since the last time, as far as the disk keeps up. Whether something is left.
     pub(super) fn record(&mut self) -> bool {
-        let Some(history) = &self.history else {
+        let Some(store) = self.store().cloned().filter(|_| self.is_writable()) else {
             return false;
         };
-        if history.claim().is_err() {
-            return false;
-        }
         let shared = Arc::clone(self.shared.served());
         for (id, tenant) in &mut self.tenants {
             if !tenant.recorded.is_due || !tenant.lifecycle.is_at_rest() {
                 continue;
             }
-            if history.queued() >= QUEUED {
+            if store.queued() >= QUEUED {
                 return true;
             }
             tenant.recorded.is_due = false;
             if let Some(release) = tenant.release(&shared) {
-                history.record(id.as_str(), release);
+                store.record(id.as_str(), release);
             }
         }
         false
@@ -50,14 +47,14 @@ impl Registry {
 
     /// Takes up the releases that were pinned before the process began.
     pub(super) fn restore_pins(&mut self) {
-        let Some(history) = self.history.clone() else {
+        let Some(store) = self.store().cloned() else {
             return;
         };
         for (id, tenant) in &mut self.tenants {
-            let Some(number) = history.pinned(id.as_str()) else {
+            let Some(number) = store.pinned(id.as_str()) else {
                 continue;
             };
-            let release = history.load(id.as_str(), number);
+            let release = store.load(id.as_str(), number);
             match release.and_then(|release| tenant.pin(release)) {
                 Some(()) => {
                     info!(tenant = %id, release = number, "pinned: the folder is not followed")
@@ -71,16 +68,16 @@ impl Registry {
 
     /// Serves a release of a tenant, the one before what is served without a number. The number.
     pub(crate) fn roll_back(&mut self, id: &str, number: Option<u64>) -> Result<u64, ControlError> {
-        let history = self.history.clone().ok_or(ControlError::NoState)?;
+        let store = self.store().cloned().ok_or(ControlError::NoState)?;
         let unknown = || ControlError::UnknownTenant(id.to_owned());
         // What is served now is to be there to come back to.
         self.record();
-        history.finish();
+        store.finish();
         let tenant = self.tenants.get_mut(id).ok_or_else(unknown)?;
         let number = match number {
             Some(number) => number,
             None => {
-                let entries = history.list(id);
+                let entries = store.list(id);
                 let served = tenant.recorded.pinned.as_ref();
                 let served = served.map(|pinned| pinned.number);
                 let served = served.or_else(|| Some(entries.first()?.number));
@@ -94,8 +91,8 @@ impl Registry {
             tenant: id.to_owned(),
             number,
         };
-        let release = history.load(id, number).ok_or_else(no_release)?;
-        history
+        let release = store.load(id, number).ok_or_else(no_release)?;
+        store
             .pin(id, number)
             .map_err(|error| ControlError::Failed(error.to_string()))?;
         tenant.pin(release).ok_or_else(|| {
@@ -111,10 +108,10 @@ impl Registry {
 
     /// Follows the folder of a tenant again.
     pub(crate) fn resume(&mut self, id: &str) -> Result<(), ControlError> {
-        let history = self.history.as_ref().ok_or(ControlError::NoState)?;
+        let store = self.store().cloned().ok_or(ControlError::NoState)?;
         let unknown = || ControlError::UnknownTenant(id.to_owned());
         let tenant = self.tenants.get_mut(id).ok_or_else(unknown)?;
-        history
+        store
             .unpin(id)
             .map_err(|error| ControlError::Failed(error.to_string()))?;
         if tenant.recorded.pinned.take().is_some() {

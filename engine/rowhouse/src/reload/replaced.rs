@@ -9,8 +9,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 
+use release::large::is_large;
 use release::snapshot::{Resource, ResourceTable};
-use release::state::{pack, unpack};
+use release::store::Rows;
 use render::Whose;
 use render::asset::ASSETS;
 
@@ -20,6 +21,9 @@ pub(super) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 const OF_ONE: u64 = 32 << 20;
 /// The same for all tenants together.
 const OF_ALL: u64 = 96 << 20;
+/// The most bytes of files that are too large for memory, of one tenant and of all.
+const LARGE_OF_ONE: u64 = 1 << 30;
+const LARGE_OF_ALL: u64 = 4 << 30;
 
 /// The replaced files of one tenant, or of what all share, by their path below the mount.
 #[derive(Debug, Default)]
@@ -87,40 +91,36 @@ impl ReplacedFiles {
         std::mem::take(&mut self.is_new)
     }
 
-    /// For the next start: the files that are kept and those of `now`, which are not replaced yet.
-    pub(super) fn packed(&self, now: &ResourceTable) -> impl FnOnce() -> Vec<u8> + Send + 'static {
+    /// For the next start: the files that are kept and those of `now`, which are not replaced yet, by when that was and their paths.
+    pub(super) fn rows(&self, now: &ResourceTable) -> Rows {
         let replaced = self.files.iter();
         let replaced = replaced.map(|(path, file)| (path, &file.resource, file.at.as_second()));
         let now = now.iter().filter(|(path, _)| path.starts_with(ASSETS));
         let now = now.map(|(path, resource)| (path, resource, i64::MAX));
-        let files: Vec<(Box<str>, Arc<Resource>, i64)> = replaced
-            .chain(now)
-            .map(|(path, resource, at)| (path.clone(), Arc::clone(resource), at))
-            .collect();
-        move || {
-            let files: Vec<(Box<str>, Vec<u8>)> = files
-                .into_iter()
-                .filter_map(|(path, resource, at)| {
-                    let bytes = identity(&resource)?;
-                    Some((path, [&at.to_le_bytes()[..], bytes].concat()))
-                })
-                .collect();
-            let files = files.iter();
-            pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_slice())))
-        }
+        let rows = replaced.chain(now).filter_map(|(path, resource, at)| {
+            let key = [&at.to_le_bytes()[..], path.as_bytes()].concat();
+            Some((key.into(), identity(resource)?.clone()))
+        });
+        let mut rows: Rows = rows.collect();
+        rows.sort_unstable();
+        rows
     }
 
-    /// What [`ReplacedFiles::packed`] gave.
-    pub(super) fn unpacked(packed: &Bytes, whose: Whose, secure: bool) -> Self {
+    /// What [`ReplacedFiles::rows`] gave.
+    pub(super) fn of_rows(rows: Rows, whose: Whose, secure: bool) -> Self {
         let mut replaced = Self::default();
-        for (path, file) in unpack(packed).unwrap_or_default() {
-            let (Ok(path), Some((at, bytes))) =
-                (std::str::from_utf8(&path), file.split_first_chunk::<8>())
-            else {
+        for (key, bytes) in rows {
+            let Some((at, path)) = key.split_first_chunk::<8>() else {
                 continue;
             };
-            // A copy: the whole entry is not to stay for one file of it.
-            let bytes = || Bytes::copy_from_slice(bytes);
+            let Ok(path) = std::str::from_utf8(path) else {
+                continue;
+            };
+            // A copy: the whole table is not to stay for one file of it.
+            let bytes = || match is_large(&bytes) {
+                true => bytes.clone(),
+                false => Bytes::copy_from_slice(&bytes),
+            };
             let resource = || Arc::new(render::former(path, bytes(), whose, secure));
             match i64::from_le_bytes(*at) {
                 i64::MAX => {
@@ -141,7 +141,7 @@ impl ReplacedFiles {
         replaced
     }
 
-    fn bytes(&self) -> u64 {
+    fn bytes(&self, size: Size) -> u64 {
         self.files.values().map(|file| size(&file.resource)).sum()
     }
 
@@ -151,7 +151,8 @@ impl ReplacedFiles {
         self.files
             .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
         self.settle(self.files.len() != length);
-        make_room(&mut [self], OF_ONE);
+        make_room(&mut [self], OF_ONE, in_memory);
+        make_room(&mut [self], LARGE_OF_ONE, on_disk);
     }
 }
 
@@ -167,18 +168,25 @@ pub(super) fn prune_all<'a>(
     for replaced in &mut some {
         replaced.prune(now, kept_for);
     }
-    make_room(&mut some, OF_ALL);
+    make_room(&mut some, OF_ALL, in_memory);
+    make_room(&mut some, LARGE_OF_ALL, on_disk);
 }
 
-/// Forgets the oldest files until the rest has no more bytes than this.
-fn make_room(all: &mut [&mut ReplacedFiles], most: u64) {
-    let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes()).sum();
+/// Bytes of a file that count.
+type Size = fn(&Resource) -> u64;
+
+/// Forgets the oldest files until the rest has no more bytes that count.
+fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: Size) {
+    let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes(size)).sum();
     if bytes <= most {
         return;
     }
     let files = all.iter().enumerate().flat_map(|(place, replaced)| {
         let files = replaced.files.iter();
-        files.map(move |(path, file)| (file.at, path.clone(), place, size(&file.resource)))
+        let files = files.map(move |(path, file)| (file.at, path, place, size(&file.resource)));
+        files
+            .filter(|(.., size)| *size > 0)
+            .map(|(at, path, place, size)| (at, path.clone(), place, size))
     });
     let mut files: Vec<_> = files.collect();
     files.sort();
@@ -195,7 +203,7 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64) {
     }
 }
 
-fn identity(resource: &Resource) -> Option<&[u8]> {
+fn identity(resource: &Resource) -> Option<&Bytes> {
     match resource {
         // What leads to another file is no file.
         Resource::Body(body) if body.status != StatusCode::OK => None,
@@ -204,11 +212,21 @@ fn identity(resource: &Resource) -> Option<&[u8]> {
     }
 }
 
-fn size(resource: &Resource) -> u64 {
+fn in_memory(resource: &Resource) -> u64 {
+    size(resource, |bytes| !is_large(bytes))
+}
+
+fn on_disk(resource: &Resource) -> u64 {
+    size(resource, |bytes| is_large(bytes))
+}
+
+fn size(resource: &Resource, counts: fn(&Bytes) -> bool) -> u64 {
     match resource {
         Resource::Body(body) => {
-            let variants = body.variants.iter();
-            variants.map(|variant| variant.bytes.len() as u64).sum()
+            let all = body.variants.iter().map(|variant| &variant.bytes);
+            all.filter(|bytes| counts(bytes))
+                .map(|bytes| bytes.len() as u64)
+                .sum()
         }
         Resource::Redirect(_) => 0,
     }
@@ -289,7 +307,7 @@ mod tests {
             ["/assets/2.bin", "/assets/3.bin", "/assets/4.bin"]
         );
         prune_all(many.iter_mut(), hour(10), A_DAY);
-        let bytes: u64 = many.iter().map(ReplacedFiles::bytes).sum();
+        let bytes: u64 = many.iter().map(|replaced| replaced.bytes(in_memory)).sum();
         assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
         assert!(
             many.iter()
@@ -309,20 +327,14 @@ mod tests {
             table(&[("/assets/2.css", 9)]),
         );
         replaced.turn(Some(&one), &two, hour(0));
-        let packed = Bytes::from(replaced.packed(&two)());
-        let mut back = ReplacedFiles::unpacked(&packed, Whose::Shared, true);
+        let rows = replaced.rows(&two);
+        let mut back = ReplacedFiles::of_rows(rows, Whose::Shared, true);
         assert_eq!(paths(&back), ["/assets/1.css"]);
         back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
         back.prune(hour(24), A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);
-        assert!(
-            paths(&ReplacedFiles::unpacked(
-                &packed.slice(1..),
-                Whose::Shared,
-                true
-            ))
-            .is_empty()
-        );
+        let foreign = vec![(Bytes::from("short"), Bytes::new())];
+        assert!(paths(&ReplacedFiles::of_rows(foreign, Whose::Shared, true)).is_empty());
     }
 }

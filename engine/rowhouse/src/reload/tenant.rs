@@ -187,11 +187,11 @@ impl Tenant {
         Some(waiting)
     }
 
-    /// Whether its pages can be taken out of memory: they are as its content is, and can be made again.
-    pub(super) fn can_sleep(&self) -> bool {
+    /// Whether its pages can be taken out of memory: they are as its content is, and can be made again. What is new of them is kept first, where that can be (`is_writable`).
+    pub(super) fn can_sleep(&self, is_writable: bool) -> bool {
         let is_at_rest = self.lifecycle.is_at_rest() && self.errors().next().is_none();
         let is_kept = self.pending.is_none() && !self.recorded.is_due;
-        is_at_rest && is_kept && self.recorded.pinned.is_none()
+        is_at_rest && (is_kept || !is_writable) && self.recorded.pinned.is_none()
     }
 
     /// Gives up its pages. What is left of it, and what they are made from again.

@@ -10,7 +10,7 @@ use content::report::guard::{guard, inject};
 use content::report::{Code, Diagnostic, Report};
 use content::source::{self, Folder, Limits, SourceError};
 use content::theme::{self, Theme};
-use release::state::State;
+use release::store::Store;
 use render::template::Templates;
 
 use super::persisted::{Persisted, kept_themes};
@@ -40,7 +40,7 @@ struct Loaded {
 /// The themes as they were when they were last good, before the process began; each is made ready once somebody asks.
 #[derive(Debug, Default)]
 pub(super) struct LastGood {
-    state: Option<Arc<State>>,
+    store: Option<Arc<Store>>,
     directory: PathBuf,
     /// The folders as they are: what is not kept is taken from them.
     folders: BTreeMap<String, Folder>,
@@ -53,14 +53,14 @@ impl LastGood {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Arc<Templates>> {
-        let state = self.state.as_ref()?;
+        let store = self.store.as_ref()?;
         let mut found = self.found();
         let templates = found.entry(name.to_owned()).or_insert_with(|| {
             if self.folders.is_empty() {
                 return None;
             }
             let mut folders = self.folders.clone();
-            folders.extend(kept_themes(state, &self.directory));
+            folders.extend(kept_themes(store, &self.directory));
             let load = || {
                 let (theme, report) = theme::load(name, &folders);
                 ready(theme.as_ref(), report, None, None).templates
@@ -90,7 +90,7 @@ impl Themes {
                     Err(problem) => {
                         let persisted = persisted.filter(|_| self.loaded.is_empty());
                         let folders =
-                            persisted.map(|persisted| kept_themes(persisted.state(), directory));
+                            persisted.map(|persisted| kept_themes(persisted.store(), directory));
                         let folders = folders.filter(|folders| !folders.is_empty());
                         self.notes.push(gone(directory, &problem));
                         folders.ok_or(problem)?
@@ -107,7 +107,7 @@ impl Themes {
         if let Some(persisted) = persisted {
             let found = self.good.found().clone();
             self.good = Arc::new(LastGood {
-                state: Some(Arc::clone(persisted.state())),
+                store: Some(Arc::clone(persisted.store())),
                 directory: self.directory.clone(),
                 folders: self.folders.clone(),
                 found: Mutex::new(found),
@@ -168,7 +168,7 @@ impl Themes {
         let mut folders = BTreeMap::new();
         for (name, path) in source::list(directory)? {
             let label = path.display().to_string();
-            let read = || source::read(&path, &label, Limits::default());
+            let read = || source::read(&path, &label, Limits::default(), None);
             match guard("read theme", &name, &label, read) {
                 Ok((folder, problems)) => {
                     self.notes.extend(problems);

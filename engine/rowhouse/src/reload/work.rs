@@ -11,7 +11,8 @@ use content::report::guard::guard;
 use content::report::{Diagnostic, Report};
 use content::source::{self, Folder, Limits};
 use content::tenant::{Site, Written, read_or_written};
-use release::state::State;
+use release::large;
+use release::store::Store;
 use render::Compiled;
 
 use super::packed::Content;
@@ -67,16 +68,18 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// Reads a folder and checks it; `None` when it is as it was. `state`: where a tenant that is new may have been kept; `packs`: whether content is to take little memory.
+    /// Reads a folder and checks it; `None` when it is as it was. `large`: where files go that are too large for memory; `store`: where a tenant that is new may have been kept; `packs`: whether content is to take little memory.
     pub(super) fn of(
         id: &TenantId,
         path: &Path,
         label: &str,
         known: Option<([u8; 32], Report)>,
-        state: Option<&Arc<State>>,
+        large: &Path,
+        store: Option<&Arc<Store>>,
         packs: bool,
     ) -> Option<Self> {
-        let (folder, reading) = source::read(path, label, Limits::default());
+        let take_large = |file, size| large::take(file, size, large);
+        let (folder, reading) = source::read(path, label, Limits::default(), Some(&take_large));
         let fingerprint = folder.fingerprint();
         if known.is_some_and(|known| known == (fingerprint, reading.clone())) {
             return None;
@@ -99,7 +102,7 @@ impl Read {
         };
         let mut report = reading.clone();
         report.extend(problems);
-        let is_kept = state.is_some_and(|state| is_kept(state, id, &folder));
+        let is_kept = store.is_some_and(|store| is_kept(store, id, &folder));
         let files = files_of(&folder);
         let content = Content::Open(folder);
         let packed = content.packed().filter(|_| packs && report.is_servable());
@@ -108,7 +111,7 @@ impl Read {
             None => (content, site),
         };
         Some(Self {
-            cache: state.map(|state| PersistedCache::of_tenant(state, id)),
+            cache: store.map(|store| PersistedCache::of_tenant(store, id)),
             is_kept,
             replaced: None,
             content,

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use release::history::Entry;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Pages, Variant};
+use release::store::Entry;
 
 use super::*;
 

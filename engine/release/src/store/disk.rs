@@ -14,10 +14,19 @@ const HALF: &str = "half";
 /// What is younger than this may belong to a process that is still writing. A living one needs seconds.
 pub(super) const YOUNG: Duration = Duration::from_secs(60 * 60);
 
+/// When what is written is on the disk, whatever happens to the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// When writing returns.
+    Now,
+    /// When the system finds the time.
+    Later,
+}
+
 /// Writes a file of several parts: beside its name first, then under it. Its folder is made when it is not there.
 ///
-/// The content is on the disk when this returns; the name is after [`sync`] of the folder.
-pub(super) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+/// The name of what is to be on the disk now is there after [`sync`] of the folder.
+pub(super) fn write(path: &Path, parts: &[&[u8]], durability: Durability) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
@@ -27,8 +36,10 @@ pub(super) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
         for part in parts {
             file.write_all(part)?;
         }
-        // Before it gets its name: otherwise a power cut could leave the name with nothing behind it.
-        file.sync_all()?;
+        if durability == Durability::Now {
+            // Before it gets its name: otherwise a power cut could leave the name with nothing behind it.
+            file.sync_all()?;
+        }
         fs::rename(&half, path)
     });
     if written.is_err() {
@@ -75,6 +86,11 @@ pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
         names.extend(entry?.file_name().into_string());
     }
     Ok(names)
+}
+
+/// Whether a file of this name is not whole yet.
+pub(super) fn is_half(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == HALF)
 }
 
 /// Removes a file that a process left half written; whether `path` is named like one.

@@ -5,12 +5,13 @@
 //! **Invariant:** holds the lock of the folder for as long as it runs; no two of it run in one folder.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use tracing::warn;
@@ -18,6 +19,35 @@ use tracing::warn;
 use super::blobs::{Blobs, Name};
 use super::pages::{self, PlacedPages};
 use super::releases::{Entry, Releases};
+use super::tables::{Rows, Tables};
+
+/// Makes the rows of a table, on the writing thread.
+pub(super) type Make = Box<dyn FnOnce() -> Rows + Send>;
+
+/// The newest version of each table that is to be written, or that it is to be removed.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<HashMap<String, Option<Make>>>);
+
+impl Waiting {
+    /// Adds a version in the place of an older one. Whether no other waits.
+    pub(super) fn add(&self, name: String, make: Option<Make>) -> bool {
+        self.locked().insert(name, make).is_none()
+    }
+
+    fn take(&self, name: &str) -> Option<Option<Make>> {
+        self.locked().remove(name)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, Option<Make>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.locked().keys()).finish()
+    }
+}
 
 /// After so many records the blobs are looked through, or after a quarter of all releases, if that is more: looking takes as long as there are releases.
 const COLLECT_AFTER: usize = 64;
@@ -41,6 +71,8 @@ pub struct New {
 pub(super) enum Job {
     Record(String, New),
     Forget(String),
+    /// The table of that name is to be written, or removed: what waits says which.
+    Table(String),
     /// Pins a release, or none; says how that went. `Ok(false)`: there is no such release.
     Pin(String, Option<u64>, Sender<io::Result<bool>>),
     /// Looks at a blob that could not be read, so that it can be written again.
@@ -57,11 +89,20 @@ pub(super) struct Usage {
     pub(super) bytes: AtomicU64,
 }
 
+impl Usage {
+    fn add(&self, (blobs, bytes): (u64, u64)) {
+        self.blobs.fetch_add(blobs, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+}
+
 /// What the thread works with.
 pub(super) struct Writer {
     pub(super) folder: PathBuf,
     pub(super) releases: Releases,
+    pub(super) tables: Tables,
     pub(super) blobs: Blobs,
+    pub(super) waiting: Arc<Waiting>,
     /// How many releases of a tenant are kept.
     pub(super) keep: usize,
     /// How many bytes of blobs are kept.
@@ -86,7 +127,7 @@ impl Writer {
             if let Err(error) = &done
                 && !has_failed
             {
-                warn!(folder = %self.folder.display(), %error, "what was to change of the releases on disk did not; nothing more is said until something does");
+                warn!(folder = %self.folder.display(), %error, "what was to be kept for the next start was not; nothing more is said until this works again");
             }
             has_failed = done.is_err();
         };
@@ -109,6 +150,7 @@ impl Writer {
                         said(collect(&mut until_collect));
                     }
                 }
+                Job::Table(name) => said(self.table(&name)),
                 Job::Forget(tenant) => said(self.releases.forget(&tenant)),
                 Job::Check(name) => said(self.blobs.check(&name)),
                 Job::Collect => said(collect(&mut until_collect)),
@@ -128,9 +170,7 @@ impl Writer {
             return Ok(());
         }
         let (pages, blobs) = pages::write(&new.places);
-        let (count, bytes) = self.blobs.put(&blobs)?;
-        self.usage.blobs.fetch_add(count, Relaxed);
-        self.usage.bytes.fetch_add(bytes, Relaxed);
+        self.usage.add(self.blobs.put(&blobs)?);
         let entry = Entry {
             number: newest.unwrap_or(0) + 1,
             at: new.at,
@@ -138,8 +178,20 @@ impl Writer {
             pages: new.pages,
             key: new.key,
         };
-        self.releases.write(tenant, entry, &pages)?;
+        self.releases.write(tenant, &entry, &pages)?;
         self.trim(tenant)
+    }
+
+    fn table(&self, name: &str) -> io::Result<()> {
+        match self.waiting.take(name) {
+            Some(Some(make)) => {
+                let new = self.tables.write(name, &make(), &self.blobs)?;
+                self.usage.add(new);
+                Ok(())
+            }
+            Some(None) => self.tables.remove(name),
+            None => Ok(()),
+        }
     }
 
     /// Drops the oldest releases of a tenant.
@@ -164,13 +216,21 @@ impl Writer {
         Ok(true)
     }
 
-    /// Drops releases until the blobs that the others name fit the budget, and removes the blobs that none names. Gives the number of releases.
+    /// Drops releases until the blobs that the others and the tables name fit the budget, and removes the blobs that nothing names. Gives the number of releases and tables.
     ///
     /// Blobs of dropped releases that are still young stay until the next time, and are not counted.
     fn collect(&self) -> io::Result<usize> {
         let mut used = Used::default();
         let mut droppable = Vec::new();
-        let mut releases = 0;
+        let mut files = 0;
+        self.tables.clean()?;
+        for name in self.tables.names()? {
+            // What is damaged is written again when it is needed.
+            if let Some(blobs) = readable(self.tables.blobs(&name))? {
+                used.add(blobs);
+                files += 1;
+            }
+        }
         for tenant in self.releases.tenants()? {
             self.releases.clean(&tenant)?;
             let pinned = readable(self.releases.pinned(&tenant))?;
@@ -184,7 +244,7 @@ impl Writer {
                     continue;
                 };
                 used.add(blobs);
-                releases += 1;
+                files += 1;
                 if !is_newest && may_go(pinned, number) {
                     droppable.push((at, tenant.clone(), number));
                 }
@@ -204,7 +264,7 @@ impl Writer {
         self.blobs.sweep(|name| used.counts.contains_key(name))?;
         self.usage.blobs.store(used.counts.len() as u64, Relaxed);
         self.usage.bytes.store(used.bytes, Relaxed);
-        Ok(releases)
+        Ok(files)
     }
 
     /// When a release was made, and which blobs it names; `None` when it is damaged.
@@ -217,10 +277,10 @@ impl Writer {
 /// Blobs with their lengths in bytes.
 type Named = Vec<(Name, u64)>;
 
-/// The blobs that releases name.
+/// The blobs that have a use.
 #[derive(Default)]
 struct Used {
-    /// By how many releases.
+    /// How many releases and tables name each.
     counts: HashMap<Name, usize>,
     /// All of them together.
     bytes: u64,

@@ -1,29 +1,20 @@
 //! The files of releases: `<tenant>/<number>`, and `<tenant>/pinned` where one is pinned.
 //!
-//! A file's metadata stands in front, so that a list reads no more than that:
-//!
-//! ```text
-//! rowhouse-release-1 │ length of the metadata │ its SHA-256 │ metadata: entry, length and SHA-256 of the pages │ pages
-//! ```
+//! What is known of a release is the front of its file, the pages are the rest: a list reads no more than the front.
 //!
 //! **Invariant:** knows neither blobs nor what pages consist of.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::blobs::Name;
-use super::disk;
+use super::disk::{self, Durability};
 use super::format::{Input, Output};
+use super::frame::{self, Opened};
 
 /// What a file begins with. Another version of the format is another word.
-const MAGIC: &[u8] = b"rowhouse-release-1\n";
-/// The length of the metadata, as a little-endian number of four bytes, and its hash.
-const LENGTH: usize = 4;
-const HASH: usize = 32;
-/// What is in front of the metadata.
-const FRONT: usize = MAGIC.len() + LENGTH + HASH;
+const MAGIC: &[u8] = b"rowhouse-release-2\n";
 
 /// What is known of a release without reading its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,28 +31,18 @@ pub struct Entry {
     pub key: [u8; 32],
 }
 
-/// The metadata in front of the pages.
-struct Metadata {
-    entry: Entry,
-    /// In bytes.
-    length: u64,
-    hash: Name,
-}
-
-impl Metadata {
+impl Entry {
     fn write(&self) -> Vec<u8> {
-        let since = self.entry.at.duration_since(SystemTime::UNIX_EPOCH);
+        let since = self.at.duration_since(SystemTime::UNIX_EPOCH);
         let mut output = Output::default();
-        output.number(self.entry.number);
+        output.number(self.number);
         output.number(since.unwrap_or_default().as_secs());
-        output.count(self.entry.cause.len());
-        for cause in &self.entry.cause {
+        output.count(self.cause.len());
+        for cause in &self.cause {
             output.bytes(cause.as_bytes());
         }
-        output.count(self.entry.pages);
-        output.bytes(&self.entry.key);
-        output.number(self.length);
-        output.bytes(&self.hash.0);
+        output.count(self.pages);
+        output.bytes(&self.key);
         output.0
     }
 
@@ -69,18 +50,14 @@ impl Metadata {
         let mut input = Input(bytes);
         let number = input.number()?;
         let since = Duration::from_secs(input.number()?);
-        let metadata = Self {
-            entry: Entry {
-                number,
-                at: SystemTime::UNIX_EPOCH.checked_add(since)?,
-                cause: input.many(|input| Some(input.text()?.to_owned()))?,
-                pages: input.count()?,
-                key: input.hash()?,
-            },
-            length: input.number()?,
-            hash: Name(input.hash()?),
+        let entry = Self {
+            number,
+            at: SystemTime::UNIX_EPOCH.checked_add(since)?,
+            cause: input.many(|input| Some(input.text()?.to_owned()))?,
+            pages: input.count()?,
+            key: input.hash()?,
         };
-        input.0.is_empty().then_some(metadata)
+        input.0.is_empty().then_some(entry)
     }
 }
 
@@ -112,39 +89,26 @@ impl Releases {
 
     /// What is known of a release. Damage of the pages that leaves their length is not seen.
     pub(super) fn entry(&self, tenant: &str, number: u64) -> io::Result<Entry> {
-        let mut file = File::open(self.path(tenant, number))?;
-        let length = file.metadata()?.len();
-        Ok(read_front(&mut file, number, length)?.entry)
+        Ok(self.open(tenant, number)?.0)
     }
 
     /// What is known of a release, and its pages as they were written.
     pub(super) fn read(&self, tenant: &str, number: u64) -> io::Result<(Entry, Vec<u8>)> {
-        let mut file = File::open(self.path(tenant, number))?;
-        let length = file.metadata()?.len();
-        let metadata = read_front(&mut file, number, length)?;
-        let mut pages = Vec::new();
-        file.read_to_end(&mut pages)?;
-        if Name::of(&pages) != metadata.hash {
-            return Err(disk::damaged());
-        }
-        Ok((metadata.entry, pages))
+        let (entry, opened) = self.open(tenant, number)?;
+        Ok((entry, opened.rest()?))
+    }
+
+    fn open(&self, tenant: &str, number: u64) -> io::Result<(Entry, Opened)> {
+        let opened = frame::open(&self.path(tenant, number), MAGIC)?;
+        let entry = Entry::read(&opened.front).filter(|entry| entry.number == number);
+        Ok((entry.ok_or_else(disk::damaged)?, opened))
     }
 
     /// Writes a release. It is on the disk when this returns.
-    pub(super) fn write(&self, tenant: &str, entry: Entry, pages: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, tenant: &str, entry: &Entry, pages: &[u8]) -> io::Result<()> {
         let path = self.path(tenant, entry.number);
-        let metadata = Metadata {
-            entry,
-            length: pages.len() as u64,
-            hash: Name::of(pages),
-        };
-        let metadata = metadata.write();
-        let length = u32::try_from(metadata.len()).map_err(io::Error::other)?;
-        let hash = Name::of(&metadata);
-        disk::write(
-            &path,
-            &[MAGIC, &length.to_le_bytes(), &hash.0, &metadata, pages],
-        )?;
+        let start = frame::start(MAGIC, &entry.write(), pages);
+        disk::write(&path, &[&start, pages], Durability::Now)?;
         disk::sync(&self.folder.join(tenant))
     }
 
@@ -180,7 +144,9 @@ impl Releases {
     pub(super) fn pin(&self, tenant: &str, number: Option<u64>) -> io::Result<()> {
         let path = self.pin_path(tenant);
         match number {
-            Some(number) => disk::write(&path, &[format!("{number}\n").as_bytes()])?,
+            Some(number) => {
+                disk::write(&path, &[format!("{number}\n").as_bytes()], Durability::Now)?
+            }
             None => disk::remove(&path)?,
         }
         disk::present(disk::sync(&self.folder.join(tenant))).map(drop)
@@ -199,36 +165,4 @@ impl Releases {
 /// Whether this can be a tenant's name: it must stay one folder below ours.
 pub(super) fn is_tenant(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', '\\', '.', '\0'])
-}
-
-/// The metadata of the release `number` from a file of that many bytes; `file` stands at the pages after that.
-fn read_front(file: &mut File, number: u64, length: u64) -> io::Result<Metadata> {
-    let mut front = [0; FRONT];
-    exact(file, &mut front)?;
-    let (magic, rest) = front.split_at(MAGIC.len());
-    let (metadata, hash) = rest.split_at(LENGTH);
-    let metadata = metadata.try_into().map_err(|_| disk::damaged())?;
-    let metadata = u32::from_le_bytes(metadata);
-    let behind = length.checked_sub(FRONT as u64 + u64::from(metadata));
-    let Some(behind) = behind.filter(|_| magic == MAGIC) else {
-        return Err(disk::damaged());
-    };
-    let mut bytes = vec![0; metadata as usize];
-    exact(file, &mut bytes)?;
-    Some(bytes)
-        .filter(|bytes| Name::of(bytes).0 == *hash)
-        .and_then(|bytes| Metadata::read(&bytes))
-        .filter(|metadata| metadata.entry.number == number && metadata.length == behind)
-        .ok_or_else(disk::damaged)
-}
-
-/// Fills `buffer`; a file that is too short is damaged.
-fn exact(file: &mut File, buffer: &mut [u8]) -> io::Result<()> {
-    file.read_exact(buffer).map_err(|error| {
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            disk::damaged()
-        } else {
-            error
-        }
-    })
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod round_trip;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,11 +13,15 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::disk::YOUNG;
-use super::{History, HistoryError, New, PlacedPages};
+use super::{Keep, New, PlacedPages, Store, StoreError};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
 
 const PLENTY: u64 = 1 << 40;
+
+fn open(folder: PathBuf, releases: usize, bytes: u64) -> Store {
+    Store::open(folder, Keep { releases, bytes })
+}
 
 fn fields() -> Arc<Fields> {
     let mut given = HeaderMap::new();
@@ -71,8 +76,8 @@ fn release(key: u8, pages: &[(&str, &str)]) -> New {
     }
 }
 
-fn numbers(history: &History, tenant: &str) -> Vec<u64> {
-    let entries = history.list(tenant);
+fn numbers(store: &Store, tenant: &str) -> Vec<u64> {
+    let entries = store.list(tenant);
     entries.iter().map(|entry| entry.number).collect()
 }
 
@@ -106,119 +111,113 @@ fn age(folder: &Path) {
 #[test]
 fn the_same_key_as_the_newest_writes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 5, PLENTY);
+    let store = open(folder.path().to_owned(), 5, PLENTY);
     for key in [1, 1, 2, 2, 1] {
-        history.record("corner", release(key, &[("/", "home")]));
+        store.record("corner", release(key, &[("/", "home")]));
     }
-    history.finish();
-    let keys = history.list("corner").into_iter().map(|entry| entry.key[0]);
+    store.finish();
+    let keys = store.list("corner").into_iter().map(|entry| entry.key[0]);
     assert_eq!(keys.collect::<Vec<_>>(), [1, 2, 1]);
 }
 
 #[test]
 fn the_oldest_go_but_never_a_pinned_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 2, PLENTY);
-    history.record("corner", release(1, &[("/", "1")]));
-    history.record("corner", release(2, &[("/", "2")]));
-    history.pin("corner", 1).expect("pinned");
+    let store = open(folder.path().to_owned(), 2, PLENTY);
+    store.record("corner", release(1, &[("/", "1")]));
+    store.record("corner", release(2, &[("/", "2")]));
+    store.pin("corner", 1).expect("pinned");
     for key in 3..6 {
-        history.record("corner", release(key, &[("/", &key.to_string())]));
+        store.record("corner", release(key, &[("/", &key.to_string())]));
     }
-    history.finish();
-    assert_eq!(numbers(&history, "corner"), [5, 4, 1]);
-    drop(history);
+    store.finish();
+    assert_eq!(numbers(&store, "corner"), [5, 4, 1]);
+    drop(store);
 
-    let history = History::open(folder.path().to_owned(), 0, PLENTY);
-    assert_eq!(history.pinned("corner"), Some(1));
-    assert!(history.load("corner", 1).is_some());
-    let unknown = history.pin("corner", 3);
+    let store = open(folder.path().to_owned(), 0, PLENTY);
+    assert_eq!(store.pinned("corner"), Some(1));
+    assert!(store.load("corner", 1).is_some());
+    let unknown = store.pin("corner", 3);
     assert!(matches!(
         unknown,
-        Err(HistoryError::Unknown { number: 3, .. })
+        Err(StoreError::Unknown { number: 3, .. })
     ));
-    history.unpin("corner").expect("unpinned");
-    history.unpin("nobody").expect("nothing to unpin");
-    assert_eq!(history.pinned("corner"), None);
-    history.record("corner", release(6, &[("/", "6")]));
-    history.finish();
-    assert_eq!(numbers(&history, "corner"), [6]);
+    store.unpin("corner").expect("unpinned");
+    store.unpin("nobody").expect("nothing to unpin");
+    assert_eq!(store.pinned("corner"), None);
+    store.record("corner", release(6, &[("/", "6")]));
+    store.finish();
+    assert_eq!(numbers(&store, "corner"), [6]);
 }
 
 #[test]
 fn what_no_release_names_goes_once_it_is_old() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 1, PLENTY);
-    history.record("corner", release(1, &[("/", "1")]));
-    history.record("corner", release(2, &[("/", "2")]));
-    history.collect();
-    history.finish();
+    let store = open(folder.path().to_owned(), 1, PLENTY);
+    store.record("corner", release(1, &[("/", "1")]));
+    store.record("corner", release(2, &[("/", "2")]));
+    store.collect();
+    store.finish();
     assert_eq!(blobs(folder.path()).len(), 6, "young ones stay");
     age(folder.path());
-    history.collect();
-    history.finish();
+    store.collect();
+    store.finish();
     assert_eq!(blobs(folder.path()).len(), 4);
-    assert!(history.load("corner", 2).is_some());
+    assert!(store.load("corner", 2).is_some());
 }
 
 #[test]
 fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
     let folder = tempfile::tempdir().expect("a folder");
-    let open = |budget| History::open(folder.path().to_owned(), 9, budget);
-    let history = open(PLENTY);
+    let again = |budget| open(folder.path().to_owned(), 9, budget);
+    let store = again(PLENTY);
     for (key, tenant) in ["a", "b", "a", "b", "a", "b", "old"]
         .into_iter()
         .enumerate()
     {
         let key = if tenant == "old" { 0 } else { key as u8 + 1 };
         let text = format!("{key}").repeat(1000);
-        history.record(tenant, release(key, &[("/", &text)]));
+        store.record(tenant, release(key, &[("/", &text)]));
     }
-    history.pin("b", 1).expect("pinned");
-    drop(history);
+    store.pin("b", 1).expect("pinned");
+    drop(store);
     age(folder.path());
 
     // Five releases of about 2,000 bytes: the oldest of `a` (1) and the one after it that is not pinned (3) go.
-    let history = open(10_500);
-    history.finish();
-    assert_eq!(numbers(&history, "a"), [3]);
-    assert_eq!(numbers(&history, "b"), [3, 2, 1]);
-    assert_eq!(numbers(&history, "old"), [1], "a newest one");
+    let store = again(10_500);
+    store.finish();
+    assert_eq!(numbers(&store, "a"), [3]);
+    assert_eq!(numbers(&store, "b"), [3, 2, 1]);
+    assert_eq!(numbers(&store, "old"), [1], "a newest one");
     let left: u64 = blobs(folder.path())
         .iter()
         .map(|path| fs::metadata(path).expect("a file").len())
         .sum();
     assert!(left <= 10_500, "{left} bytes");
-    drop(history);
+    drop(store);
 
-    let history = open(0);
-    history.finish();
-    assert_eq!(numbers(&history, "b"), [3, 1]);
+    let store = again(0);
+    store.finish();
+    assert_eq!(numbers(&store, "b"), [3, 1]);
     for (tenant, number) in [("a", 3), ("b", 3), ("b", 1), ("old", 1)] {
-        assert!(history.load(tenant, number).is_some(), "{tenant} {number}");
+        assert!(store.load(tenant, number).is_some(), "{tenant} {number}");
     }
 }
 
 #[test]
 fn a_second_process_only_reads() {
     let folder = tempfile::tempdir().expect("a folder");
-    let first = History::open(folder.path().to_owned(), 3, PLENTY);
+    let first = open(folder.path().to_owned(), 3, PLENTY);
     first.record("corner", release(1, &[("/", "home")]));
     first.pin("corner", 1).expect("pinned");
-    let second = History::open(folder.path().to_owned(), 3, 0);
+    let second = open(folder.path().to_owned(), 3, 0);
     assert!(first.is_writable() && !second.is_writable());
     second.record("corner", release(2, &[("/", "new")]));
     second.forget("corner");
     second.collect();
     second.finish();
-    assert!(matches!(
-        second.pin("corner", 1),
-        Err(HistoryError::ReadOnly)
-    ));
-    assert!(matches!(
-        second.unpin("corner"),
-        Err(HistoryError::ReadOnly)
-    ));
+    assert!(matches!(second.pin("corner", 1), Err(StoreError::ReadOnly)));
+    assert!(matches!(second.unpin("corner"), Err(StoreError::ReadOnly)));
     assert_eq!(numbers(&second, "corner"), [1]);
     assert_eq!(second.pinned("corner"), Some(1));
     assert!(second.load("corner", 1).is_some());
@@ -231,31 +230,31 @@ fn a_folder_that_cannot_be_written_is_no_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let blocked = folder.path().join("file");
     fs::write(&blocked, "").expect("a file");
-    let history = History::open(blocked, 3, PLENTY);
-    assert!(!history.is_writable());
-    history.record("corner", release(1, &[("/", "home")]));
-    history.finish();
-    assert!(history.list("corner").is_empty());
-    assert!(history.load("corner", 1).is_none());
+    let store = open(blocked, 3, PLENTY);
+    assert!(!store.is_writable());
+    store.record("corner", release(1, &[("/", "home")]));
+    store.finish();
+    assert!(store.list("corner").is_empty());
+    assert!(store.load("corner", 1).is_none());
 
     // What fails later works again when the cause is gone.
-    let history = History::open(folder.path().join("other"), 3, PLENTY);
+    let store = open(folder.path().join("other"), 3, PLENTY);
     let blocked = folder.path().join("other/releases/corner");
     fs::write(&blocked, "").expect("a file");
-    history.record("corner", release(1, &[("/", "home")]));
-    history.finish();
+    store.record("corner", release(1, &[("/", "home")]));
+    store.finish();
     fs::remove_file(&blocked).expect("a file");
-    history.record("corner", release(1, &[("/", "home")]));
-    history.finish();
-    assert_eq!(numbers(&history, "corner"), [1]);
+    store.record("corner", release(1, &[("/", "home")]));
+    store.finish();
+    assert_eq!(numbers(&store, "corner"), [1]);
 }
 
 #[test]
 fn half_written_files_are_ignored_and_removed_later() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 3, PLENTY);
-    history.record("corner", release(1, &[("/", "home")]));
-    history.finish();
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "home")]));
+    store.finish();
     let blob = blobs(folder.path()).pop_first().expect("a blob");
     let halves = [
         blob.with_extension("77.half"),
@@ -265,45 +264,45 @@ fn half_written_files_are_ignored_and_removed_later() {
     for half in &halves {
         fs::write(half, "ha").expect("a file");
     }
-    history.collect();
-    history.finish();
-    assert_eq!(numbers(&history, "corner"), [1]);
-    assert_eq!(history.pinned("corner"), None);
+    store.collect();
+    store.finish();
+    assert_eq!(numbers(&store, "corner"), [1]);
+    assert_eq!(store.pinned("corner"), None);
     assert!(halves.iter().all(|half| half.exists()), "young ones");
     age(folder.path());
-    history.collect();
-    history.finish();
+    store.collect();
+    store.finish();
     assert!(halves.iter().all(|half| !half.exists()));
-    assert!(history.load("corner", 1).is_some());
+    assert!(store.load("corner", 1).is_some());
 }
 
 #[test]
 fn a_tenant_that_is_forgotten_has_no_releases() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 3, PLENTY);
+    let store = open(folder.path().to_owned(), 3, PLENTY);
     for tenant in ["corner", "other"] {
-        history.record(tenant, release(1, &[("/", "home")]));
-        history.pin(tenant, 1).expect("pinned");
+        store.record(tenant, release(1, &[("/", "home")]));
+        store.pin(tenant, 1).expect("pinned");
     }
-    history.forget("corner");
-    history.forget("nobody");
-    history.finish();
-    assert!(history.list("corner").is_empty());
-    assert_eq!(history.pinned("corner"), None);
-    assert_eq!(numbers(&history, "other"), [1]);
+    store.forget("corner");
+    store.forget("nobody");
+    store.finish();
+    assert!(store.list("corner").is_empty());
+    assert_eq!(store.pinned("corner"), None);
+    assert_eq!(numbers(&store, "other"), [1]);
 }
 
 #[test]
 fn what_is_no_name_of_a_tenant_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().join("here"), 3, PLENTY);
+    let store = open(folder.path().join("here"), 3, PLENTY);
     for name in ["", ".", "..", "a/b", "/", "../other", "a.b"] {
-        history.record(name, release(1, &[("/", "home")]));
-        history.forget(name);
-        history.finish();
-        assert!(history.list(name).is_empty());
-        assert!(history.load(name, 1).is_none());
-        assert!(matches!(history.pin(name, 1), Err(HistoryError::Name(_))));
+        store.record(name, release(1, &[("/", "home")]));
+        store.forget(name);
+        store.finish();
+        assert!(store.list(name).is_empty());
+        assert!(store.load(name, 1).is_none());
+        assert!(matches!(store.pin(name, 1), Err(StoreError::Name(_))));
     }
     let lock = folder.path().join("here/lock");
     assert_eq!(files(folder.path()), BTreeSet::from([lock]));
@@ -312,16 +311,16 @@ fn what_is_no_name_of_a_tenant_is_refused() {
 #[test]
 fn blobs_are_looked_through_after_a_number_of_records() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 1, PLENTY);
+    let store = open(folder.path().to_owned(), 1, PLENTY);
     let stray = folder.path().join("blobs/00").join("0".repeat(62));
-    history.finish();
+    store.finish();
     fs::create_dir_all(folder.path().join("blobs/00")).expect("a folder");
     fs::write(&stray, "stray").expect("a file");
     age(folder.path());
     for key in 0..64 {
         assert!(stray.exists(), "{key}");
-        history.record("corner", release(key, &[("/", "home")]));
-        history.finish();
+        store.record("corner", release(key, &[("/", "home")]));
+        store.finish();
     }
     assert!(!stray.exists());
 }

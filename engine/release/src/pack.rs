@@ -1,4 +1,4 @@
-//! Several things in one entry: each as its length, its name, its length and its bytes.
+//! Several things in one run of bytes: each as its length, its name, its length and its bytes.
 
 use bytes::Bytes;
 

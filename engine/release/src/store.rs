@@ -1,51 +1,66 @@
-//! The releases of tenants on disk, so that an older one can be listed, compared and served again.
+//! What outlives the process: bytes by their hash, and the releases and tables that name them.
 //!
 //! ```text
 //! lock                          held by the one process that writes
+//! used                          when a process last began to work here
 //! blobs/<2 digits>/<62 digits>  bytes, by their SHA-256
 //! releases/<tenant>/<number>    a release: metadata, header fields, resources by path; bodies as names of blobs
 //! releases/<tenant>/pinned      the number of the release that is not to be dropped
+//! tables/<name>                 values by key, the large ones as names of blobs
 //! ```
 //!
-//! Nothing here is an error towards serving. What cannot be read is not there, what cannot be written is said once, and work goes on.
+//! Everything in it can be lost: it saves work, or keeps what was good before. So nothing here is an error towards serving. What cannot be read is not there, what cannot be written is said once, and work goes on.
 //!
-//! - A body that several releases, places or tenants have is written once.
-//! - What is read is held against its hash: a release comes back with the bytes that were recorded, or not at all. A damaged blob is written again when a release needs it next.
+//! - Bytes that several releases, places, tables or tenants have are written once.
+//! - What is read is held against its hash: it comes back as it was written, or not at all. A damaged blob is written again when it is needed next.
 //! - Files are whole or not there, whenever the process ends.
-//! - One process writes; others that open the same folder only read, until they [claim](History::claim) it after the first has ended.
+//! - Writing happens on a thread of its own: whoever hands out bytes does not wait for the disk. Of several versions of a table that wait, only the last is written.
+//! - One process writes; others that open the same folder only read, until they [claim](Store::claim) it after the first has ended.
+//! - Each deployment has a folder of its own, so that several can share a directory.
 //!
-//! **Invariant:** knows nothing of what bodies say or why a release was made, and decides nothing about what is served.
+//! **Invariant:** knows nothing of what the bytes mean or why a release was made, and decides nothing about what is served.
 
 mod blobs;
 mod disk;
 mod format;
+mod frame;
 mod pages;
 mod releases;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use thiserror::Error;
 use tracing::warn;
 
-use self::blobs::Blobs;
+use self::blobs::{Blobs, Name};
 pub use self::pages::PlacedPages;
 pub use self::releases::Entry;
 use self::releases::{Releases, is_tenant};
+pub use self::tables::Rows;
+use self::tables::Tables;
 pub use self::writer::New;
-use self::writer::{Job, Usage, Writer};
+use self::writer::{Job, Make, Usage, Waiting, Writer};
+
+/// Deployments that nobody has started for so long are forgotten.
+const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
+/// The file that says when a process last began to work with a deployment's folder.
+const USED: &str = "used";
 
 /// Why a release cannot be pinned or unpinned.
 #[derive(Debug, Error)]
-pub enum HistoryError {
+pub enum StoreError {
     /// Another process writes here, or nobody can.
     #[error(
         "the releases cannot be changed: another process has them, or the folder cannot be written"
@@ -76,16 +91,26 @@ pub struct Release {
     pub places: Vec<PlacedPages>,
 }
 
-/// The releases in one folder.
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// How many releases a tenant has at most (at least one); a pinned one may come on top.
+    pub releases: usize,
+    /// How many bytes of blobs there may be. What tables name, and each tenant's newest and its pinned release stay even if they are more.
+    pub bytes: u64,
+}
+
+/// What one deployment keeps.
 ///
 /// When it is dropped, it waits until everything handed over is on disk, and gives the lock back.
 #[derive(Debug)]
-pub struct History {
+pub struct Store {
     releases: Releases,
+    tables: Tables,
     blobs: Blobs,
     folder: PathBuf,
-    keep: usize,
-    budget: u64,
+    keep: Keep,
+    waiting: Arc<Waiting>,
     queued: Arc<AtomicUsize>,
     usage: Arc<Usage>,
     /// Where this process is the one that writes.
@@ -100,37 +125,63 @@ struct Handle {
     is_closing: Arc<AtomicBool>,
 }
 
-impl History {
-    /// Opens the releases in `folder`, which need not be there.
-    ///
-    /// `keep`: how many releases a tenant has at most (at least one); a pinned one may come on top.
-    /// `budget`: how many bytes of blobs all releases together may name. Each tenant's newest and its pinned release stay even if they are more.
+impl Store {
+    /// Opens what is kept in `directory` for the deployment that `name` tells from others; nothing need be there. Forgets deployments that are long gone.
     #[must_use]
-    pub fn open(folder: PathBuf, keep: usize, budget: u64) -> Self {
-        let mut history = Self::reader(folder);
-        history.keep = keep;
-        history.budget = budget;
-        if let Err(error) = history.claim() {
-            warn!(folder = %history.folder.display(), %error, "releases are read only: none is recorded here until the other process has ended");
-        }
-        history
+    pub fn of_deployment(directory: &Path, name: &str, keep: Keep) -> Self {
+        let folder = Self::place(directory, name);
+        let store = Self::open(folder, keep);
+        // A folder that cannot be written was told.
+        let _ = fs::write(store.folder.join(USED), name);
+        forget(directory, &store.folder);
+        store
     }
 
-    /// The releases in `folder`, which need not be there, for one who only reads: it makes and changes nothing there.
+    /// Where a deployment's folder is within `directory`, whether there is one or not.
+    #[must_use]
+    pub fn place(directory: &Path, name: &str) -> PathBuf {
+        let name = Name::of(name.as_bytes()).to_string();
+        directory.join(&name[..16])
+    }
+
+    /// Opens what is kept in `folder`, which need not be there.
+    #[must_use]
+    pub fn open(folder: PathBuf, keep: Keep) -> Self {
+        let mut store = Self::reader(folder);
+        store.keep = keep;
+        if let Err(error) = store.claim() {
+            warn!(folder = %store.folder.display(), %error, "the state is only read: nothing is kept for the next start while another process writes there, or nobody can");
+        }
+        store
+    }
+
+    /// What is kept in `folder`, which need not be there, for one who only reads: it makes and changes nothing there.
     #[must_use]
     pub fn reader(folder: PathBuf) -> Self {
         Self {
             releases: Releases {
                 folder: folder.join("releases"),
             },
+            tables: Tables {
+                folder: folder.join("tables"),
+            },
             blobs: Blobs::new(folder.join("blobs")),
             folder,
-            keep: 0,
-            budget: 0,
+            keep: Keep {
+                releases: 0,
+                bytes: 0,
+            },
+            waiting: Arc::default(),
             queued: Arc::default(),
             usage: Arc::default(),
             writer: OnceLock::new(),
         }
+    }
+
+    /// Where it all lies.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Becomes the process that writes, unless it is or another one still does.
@@ -142,15 +193,20 @@ impl History {
         if self.is_writable() {
             return Ok(());
         }
-        let inner = [self.releases.folder.clone(), self.folder.join("blobs")];
-        let lock = lock(&self.folder, &inner)?;
+        let blobs = self.folder.join("blobs");
+        let lock = lock(
+            &self.folder,
+            &[&self.releases.folder, &self.tables.folder, &blobs],
+        )?;
         let is_closing = Arc::new(AtomicBool::new(false));
         let writer = Writer {
             folder: self.folder.clone(),
             releases: self.releases.clone(),
+            tables: self.tables.clone(),
             blobs: self.blobs.clone(),
-            keep: self.keep,
-            budget: self.budget,
+            waiting: self.waiting.clone(),
+            keep: self.keep.releases,
+            budget: self.keep.bytes,
             is_closing: is_closing.clone(),
             queued: self.queued.clone(),
             usage: self.usage.clone(),
@@ -184,6 +240,57 @@ impl History {
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.writer.get().is_some()
+    }
+
+    /// The rows of a table, when there is one and it is whole, with all that it names.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<Rows> {
+        let failed = |blob| self.send(Job::Check(blob));
+        let read = self.tables.read(name, &self.blobs, failed);
+        disk::present(read).unwrap_or_else(|error| {
+            warn!(table = name, %error, "a part of the state cannot be read, and is ignored");
+            None
+        })
+    }
+
+    /// Whether a table is there, whole or not.
+    #[must_use]
+    pub fn has_table(&self, name: &str) -> bool {
+        self.tables.folder.join(name).is_file()
+    }
+
+    /// Whether a table is there with just these rows. Of the file only the front is read.
+    #[must_use]
+    pub fn holds(&self, name: &str, rows: &[(Bytes, Bytes)]) -> bool {
+        self.tables.holds(name, rows)
+    }
+
+    /// The names of all tables that begin with `prefix`, without it, sorted.
+    #[must_use]
+    pub fn tables(&self, prefix: &str) -> Vec<String> {
+        let names = self.tables.names().unwrap_or_default();
+        let mut names: Vec<String> = names
+            .iter()
+            .filter_map(|name| Some(name.strip_prefix(prefix)?.to_owned()))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Writes a table soon. `make` is called on the writing thread, unless another version comes before its turn.
+    pub fn write_table(&self, name: String, make: impl FnOnce() -> Rows + Send + 'static) {
+        self.change_table(name, Some(Box::new(make)));
+    }
+
+    /// Removes a table soon.
+    pub fn remove_table(&self, name: String) {
+        self.change_table(name, None);
+    }
+
+    fn change_table(&self, name: String, make: Option<Make>) {
+        if self.is_writable() && self.waiting.add(name.clone(), make) {
+            self.send(Job::Table(name));
+        }
     }
 
     /// Records a release soon, with the tenant's next number, and drops its oldest ones. Nothing is written when its newest release has the same key.
@@ -238,7 +345,7 @@ impl History {
     /// # Errors
     ///
     /// When there is no such release, or it cannot be written.
-    pub fn pin(&self, tenant: &str, number: u64) -> Result<(), HistoryError> {
+    pub fn pin(&self, tenant: &str, number: u64) -> Result<(), StoreError> {
         self.set_pin(tenant, Some(number))
     }
 
@@ -247,7 +354,7 @@ impl History {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn unpin(&self, tenant: &str) -> Result<(), HistoryError> {
+    pub fn unpin(&self, tenant: &str) -> Result<(), StoreError> {
         self.set_pin(tenant, None)
     }
 
@@ -283,15 +390,15 @@ impl History {
         let _ = is_done.recv();
     }
 
-    fn set_pin(&self, tenant: &str, number: Option<u64>) -> Result<(), HistoryError> {
+    fn set_pin(&self, tenant: &str, number: Option<u64>) -> Result<(), StoreError> {
         if !is_tenant(tenant) {
-            return Err(HistoryError::Name(tenant.to_owned()));
+            return Err(StoreError::Name(tenant.to_owned()));
         }
         let (done, is_done) = channel();
         self.send(Job::Pin(tenant.to_owned(), number, done));
         match (is_done.recv(), number) {
-            (Err(_), _) => Err(HistoryError::ReadOnly),
-            (Ok(Ok(false)), Some(number)) => Err(HistoryError::Unknown {
+            (Err(_), _) => Err(StoreError::ReadOnly),
+            (Ok(Ok(false)), Some(number)) => Err(StoreError::Unknown {
                 tenant: tenant.to_owned(),
                 number,
             }),
@@ -317,7 +424,7 @@ impl History {
     }
 }
 
-impl Drop for History {
+impl Drop for Store {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             writer.is_closing.store(true, Relaxed);
@@ -329,9 +436,8 @@ impl Drop for History {
 }
 
 /// Makes the folders, and takes the lock of the outer one. It is given back when the file is closed, also by a process that is killed.
-fn lock(folder: &Path, inner: &[PathBuf]) -> io::Result<File> {
-    let inner = inner.iter().map(PathBuf::as_path);
-    for folder in std::iter::once(folder).chain(inner) {
+fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
+    for folder in std::iter::once(folder).chain(inner.iter().copied()) {
         disk::make_folder(folder)?;
     }
     let file = File::options()
@@ -343,6 +449,19 @@ fn lock(folder: &Path, inner: &[PathBuf]) -> io::Result<File> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(io::Error::other("another process writes here")),
         Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes other deployments that are long gone.
+fn forget(directory: &Path, own: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // Only what has this mark was made here: the directory may hold other things.
+        let used = fs::metadata(path.join(USED)).and_then(|used| used.modified());
+        let age = used.map(|used| SystemTime::now().duration_since(used));
+        if path != own && matches!(age, Ok(Ok(age)) if age > FORGOTTEN) {
+            let _ = fs::remove_dir_all(&path);
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 
-use super::{PLENTY, age, blobs, release};
-use crate::history::{Entry, History, New, PlacedPages, disk, pages};
+use super::{PLENTY, age, blobs, open, release};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
+use crate::store::{Entry, New, PlacedPages, disk, pages};
 
 /// All that an answer from this follows from.
 fn answer(resource: &Resource) -> String {
@@ -154,13 +154,13 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
-        let history = History::open(folder.path().to_owned(), 3, PLENTY);
-        history.record("corner", New { at, cause: cause.clone(), pages, key, places: places.clone() });
-        drop(history);
-        let history = History::open(folder.path().to_owned(), 3, PLENTY);
+        let store = open(folder.path().to_owned(), 3, PLENTY);
+        store.record("corner", New { at, cause: cause.clone(), pages, key, places: places.clone() });
+        drop(store);
+        let store = open(folder.path().to_owned(), 3, PLENTY);
         let entry = Entry { number: 1, at, cause, pages, key };
-        prop_assert_eq!(history.list("corner"), std::slice::from_ref(&entry));
-        let loaded = history.load("corner", 1).expect("a release");
+        prop_assert_eq!(store.list("corner"), std::slice::from_ref(&entry));
+        let loaded = store.load("corner", 1).expect("a release");
         prop_assert_eq!(loaded.entry, entry);
         prop_assert_eq!(answers(&loaded.places), answers(&places));
     }
@@ -174,14 +174,14 @@ proptest! {
 #[test]
 fn what_was_shared_is_shared_after_loading() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 3, PLENTY);
-    history.record(
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record(
         "corner",
         release(1, &[("/", "same"), ("/also", "same"), ("/other", "other")]),
     );
-    history.finish();
+    store.finish();
     assert_eq!(blobs(folder.path()).len(), 6, "three bodies in two codings");
-    let loaded = history.load("corner", 1).expect("a release");
+    let loaded = store.load("corner", 1).expect("a release");
     let resources = &loaded.places[0].pages.resources;
     let body = |path: &str| match &*resources[path] {
         Resource::Body(body) => body,
@@ -200,16 +200,16 @@ fn what_was_shared_is_shared_after_loading() {
 #[test]
 fn a_second_release_writes_only_what_changed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let history = History::open(folder.path().to_owned(), 3, PLENTY);
-    history.record("corner", release(1, &[("/", "home"), ("/terms", "terms")]));
-    history.finish();
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "home"), ("/terms", "terms")]));
+    store.finish();
     let before = blobs(folder.path());
     age(folder.path());
-    history.record(
+    store.record(
         "corner",
         release(2, &[("/", "home"), ("/terms", "new terms")]),
     );
-    history.finish();
+    store.finish();
     let after = blobs(folder.path());
     assert_eq!(after.len(), before.len() + 2);
     let is_young = |path: &&PathBuf| disk::is_young(path).expect("a time");

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -14,7 +14,8 @@ use std::thread;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use super::disk;
+use super::disk::{self, Durability};
+use crate::large::{LARGE, mapped};
 
 /// The name of a blob: the SHA-256 of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,9 +63,13 @@ impl Blobs {
 
     /// The bytes of that name. Bytes that do not fit their name are an error.
     pub(super) fn get(&self, name: &Name) -> io::Result<Bytes> {
-        let bytes = fs::read(self.path(name))?;
+        let path = self.path(name);
+        let bytes = match fs::metadata(&path)?.len() {
+            ..=LARGE => fs::read(&path)?.into(),
+            _ => mapped(File::open(&path)?)?,
+        };
         if Name::of(&bytes) == *name {
-            Ok(bytes.into())
+            Ok(bytes)
         } else {
             Err(disk::damaged())
         }
@@ -81,7 +86,9 @@ impl Blobs {
                 missing.push((path, bytes));
             }
         }
-        at_once(&missing, |(path, bytes)| disk::write(path, &[bytes]))?;
+        at_once(&missing, |(path, bytes)| {
+            disk::write(path, &[bytes], Durability::Now)
+        })?;
         let folders: BTreeSet<&Path> = missing
             .iter()
             .filter_map(|(path, _)| path.parent())

@@ -1,0 +1,162 @@
+//! Tables by name, `tables/<name>`: values by their keys. What is small stands in the table itself; what is large is a blob, and so is written once, however many tables and releases name it.
+//!
+//! The front of a file names its blobs, so that these are known without reading the rest.
+//!
+//! **Invariant:** knows nothing of what keys and values mean. Equal rows give equal bytes.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+use super::blobs::{Blobs, Name};
+use super::disk::{self, Durability};
+use super::format::{Input, Output};
+use super::frame;
+
+/// What a file begins with. Another version of the format is another word.
+const MAGIC: &[u8] = b"rowhouse-table-1\n";
+
+/// From so many bytes on a value is a blob. Small ones would be far more files than a disk has room for.
+const LARGE: usize = 16 << 10;
+
+/// Values with their keys.
+pub type Rows = Vec<(Bytes, Bytes)>;
+
+/// The tables below one folder, which need not be there.
+#[derive(Debug, Clone)]
+pub(super) struct Tables {
+    pub(super) folder: PathBuf,
+}
+
+/// A table on its way to the disk.
+struct Written {
+    front: Vec<u8>,
+    rest: Vec<u8>,
+    blobs: Vec<(Name, Bytes)>,
+}
+
+impl Written {
+    fn of(rows: &[(Bytes, Bytes)]) -> Self {
+        let (mut rest, mut front) = (Output::default(), Output::default());
+        let mut blobs = Vec::new();
+        rest.count(rows.len());
+        for (key, value) in rows {
+            rest.bytes(key);
+            let is_large = value.len() >= LARGE;
+            rest.number(is_large.into());
+            match is_large {
+                true => {
+                    rest.count(blobs.len());
+                    blobs.push((Name::of(value), value.clone()));
+                }
+                false => rest.bytes(value),
+            }
+        }
+        front.count(blobs.len());
+        for (name, bytes) in &blobs {
+            front.bytes(&name.0);
+            front.count(bytes.len());
+        }
+        Self {
+            front: front.0,
+            rest: rest.0,
+            blobs,
+        }
+    }
+
+    fn start(&self) -> Vec<u8> {
+        frame::start(MAGIC, &self.front, &self.rest)
+    }
+}
+
+impl Tables {
+    /// Writes a table, its blobs first. Gives how many of these were not there yet, and their bytes.
+    ///
+    /// The system may put the table on the disk later. A power cut before that leaves the one of before, or one that is seen to be damaged.
+    pub(super) fn write(
+        &self,
+        name: &str,
+        rows: &[(Bytes, Bytes)],
+        blobs: &Blobs,
+    ) -> io::Result<(u64, u64)> {
+        let written = Written::of(rows);
+        let new = blobs.put(&written.blobs)?;
+        let parts: [&[u8]; 2] = [&written.start(), &written.rest];
+        disk::write(&self.folder.join(name), &parts, Durability::Later)?;
+        Ok(new)
+    }
+
+    /// The rows of a table. A blob that cannot be read is told to `failed`.
+    pub(super) fn read(
+        &self,
+        name: &str,
+        blobs: &Blobs,
+        failed: impl Fn(Name),
+    ) -> io::Result<Rows> {
+        let opened = frame::open(&self.folder.join(name), MAGIC)?;
+        let names = named(&opened.front).ok_or_else(disk::damaged)?;
+        let rest = Bytes::from(opened.rest()?);
+        let mut large = Vec::new();
+        for (name, _) in names {
+            large.push(blobs.get(&name).inspect_err(|_| failed(name))?);
+        }
+        let mut input = Input(&rest);
+        let row = |input: &mut Input<'_>| {
+            let key = rest.slice_ref(input.bytes()?);
+            let value = match input.is_set()? {
+                true => large.get(input.count()?)?.clone(),
+                false => rest.slice_ref(input.bytes()?),
+            };
+            Some((key, value))
+        };
+        let rows = input.many(row).filter(|_| input.0.is_empty());
+        rows.ok_or_else(disk::damaged)
+    }
+
+    /// Whether a table has these rows. Neither its rows nor its blobs are read.
+    pub(super) fn holds(&self, name: &str, rows: &[(Bytes, Bytes)]) -> bool {
+        let own = Written::of(rows);
+        let start = own.start();
+        let whole = start.len() + own.rest.len();
+        let mut there = vec![0; start.len()];
+        let read = File::open(self.folder.join(name)).and_then(|mut file| {
+            file.read_exact(&mut there)?;
+            Ok(file.metadata()?.len())
+        });
+        read.is_ok_and(|length| length == whole as u64) && there == start
+    }
+
+    /// The blobs that a table names, each with its length in bytes.
+    pub(super) fn blobs(&self, name: &str) -> io::Result<Vec<(Name, u64)>> {
+        let opened = frame::open(&self.folder.join(name), MAGIC)?;
+        named(&opened.front).ok_or_else(disk::damaged)
+    }
+
+    /// The names of all tables, in no order.
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = disk::names(&self.folder)?;
+        names.retain(|name| !disk::is_half(name));
+        Ok(names)
+    }
+
+    /// Removes a table; one that is not there is no error.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        disk::remove(&self.folder.join(name))
+    }
+
+    /// Removes what was left half written long ago.
+    pub(super) fn clean(&self) -> io::Result<()> {
+        for name in disk::names(&self.folder)? {
+            disk::remove_half(&self.folder.join(name))?;
+        }
+        Ok(())
+    }
+}
+
+fn named(front: &[u8]) -> Option<Vec<(Name, u64)>> {
+    let mut input = Input(front);
+    let names = input.many(|input| Some((Name(input.hash()?), input.number()?)))?;
+    input.0.is_empty().then_some(names)
+}

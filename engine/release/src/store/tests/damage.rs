@@ -1,0 +1,78 @@
+//! What is damaged is not there, and takes nothing else with it.
+
+use std::fs;
+
+use super::{PLENTY, blobs, numbers, open, release};
+
+/// Every way to cut a file short, and one flipped bit in each byte of it.
+pub(super) fn damages(whole: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let cut = (0..whole.len()).map(|length| whole[..length].to_vec());
+    cut.chain((0..whole.len()).map(|place| {
+        let mut damaged = whole.to_vec();
+        damaged[place] ^= 1 << (place % 8);
+        damaged
+    }))
+}
+
+#[test]
+fn a_damaged_release_is_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "home")]));
+    store.finish();
+    let path = store.releases.path("corner", 1);
+    let whole = fs::read(&path).expect("a file");
+    for damaged in damages(&whole) {
+        fs::write(&path, &damaged).expect("a file");
+        assert!(store.load("corner", 1).is_none());
+        if damaged.len() < whole.len() {
+            assert!(store.list("corner").is_empty());
+        }
+    }
+    // Under another number it is not what it says.
+    fs::write(&path, &whole).expect("a file");
+    fs::rename(&path, store.releases.path("corner", 7)).expect("a file");
+    assert!(store.load("corner", 7).is_none());
+    store.record("corner", release(2, &[("/", "home")]));
+    store.finish();
+    assert_eq!(numbers(&store, "corner"), [8], "no number comes twice");
+}
+
+#[test]
+fn a_release_with_a_damaged_blob_is_not_loaded_and_the_blob_is_written_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "home")]));
+    store.finish();
+    for path in blobs(folder.path()) {
+        let whole = fs::read(&path).expect("a file");
+        for damaged in damages(&whole) {
+            fs::write(&path, &damaged).expect("a file");
+            assert!(store.load("corner", 1).is_none());
+            store.finish();
+            assert!(!path.exists());
+        }
+        assert!(store.load("corner", 1).is_none(), "a missing blob");
+        store.record("corner", release(2, &[("/", "home")]));
+        store.finish();
+        assert_eq!(fs::read(&path).expect("a file"), whole);
+        store.forget("corner");
+        store.record("corner", release(1, &[("/", "home")]));
+        store.finish();
+        assert!(store.load("corner", 1).is_some());
+    }
+}
+
+#[test]
+fn a_pin_that_cannot_be_read_keeps_every_release() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 1, 0);
+    store.record("corner", release(1, &[("/", "1")]));
+    store.pin("corner", 1).expect("pinned");
+    fs::write(folder.path().join("releases/corner/pinned"), [0xff]).expect("a file");
+    store.record("corner", release(2, &[("/", "2")]));
+    store.collect();
+    store.finish();
+    assert_eq!(store.pinned("corner"), None);
+    assert_eq!(numbers(&store, "corner"), [2, 1]);
+}
