@@ -4,7 +4,7 @@
 //! lock                          held by the one process that writes
 //! used                          when a process last began to work here
 //! blobs/<2 digits>/<62 digits>  bytes, by their SHA-256
-//! releases/<tenant>/<number>    a release: metadata, header fields, resources by path; bodies as names of blobs
+//! releases/<tenant>/<number>    a release: metadata, header fields, resources by path, bodies; large ones as names of blobs
 //! releases/<tenant>/pinned      the number of the release that is not to be dropped
 //! tables/<name>                 values by key, the large ones as names of blobs
 //! ```
@@ -82,7 +82,7 @@ pub enum StoreError {
     Disk(#[from] io::Error),
 }
 
-/// A release with all its bytes.
+/// A release with all its bytes. Bodies are as they are: codings of them are not kept.
 #[derive(Debug, Clone)]
 pub struct Release {
     /// What is known of it.
@@ -96,7 +96,7 @@ pub struct Release {
 pub struct Keep {
     /// How many releases a tenant has at most (at least one); a pinned one may come on top.
     pub releases: usize,
-    /// How many bytes of blobs there may be. What tables name, and each tenant's newest and its pinned release stay even if they are more.
+    /// How many bytes there may be on the disk. Tables, and each tenant's newest and its pinned release stay even if they are more.
     pub bytes: u64,
 }
 
@@ -229,7 +229,7 @@ impl Store {
         self.queued.load(Relaxed)
     }
 
-    /// How many blobs are on the disk, and their bytes, as far as this process knows: nothing where another one writes.
+    /// How many blobs are on the disk, and the bytes of all that is there, as far as this process knows: nothing where another one writes.
     #[must_use]
     pub fn usage(&self) -> (u64, u64) {
         let Usage { blobs, bytes } = &*self.usage;
@@ -321,11 +321,10 @@ impl Store {
         if !has_name(tenant) {
             return None;
         }
-        let read = self.releases.read(tenant, number);
-        let (entry, pages) = self.said(tenant, number, read)?;
+        let read = self.releases.open(tenant, number);
+        let release = self.said(tenant, number, read)?;
         let mut blobs = Vec::new();
-        let names = pages::blobs(&pages).ok_or_else(disk::damaged);
-        for (name, _) in self.said(tenant, number, names)? {
+        for (name, _) in release.blobs {
             match self.blobs.get(&name) {
                 Ok(bytes) => blobs.push(bytes),
                 Err(error) => {
@@ -335,9 +334,13 @@ impl Store {
                 }
             }
         }
+        let pages = self.said(tenant, number, release.pages.rest())?;
         let places = pages::read(&pages, &blobs).ok_or_else(disk::damaged);
         let places = self.said(tenant, number, places)?;
-        Some(Release { entry, places })
+        Some(Release {
+            entry: release.entry,
+            places,
+        })
     }
 
     /// Keeps a release until it is unpinned or another one is pinned. That is on disk when this returns.

@@ -23,6 +23,14 @@ pub struct Cache {
     generations: Mutex<Generations>,
 }
 
+/// What some work gave.
+#[derive(Debug, Clone)]
+struct Made {
+    bytes: Bytes,
+    /// Whether it is made again sooner than it is read.
+    is_cheap: bool,
+}
+
 /// Gives what was used before, when it is first asked for.
 type Load = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
 
@@ -30,9 +38,9 @@ type Load = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
 struct Generations {
     /// What was used before, while nobody has asked for it.
     unread: Option<Load>,
-    before: HashMap<Key, Bytes>,
-    used: HashMap<Key, Bytes>,
-    /// Whether work was done since somebody last asked.
+    before: HashMap<Key, Made>,
+    used: HashMap<Key, Made>,
+    /// Whether costly work was done since somebody last asked.
     grown: bool,
 }
 
@@ -101,13 +109,13 @@ impl Cache {
         generations.before.extend(generations.used.drain());
     }
 
-    /// Whether all that was there before was used, or nobody asked for any of it.
+    /// Whether all costly results that were there before were used, or nobody asked for any of them.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
-        self.generations().before.is_empty()
+        self.generations().before.values().all(|made| made.is_cheap)
     }
 
-    /// Forgets what the compilation that ends now did not use, and gives what it did.
+    /// Forgets what the compilation that ends now did not use, and gives the costly results that it did.
     pub fn used(&self) -> Vec<(Key, Bytes)> {
         let generations = &mut *self.generations();
         generations.unread = None;
@@ -115,13 +123,14 @@ impl Cache {
         let mut used: Vec<_> = generations
             .used
             .iter()
-            .map(|(key, bytes)| (*key, bytes.clone()))
+            .filter(|(_, made)| !made.is_cheap)
+            .map(|(key, made)| (*key, made.bytes.clone()))
             .collect();
         used.sort();
         used
     }
 
-    /// Whether work was done since this was last asked.
+    /// Whether costly work was done since this was last asked.
     pub fn has_grown(&self) -> bool {
         std::mem::take(&mut self.generations().grown)
     }
@@ -139,14 +148,36 @@ impl Cache {
         key: Key,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
+        self.made(key, false, work)
+    }
+
+    /// The same of work that takes no longer than reading its result from a disk: the owner does not keep it over a restart.
+    pub(crate) fn get_cheap<E>(
+        &self,
+        key: Key,
+        work: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        self.made(key, true, work)
+    }
+
+    fn made<E>(
+        &self,
+        key: Key,
+        is_cheap: bool,
+        work: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
         if let Some(known) = self.known(&key) {
             return Ok(known);
         }
-        let made = work()?;
+        let bytes = work()?;
+        let made = Made {
+            bytes: bytes.clone(),
+            is_cheap,
+        };
         let generations = &mut *self.generations();
-        generations.grown = true;
-        generations.used.insert(key, made.clone());
-        Ok(made)
+        generations.grown |= !is_cheap;
+        generations.used.insert(key, made);
+        Ok(bytes)
     }
 
     /// A result that is there; it counts as used.
@@ -155,14 +186,18 @@ impl Cache {
         if let Some(known) = generations.before.remove(key) {
             generations.used.insert(*key, known);
         }
-        generations.used.get(key).cloned()
+        generations.used.get(key).map(|made| made.bytes.clone())
     }
 }
 
-fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<Key, Bytes> {
+fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<Key, Made> {
+    let made = |bytes| Made {
+        bytes,
+        is_cheap: false,
+    };
     let entries = entries.into_iter();
     entries
-        .filter_map(|(key, bytes)| Some((key.as_ref().try_into().ok()?, bytes)))
+        .filter_map(|(key, bytes)| Some((key.as_ref().try_into().ok()?, made(bytes))))
         .collect()
 }
 
@@ -203,6 +238,23 @@ mod tests {
         let failed: Result<Bytes, &str> = cache.get(key("test", &[]), || Err("no"));
         assert_eq!(failed, Err("no"));
         assert!(cache.used().is_empty());
+    }
+
+    #[test]
+    fn what_is_cheap_is_used_again_and_not_handed_out() {
+        let cache = Cache::default();
+        let ask = || {
+            let mut worked = false;
+            let made: Result<Bytes, ()> = cache.get_cheap(key("test", &[]), || {
+                worked = true;
+                Ok(Bytes::from("cheap"))
+            });
+            (made, worked)
+        };
+        assert_eq!(ask(), (Ok(Bytes::from("cheap")), true));
+        assert!(cache.used().is_empty() && !cache.has_grown() && cache.is_used_up());
+        cache.begin();
+        assert_eq!(ask(), (Ok(Bytes::from("cheap")), false));
     }
 
     #[test]

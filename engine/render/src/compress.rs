@@ -56,7 +56,11 @@ pub(super) fn kept_variants(
     let is_worth_it = compressible && bytes.len() >= SMALLEST && !is_large(&bytes);
     if is_worth_it {
         let key = cache::key("compressed", &[&[level as u8], &digest]);
-        let packed = cache.get(key, || Ok::<_, ()>(compressed(&bytes, level).into()));
+        let work = || Ok::<_, ()>(compressed(&bytes, level).into());
+        let packed = match level {
+            Level::Page | Level::Error => cache.get_cheap(key, work),
+            Level::Shared => cache.get(key, work),
+        };
         let compressed = packed.ok().and_then(|packed| unpack(&packed));
         for (name, bytes) in compressed.unwrap_or_default() {
             let mut codings = Coding::ALL.into_iter();

@@ -10,6 +10,7 @@
 //!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
 //! waiting        a tenant before it is rendered
+//! coded          pages of a release, ready to be served again
 //! best           bodies whose best coding is still to be made
 //! shared         what every host serves
 //! former         files that were replaced
@@ -33,6 +34,7 @@ pub mod asset;
 mod best;
 pub mod cache;
 mod card;
+mod coded;
 mod compile;
 mod compiled;
 mod compress;
@@ -81,6 +83,7 @@ mod xml;
 
 pub use best::Unimproved;
 pub use card::Card;
+pub use coded::coded;
 pub use compile::compile;
 pub use compiled::{Compiled, PlacedMount};
 pub use former::{Whose, former, former_files};

@@ -15,7 +15,8 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::disk::{self, Durability};
-use crate::large::{LARGE, mapped};
+use super::format::{Input, Output};
+use crate::large;
 
 /// The name of a blob: the SHA-256 of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,6 +50,29 @@ impl fmt::Display for Name {
     }
 }
 
+/// From so many bytes on something is a blob of its own. Smaller ones would be far more files than a disk has room for.
+pub(super) const LARGE: usize = 64 << 10;
+
+/// Blobs with their lengths in bytes, as who needs them names them.
+pub(super) type Named = Vec<(Name, u64)>;
+
+/// Bytes with their names.
+pub(super) type NamedBytes = Vec<(Name, Bytes)>;
+
+/// Writes which blobs are needed.
+pub(super) fn write_names(blobs: &[(Name, Bytes)], output: &mut Output) {
+    output.count(blobs.len());
+    for (name, bytes) in blobs {
+        output.bytes(&name.0);
+        output.count(bytes.len());
+    }
+}
+
+/// What [`write_names`] wrote.
+pub(super) fn read_names(input: &mut Input<'_>) -> Option<Named> {
+    input.many(|input| Some((Name(input.hash()?), input.number()?)))
+}
+
 /// The blobs below one folder: `<first two digits>/<the other digits>`.
 #[derive(Debug, Clone)]
 pub(super) struct Blobs {
@@ -65,8 +89,8 @@ impl Blobs {
     pub(super) fn get(&self, name: &Name) -> io::Result<Bytes> {
         let path = self.path(name);
         let bytes = match fs::metadata(&path)?.len() {
-            ..=LARGE => fs::read(&path)?.into(),
-            _ => mapped(File::open(&path)?)?,
+            ..=large::LARGE => fs::read(&path)?.into(),
+            _ => large::mapped(File::open(&path)?)?,
         };
         if Name::of(&bytes) == *name {
             Ok(bytes)

@@ -22,6 +22,8 @@ const HASH: usize = 32;
 /// A file that is open, with its front read.
 pub(super) struct Opened {
     pub(super) front: Vec<u8>,
+    /// The bytes of the whole file.
+    pub(super) size: u64,
     file: File,
     length: u64,
     hash: Name,
@@ -59,6 +61,7 @@ pub(super) fn open(path: &Path, magic: &[u8]) -> io::Result<Opened> {
     match of_rest {
         Some(of_rest) if hash_of(numbers, &bytes) == hash => Ok(Opened {
             front: bytes,
+            size: whole,
             file,
             length: rest,
             hash: Name(of_rest),

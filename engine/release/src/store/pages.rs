@@ -1,16 +1,21 @@
-//! The pages of a release as bytes, with the names of blobs in place of bodies.
+//! The pages of a release as bytes, with the names of blobs in place of large bodies.
 //!
-//! Four tables stand behind each other: blobs, header fields, resources, places. Each entry of a table is there once and named by its number in those that follow, so what was shared is shared again after reading.
+//! Five parts stand behind each other: bodies, header fields, resources, places, and the small bodies, compressed together: the pages of a tenant have much in common, above all with themselves at another address. Each entry of a table is there once and named by its number in those that follow, so what was shared is shared again after reading.
+//! Of a body only the bytes as they are stand here. Its codings are several times as much, and made again in no time.
 //!
 //! **Invariant:** knows no disk. The same pages give the same bytes.
 
 use std::collections::HashMap;
+use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use zstd::stream::read::Decoder;
+use zstd::stream::write::Encoder;
 
-use super::blobs::Name;
+use super::blobs::{LARGE, Name, NamedBytes};
 use super::format::{Input, Output};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant, Variants};
@@ -47,10 +52,19 @@ impl Table {
     }
 }
 
+/// The most bytes that small bodies may have together after reading: no tenant has so many.
+const MOST: usize = 1 << 30;
+/// How hard bodies are compressed, and the logarithm of how far back the same bytes are seen: over all pages of most tenants.
+const LEVEL: i32 = 3;
+const WINDOW: u32 = 23;
+
 /// The tables while they are filled.
 #[derive(Default)]
 struct Writer {
-    blobs: Vec<(Name, Bytes)>,
+    large: NamedBytes,
+    small: Vec<Bytes>,
+    /// Each body as it is read: from the blobs, or so many bytes of what is compressed.
+    bodies: Output,
     by_name: HashMap<Name, usize>,
     /// By where bytes are in memory: what is shared is hashed once.
     by_place: HashMap<(*const u8, usize), usize>,
@@ -61,13 +75,25 @@ struct Writer {
 }
 
 impl Writer {
-    fn blob(&mut self, bytes: &Bytes) -> usize {
+    fn body(&mut self, bytes: &Bytes) -> usize {
         let place = (bytes.as_ptr(), bytes.len());
         *self.by_place.entry(place).or_insert_with(|| {
             let name = Name::of(bytes);
+            let next = self.by_name.len();
             *self.by_name.entry(name).or_insert_with(|| {
-                self.blobs.push((name, bytes.clone()));
-                self.blobs.len() - 1
+                let is_large = bytes.len() >= LARGE;
+                self.bodies.number(is_large.into());
+                match is_large {
+                    true => {
+                        self.bodies.count(self.large.len());
+                        self.large.push((name, bytes.clone()));
+                    }
+                    false => {
+                        self.bodies.count(bytes.len());
+                        self.small.push(bytes.clone());
+                    }
+                }
+                next
             })
         })
     }
@@ -102,12 +128,11 @@ impl Writer {
                 if let Some(tag) = &body.cache_tag {
                     entry.bytes(tag.as_bytes());
                 }
-                let variants: Vec<&Variant> = body.variants.iter().collect();
-                entry.count(variants.len());
-                for variant in variants {
-                    entry.bytes(variant.coding.token().as_bytes());
-                    entry.count(self.blob(&variant.bytes));
-                    entry.bytes(variant.etag.as_bytes());
+                let identity = body.variants.identity();
+                entry.number(identity.is_some().into());
+                if let Some(identity) = identity {
+                    entry.count(self.body(&identity.bytes));
+                    entry.bytes(identity.etag.as_bytes());
                 }
             }
         }
@@ -135,8 +160,8 @@ impl Writer {
     }
 }
 
-/// The pages as bytes, and the blobs that these name.
-pub(super) fn write(places: &[PlacedPages]) -> (Vec<u8>, Vec<(Name, Bytes)>) {
+/// The pages as bytes, and the blobs that they need, in the order in which these are to be read.
+pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)> {
     let mut writer = Writer::default();
     let mut last = Output::default();
     last.count(places.len());
@@ -144,48 +169,95 @@ pub(super) fn write(places: &[PlacedPages]) -> (Vec<u8>, Vec<(Name, Bytes)>) {
         writer.place(placed, &mut last);
     }
     let mut all = Output::default();
-    all.count(writer.blobs.len());
-    for (name, bytes) in &writer.blobs {
-        all.bytes(&name.0);
-        all.count(bytes.len());
-    }
+    all.count(writer.by_name.len());
+    all.0.extend_from_slice(&writer.bodies.0);
     for table in [&writer.fields, &writer.resources] {
         all.count(table.numbers.len());
         all.0.extend_from_slice(&table.entries);
     }
     all.0.extend_from_slice(&last.0);
-    (all.0, writer.blobs)
+    let mut compressed = Encoder::new(all.0, LEVEL)?;
+    compressed.window_log(WINDOW)?;
+    compressed.long_distance_matching(true)?;
+    for bytes in &writer.small {
+        compressed.write_all(bytes)?;
+    }
+    Ok((compressed.finish()?, writer.large))
 }
 
-/// The blobs that pages name, each with its length in bytes; `None` when these are no pages.
-pub(super) fn blobs(pages: &[u8]) -> Option<Vec<(Name, u64)>> {
-    blob_table(&mut Input(pages))
+/// The bodies: those that are blobs, and those that are compressed at the end, whose lengths stand in front.
+struct Bodies {
+    /// The number of a blob, or a part of what is compressed.
+    places: Vec<Result<usize, Range<usize>>>,
+    /// How much is compressed.
+    length: usize,
 }
 
-fn blob_table(input: &mut Input<'_>) -> Option<Vec<(Name, u64)>> {
-    input.many(|input| Some((Name(input.hash()?), input.number()?)))
+impl Bodies {
+    fn read(input: &mut Input<'_>) -> Option<Self> {
+        let mut length = 0_usize;
+        let places = input.many(|input| {
+            if input.is_set()? {
+                return Some(Ok(input.count()?));
+            }
+            let begin = length;
+            length = begin.checked_add(input.count()?)?;
+            (length <= MOST).then_some(Err(begin..length))
+        })?;
+        Some(Self { places, length })
+    }
 }
 
-/// The pages, with all the blobs that [`blobs`] named, in that order; `None` when these are no pages.
-pub(super) fn read(pages: &[u8], blobs: &[Bytes]) -> Option<Vec<PlacedPages>> {
+/// The pages, with all the blobs that they need, in that order; `None` when these are no pages.
+pub(super) fn read(pages: &[u8], large: &[Bytes]) -> Option<Vec<PlacedPages>> {
     let mut input = Input(pages);
-    blob_table(&mut input)?;
+    let bodies = Bodies::read(&mut input)?;
     let fields = input.many(|input| Some(Arc::new(read_fields(input)?)))?;
-    let resources = input.many(|input| Some(Arc::new(read_resource(input, &fields, blobs)?)))?;
-    let resource = |input: &mut Input<'_>| resources.get(input.count()?).cloned();
-    let with_path = |input: &mut Input<'_>| Some((input.text()?.into(), resource(input)?));
+    let entries = input.many(|input| read_entry(input, &fields))?;
+    let with_path = |input: &mut Input<'_>| Some((input.text()?.to_owned(), input.count()?));
     let places = input.many(|input| {
+        Some((
+            input.text()?.to_owned(),
+            input.text()?.to_owned(),
+            input.many(with_path)?,
+            input.many(with_path)?,
+            input.count()?,
+        ))
+    })?;
+    let small = Bytes::from(decompressed(input.0, bodies.length)?);
+    let bodies = bodies.places.into_iter().map(|place| match place {
+        Ok(number) => large.get(number).cloned(),
+        Err(range) => Some(small.slice(range)),
+    });
+    let bodies: Vec<Bytes> = bodies.collect::<Option<_>>()?;
+    let resources = entries.into_iter().map(|entry| entry.resource(&bodies));
+    let resources: Vec<Arc<Resource>> = resources.collect::<Option<_>>()?;
+    let named = |(path, number): (String, usize)| {
+        Some((path.into_boxed_str(), resources.get(number)?.clone()))
+    };
+    let placed = |(host, prefix, paths, not_found, last): (_, _, Vec<_>, Vec<_>, usize)| {
         Some(PlacedPages {
-            host: input.text()?.to_owned(),
-            prefix: input.text()?.to_owned(),
+            host,
+            prefix,
             pages: Pages {
-                resources: input.many(with_path)?.into_iter().collect(),
-                not_found: input.many(with_path)?,
-                method_not_allowed: resource(input)?,
+                resources: paths.into_iter().map(named).collect::<Option<_>>()?,
+                not_found: not_found.into_iter().map(named).collect::<Option<_>>()?,
+                method_not_allowed: resources.get(last)?.clone(),
             },
         })
-    })?;
-    input.0.is_empty().then_some(places)
+    };
+    places.into_iter().map(placed).collect()
+}
+
+/// What was compressed, if that is exactly so many bytes.
+fn decompressed(compressed: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One more tells what is too long.
+    let most = u64::try_from(length).ok()?.checked_add(1)?;
+    let decoder = Decoder::with_buffer(compressed).ok()?;
+    decoder.take(most).read_to_end(&mut bytes).ok()?;
+    bytes.shrink_to_fit();
+    (bytes.len() == length).then_some(bytes)
 }
 
 fn read_fields(input: &mut Input<'_>) -> Option<Fields> {
@@ -209,35 +281,54 @@ fn read_value(input: &mut Input<'_>) -> Option<HeaderValue> {
     HeaderValue::from_bytes(input.bytes()?).ok()
 }
 
-fn read_resource(
-    input: &mut Input<'_>,
-    fields: &[Arc<Fields>],
-    blobs: &[Bytes],
-) -> Option<Resource> {
+/// A resource whose body is still to be put in.
+enum ResourceEntry {
+    Redirect(HeaderValue),
+    Body(
+        StatusCode,
+        Arc<Fields>,
+        Option<HeaderValue>,
+        Option<(usize, HeaderValue)>,
+    ),
+}
+
+fn read_entry(input: &mut Input<'_>, fields: &[Arc<Fields>]) -> Option<ResourceEntry> {
     let status = u16::try_from(input.number()?).ok()?;
     if status == 0 {
-        return Some(Resource::Redirect(read_value(input)?));
+        return Some(ResourceEntry::Redirect(read_value(input)?));
     }
-    Some(Resource::Body(Body {
-        status: StatusCode::from_u16(status).ok()?,
-        fields: fields.get(input.count()?)?.clone(),
-        cache_tag: match input.is_set()? {
-            true => Some(read_value(input)?),
-            false => None,
-        },
-        variants: Variants::new(
-            input
-                .many(|input| {
-                    let token = input.bytes()?;
-                    Some(Variant {
-                        coding: Coding::ALL
-                            .into_iter()
-                            .find(|coding| coding.token().as_bytes() == token)?,
-                        bytes: blobs.get(input.count()?)?.clone(),
-                        etag: read_value(input)?,
-                    })
-                })?
-                .into(),
-        ),
-    }))
+    let status = StatusCode::from_u16(status).ok()?;
+    let fields = fields.get(input.count()?)?.clone();
+    let cache_tag = match input.is_set()? {
+        true => Some(read_value(input)?),
+        false => None,
+    };
+    let identity = match input.is_set()? {
+        true => Some((input.count()?, read_value(input)?)),
+        false => None,
+    };
+    Some(ResourceEntry::Body(status, fields, cache_tag, identity))
+}
+
+impl ResourceEntry {
+    fn resource(self, bodies: &[Bytes]) -> Option<Arc<Resource>> {
+        let (status, fields, cache_tag, identity) = match self {
+            Self::Redirect(location) => return Some(Arc::new(Resource::Redirect(location))),
+            Self::Body(status, fields, tag, identity) => (status, fields, tag, identity),
+        };
+        let variants = match identity {
+            None => Variants::from_iter([]),
+            Some((number, etag)) => Variants::from([Variant {
+                coding: Coding::Identity,
+                bytes: bodies.get(number)?.clone(),
+                etag,
+            }]),
+        };
+        Some(Arc::new(Resource::Body(Body {
+            status,
+            fields,
+            cache_tag,
+            variants,
+        })))
+    }
 }

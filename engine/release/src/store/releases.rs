@@ -1,14 +1,17 @@
 //! The files of releases: `<tenant>/<number>`, and `<tenant>/pinned` where one is pinned.
 //!
-//! What is known of a release is the front of its file, the pages are the rest: a list reads no more than the front.
+//! What is known of a release, and the names of its blobs, are the front of its file; the pages are the rest. A list reads no more than the front.
 //!
-//! **Invariant:** knows neither blobs nor what pages consist of.
+//! **Invariant:** reads no blob, and does not know what pages consist of.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+
+use super::blobs::{Name, Named, read_names, write_names};
 use super::disk::{self, Durability};
 use super::format::{Input, Output};
 use super::frame::{self, Opened};
@@ -32,7 +35,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn write(&self) -> Vec<u8> {
+    fn write(&self) -> Output {
         let since = self.at.duration_since(SystemTime::UNIX_EPOCH);
         let mut output = Output::default();
         output.number(self.number);
@@ -43,22 +46,28 @@ impl Entry {
         }
         output.count(self.pages);
         output.bytes(&self.key);
-        output.0
+        output
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let mut input = Input(bytes);
+    fn read(input: &mut Input<'_>) -> Option<Self> {
         let number = input.number()?;
         let since = Duration::from_secs(input.number()?);
-        let entry = Self {
+        Some(Self {
             number,
             at: SystemTime::UNIX_EPOCH.checked_add(since)?,
             cause: input.many(|input| Some(input.text()?.to_owned()))?,
             pages: input.count()?,
             key: input.hash()?,
-        };
-        input.0.is_empty().then_some(entry)
+        })
     }
+}
+
+/// A release whose pages are still to be read.
+pub(super) struct OpenRelease {
+    pub(super) entry: Entry,
+    /// The blobs that it names.
+    pub(super) blobs: Named,
+    pub(super) pages: Opened,
 }
 
 /// The files below one folder, which need not be there.
@@ -89,25 +98,35 @@ impl Releases {
 
     /// What is known of a release. Damage of the pages that leaves their length is not seen.
     pub(super) fn entry(&self, tenant: &str, number: u64) -> io::Result<Entry> {
-        Ok(self.open(tenant, number)?.0)
+        Ok(self.open(tenant, number)?.entry)
     }
 
-    /// What is known of a release, and its pages as they were written.
-    pub(super) fn read(&self, tenant: &str, number: u64) -> io::Result<(Entry, Vec<u8>)> {
-        let (entry, opened) = self.open(tenant, number)?;
-        Ok((entry, opened.rest()?))
+    /// Opens a release: what is known of it is read, and its pages are not.
+    pub(super) fn open(&self, tenant: &str, number: u64) -> io::Result<OpenRelease> {
+        let pages = frame::open(&self.path(tenant, number), MAGIC)?;
+        let mut input = Input(&pages.front);
+        let entry = Entry::read(&mut input).filter(|entry| entry.number == number);
+        let blobs = read_names(&mut input).filter(|_| input.0.is_empty());
+        let (entry, blobs) = entry.zip(blobs).ok_or_else(disk::damaged)?;
+        Ok(OpenRelease {
+            entry,
+            blobs,
+            pages,
+        })
     }
 
-    fn open(&self, tenant: &str, number: u64) -> io::Result<(Entry, Opened)> {
-        let opened = frame::open(&self.path(tenant, number), MAGIC)?;
-        let entry = Entry::read(&opened.front).filter(|entry| entry.number == number);
-        Ok((entry.ok_or_else(disk::damaged)?, opened))
-    }
-
-    /// Writes a release. It is on the disk when this returns.
-    pub(super) fn write(&self, tenant: &str, entry: &Entry, pages: &[u8]) -> io::Result<()> {
+    /// Writes a release whose blobs are there. It is on the disk when this returns.
+    pub(super) fn write(
+        &self,
+        tenant: &str,
+        entry: &Entry,
+        blobs: &[(Name, Bytes)],
+        pages: &[u8],
+    ) -> io::Result<()> {
         let path = self.path(tenant, entry.number);
-        let start = frame::start(MAGIC, &entry.write(), pages);
+        let mut front = entry.write();
+        write_names(blobs, &mut front);
+        let start = frame::start(MAGIC, &front.0, pages);
         disk::write(&path, &[&start, pages], Durability::Now)?;
         disk::sync(&self.folder.join(tenant))
     }

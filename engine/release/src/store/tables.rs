@@ -10,16 +10,13 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use super::blobs::{Blobs, Name};
+use super::blobs::{Blobs, LARGE, Name, Named, NamedBytes, read_names, write_names};
 use super::disk::{self, Durability};
 use super::format::{Input, Output};
 use super::frame;
 
 /// What a file begins with. Another version of the format is another word.
 const MAGIC: &[u8] = b"rowhouse-table-1\n";
-
-/// From so many bytes on a value is a blob. Small ones would be far more files than a disk has room for.
-const LARGE: usize = 16 << 10;
 
 /// Values with their keys.
 pub type Rows = Vec<(Bytes, Bytes)>;
@@ -34,7 +31,7 @@ pub(super) struct Tables {
 struct Written {
     front: Vec<u8>,
     rest: Vec<u8>,
-    blobs: Vec<(Name, Bytes)>,
+    blobs: NamedBytes,
 }
 
 impl Written {
@@ -54,11 +51,7 @@ impl Written {
                 false => rest.bytes(value),
             }
         }
-        front.count(blobs.len());
-        for (name, bytes) in &blobs {
-            front.bytes(&name.0);
-            front.count(bytes.len());
-        }
+        write_names(&blobs, &mut front);
         Self {
             front: front.0,
             rest: rest.0,
@@ -128,10 +121,11 @@ impl Tables {
         read.is_ok_and(|length| length == whole as u64) && there == start
     }
 
-    /// The blobs that a table names, each with its length in bytes.
-    pub(super) fn blobs(&self, name: &str) -> io::Result<Vec<(Name, u64)>> {
+    /// The bytes of a table's file, and the blobs that it names.
+    pub(super) fn size(&self, name: &str) -> io::Result<(u64, Named)> {
         let opened = frame::open(&self.folder.join(name), MAGIC)?;
-        named(&opened.front).ok_or_else(disk::damaged)
+        let blobs = named(&opened.front).ok_or_else(disk::damaged)?;
+        Ok((opened.size, blobs))
     }
 
     /// The names of all tables, in no order.
@@ -155,8 +149,8 @@ impl Tables {
     }
 }
 
-fn named(front: &[u8]) -> Option<Vec<(Name, u64)>> {
+fn named(front: &[u8]) -> Option<Named> {
     let mut input = Input(front);
-    let names = input.many(|input| Some((Name(input.hash()?), input.number()?)))?;
+    let names = read_names(&mut input)?;
     input.0.is_empty().then_some(names)
 }

@@ -39,6 +39,11 @@ fn variant(coding: Coding, bytes: String) -> Variant {
     }
 }
 
+/// A text that is long enough to be a blob.
+fn long(text: &str) -> String {
+    text.repeat(64 << 10)
+}
+
 /// A page in two codings.
 fn page(text: &str) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
@@ -154,15 +159,15 @@ fn the_oldest_go_but_never_a_pinned_one() {
 fn what_no_release_names_goes_once_it_is_old() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 1, PLENTY);
-    store.record("corner", release(1, &[("/", "1")]));
-    store.record("corner", release(2, &[("/", "2")]));
+    store.record("corner", release(1, &[("/", &long("1"))]));
+    store.record("corner", release(2, &[("/", &long("2"))]));
     store.collect();
     store.finish();
-    assert_eq!(blobs(folder.path()).len(), 6, "young ones stay");
+    assert_eq!(blobs(folder.path()).len(), 2, "young ones stay");
     age(folder.path());
     store.collect();
     store.finish();
-    assert_eq!(blobs(folder.path()).len(), 4);
+    assert_eq!(blobs(folder.path()).len(), 1);
     assert!(store.load("corner", 2).is_some());
 }
 
@@ -176,15 +181,15 @@ fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
         .enumerate()
     {
         let key = if tenant == "old" { 0 } else { key as u8 + 1 };
-        let text = format!("{key}").repeat(1000);
+        let text = format!("{key}").repeat(100_000);
         store.record(tenant, release(key, &[("/", &text)]));
     }
     store.pin("b", 1).expect("pinned");
     drop(store);
     age(folder.path());
 
-    // Five releases of about 2,000 bytes: the oldest of `a` (1) and the one after it that is not pinned (3) go.
-    let store = again(10_500);
+    // Five releases of 100,000 bytes: the oldest of `a` (1) and the one after it that is not pinned (3) go.
+    let store = again(525_000);
     store.finish();
     assert_eq!(numbers(&store, "a"), [3]);
     assert_eq!(numbers(&store, "b"), [3, 2, 1]);
@@ -193,7 +198,7 @@ fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
         .iter()
         .map(|path| fs::metadata(path).expect("a file").len())
         .sum();
-    assert!(left <= 10_500, "{left} bytes");
+    assert!(left <= 525_000, "{left} bytes");
     drop(store);
 
     let store = again(0);
@@ -253,7 +258,7 @@ fn a_folder_that_cannot_be_written_is_no_error() {
 fn half_written_files_are_ignored_and_removed_later() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
-    store.record("corner", release(1, &[("/", "home")]));
+    store.record("corner", release(1, &[("/", &long("home"))]));
     store.finish();
     let blob = blobs(folder.path()).pop_first().expect("a blob");
     let halves = [

@@ -16,9 +16,9 @@ use std::time::SystemTime;
 
 use tracing::warn;
 
-use super::blobs::{Blobs, Name};
+use super::blobs::{Blobs, Name, Named};
 use super::pages::{self, PlacedPages};
-use super::releases::{Entry, Releases};
+use super::releases::{Entry, OpenRelease, Releases};
 use super::tables::{Rows, Tables};
 
 /// Makes the rows of a table, on the writing thread.
@@ -82,7 +82,7 @@ pub(super) enum Job {
     Done(Sender<()>),
 }
 
-/// What is on the disk: counted anew whenever it is collected, and added to in between.
+/// What is on the disk, as far as it counts: counted anew whenever it is collected, and added to in between.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     pub(super) blobs: AtomicU64,
@@ -169,7 +169,7 @@ impl Writer {
         {
             return Ok(());
         }
-        let (pages, blobs) = pages::write(&new.places);
+        let (pages, blobs) = pages::write(&new.places)?;
         self.usage.add(self.blobs.put(&blobs)?);
         let entry = Entry {
             number: newest.unwrap_or(0) + 1,
@@ -178,7 +178,8 @@ impl Writer {
             pages: new.pages,
             key: new.key,
         };
-        self.releases.write(tenant, &entry, &pages)?;
+        self.releases.write(tenant, &entry, &blobs, &pages)?;
+        self.usage.add((0, pages.len() as u64));
         self.trim(tenant)
     }
 
@@ -216,7 +217,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Drops releases until the blobs that the others and the tables name fit the budget, and removes the blobs that nothing names. Gives the number of releases and tables.
+    /// Drops releases until the others and the tables fit the budget, with the blobs that they name, and removes the blobs that nothing names. Gives the number of releases and tables.
     ///
     /// Blobs of dropped releases that are still young stay until the next time, and are not counted.
     fn collect(&self) -> io::Result<usize> {
@@ -226,8 +227,8 @@ impl Writer {
         self.tables.clean()?;
         for name in self.tables.names()? {
             // What is damaged is written again when it is needed.
-            if let Some(blobs) = readable(self.tables.blobs(&name))? {
-                used.add(blobs);
+            if let Some((size, blobs)) = readable(self.tables.size(&name))? {
+                used.add(size, blobs);
                 files += 1;
             }
         }
@@ -240,13 +241,18 @@ impl Writer {
                     return Ok(0);
                 }
                 // What is damaged has no use for its blobs. When nobody can tell, nothing may be removed: that is an error.
-                let Some((at, blobs)) = self.named(&tenant, number)? else {
+                let Some(OpenRelease {
+                    entry,
+                    blobs,
+                    pages,
+                }) = readable(self.releases.open(&tenant, number))?
+                else {
                     continue;
                 };
-                used.add(blobs);
+                used.add(pages.size, blobs);
                 files += 1;
                 if !is_newest && may_go(pinned, number) {
-                    droppable.push((at, tenant.clone(), number));
+                    droppable.push((entry.at, tenant.clone(), number));
                 }
                 is_newest = false;
             }
@@ -256,9 +262,9 @@ impl Writer {
             if used.bytes <= self.budget {
                 break;
             }
-            if let Some((_, blobs)) = self.named(&tenant, number)? {
+            if let Some(release) = readable(self.releases.open(&tenant, number))? {
                 self.releases.remove(&tenant, number)?;
-                used.subtract(blobs);
+                used.subtract(release.pages.size, release.blobs);
             }
         }
         self.blobs.sweep(|name| used.counts.contains_key(name))?;
@@ -266,28 +272,20 @@ impl Writer {
         self.usage.bytes.store(used.bytes, Relaxed);
         Ok(files)
     }
-
-    /// When a release was made, and which blobs it names; `None` when it is damaged.
-    fn named(&self, tenant: &str, number: u64) -> io::Result<Option<(SystemTime, Named)>> {
-        let read = readable(self.releases.read(tenant, number))?;
-        Ok(read.and_then(|(entry, pages)| Some((entry.at, pages::blobs(&pages)?))))
-    }
 }
-
-/// Blobs with their lengths in bytes.
-type Named = Vec<(Name, u64)>;
 
 /// The blobs that have a use.
 #[derive(Default)]
 struct Used {
     /// How many releases and tables name each.
     counts: HashMap<Name, usize>,
-    /// All of them together.
+    /// All of them together, and the files that name them.
     bytes: u64,
 }
 
 impl Used {
-    fn add(&mut self, blobs: Named) {
+    fn add(&mut self, size: u64, blobs: Named) {
+        self.bytes = self.bytes.saturating_add(size);
         for (name, length) in blobs {
             let count = self.counts.entry(name).or_default();
             *count += 1;
@@ -297,7 +295,8 @@ impl Used {
         }
     }
 
-    fn subtract(&mut self, blobs: Named) {
+    fn subtract(&mut self, size: u64, blobs: Named) {
+        self.bytes = self.bytes.saturating_sub(size);
         for (name, length) in blobs {
             match self.counts.get_mut(&name) {
                 Some(count) if *count > 1 => *count -= 1,

@@ -183,7 +183,7 @@ impl Tenant {
         let mut mounts = Vec::new();
         for place in release.places {
             if place.host.is_empty() {
-                shared = place.pages.resources;
+                shared = render::coded(&place.pages).resources;
                 continue;
             }
             let mut addresses = served.inputs.addresses.iter();
@@ -194,7 +194,7 @@ impl Tenant {
                 mount: Arc::new(Mount {
                     tenant: served.inputs.site.id.shared(),
                     prefix: address.prefix.as_str().into(),
-                    pages: Slot::from(place.pages),
+                    pages: Slot::from(render::coded(&place.pages)),
                     traffic: std::sync::OnceLock::new(),
                 }),
                 address,

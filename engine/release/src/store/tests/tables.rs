@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::super::{FORGOTTEN, Keep, Rows, Store, USED};
 use super::damage::damages;
-use super::{PLENTY, age, blobs, open, release};
+use super::{PLENTY, age, blobs, long, open, release};
 
 const KEPT: Keep = Keep {
     releases: 3,
@@ -17,7 +17,7 @@ const KEPT: Keep = Keep {
 
 /// A small value and a large one.
 fn rows(text: &str) -> Rows {
-    let large = text.repeat(16 << 10);
+    let large = long(text);
     [("small", text.to_owned()), ("large", large)]
         .map(|(key, value)| (key.into(), value.into()))
         .into()
@@ -83,7 +83,7 @@ fn what_is_cut_short_damaged_or_foreign_is_not_there() {
 fn what_a_table_names_stays_and_is_shared_with_releases() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, 0);
-    let page = "b".repeat(16 << 10);
+    let page = long("b");
     store.record("corner", release(1, &[("/", &page)]));
     store.finish();
     let before = blobs(folder.path()).len();
