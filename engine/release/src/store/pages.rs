@@ -52,17 +52,23 @@ impl Table {
     }
 }
 
+/// The same for what other releases have, too, and for what cannot be compressed.
+const COMMON: usize = 4 << 10;
 /// The most bytes that small bodies may have together after reading: no tenant has so many.
 const MOST: usize = 1 << 30;
 /// How hard bodies are compressed, and the logarithm of how far back the same bytes are seen: over all pages of most tenants.
 const LEVEL: i32 = 3;
 const WINDOW: u32 = 23;
+/// The same where nothing is said.
+const NEAR: u32 = 21;
 
 /// The tables while they are filled.
 #[derive(Default)]
 struct Writer {
     large: NamedBytes,
     small: Vec<Bytes>,
+    /// Whether the place that is written is of files that tenants share.
+    is_common: bool,
     /// Each body as it is read: from the blobs, or so many bytes of what is compressed.
     bodies: Output,
     by_name: HashMap<Name, usize>,
@@ -75,13 +81,14 @@ struct Writer {
 }
 
 impl Writer {
-    fn body(&mut self, bytes: &Bytes) -> usize {
+    /// The number of a body, which is a blob from so many bytes on.
+    fn body(&mut self, bytes: &Bytes, from: usize) -> usize {
         let place = (bytes.as_ptr(), bytes.len());
         *self.by_place.entry(place).or_insert_with(|| {
             let name = Name::of(bytes);
             let next = self.by_name.len();
             *self.by_name.entry(name).or_insert_with(|| {
-                let is_large = bytes.len() >= LARGE;
+                let is_large = bytes.len() >= from;
                 self.bodies.number(is_large.into());
                 match is_large {
                     true => {
@@ -131,7 +138,12 @@ impl Writer {
                 let identity = body.variants.identity();
                 entry.number(identity.is_some().into());
                 if let Some(identity) = identity {
-                    entry.count(self.body(&identity.bytes));
+                    let (_, is_compressible, _) = body.fields.given();
+                    let from = match is_compressible && !self.is_common {
+                        true => LARGE,
+                        false => COMMON,
+                    };
+                    entry.count(self.body(&identity.bytes, from));
                     entry.bytes(identity.etag.as_bytes());
                 }
             }
@@ -142,6 +154,8 @@ impl Writer {
     }
 
     fn place(&mut self, placed: &PlacedPages, to: &mut Output) {
+        // No host: what the pages of others name, too.
+        self.is_common = placed.host.is_empty();
         to.bytes(placed.host.as_bytes());
         to.bytes(placed.prefix.as_bytes());
         let mut resources: Vec<_> = placed.pages.resources.iter().collect();
@@ -176,9 +190,14 @@ pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)>
         all.0.extend_from_slice(&table.entries);
     }
     all.0.extend_from_slice(&last.0);
+    let length: usize = writer.small.iter().map(Bytes::len).sum();
     let mut compressed = Encoder::new(all.0, LEVEL)?;
-    compressed.window_log(WINDOW)?;
-    compressed.long_distance_matching(true)?;
+    // So that no more memory is filled than a small tenant needs.
+    compressed.set_pledged_src_size(Some(length as u64))?;
+    if length > 1 << NEAR {
+        compressed.window_log(WINDOW)?;
+        compressed.long_distance_matching(true)?;
+    }
     for bytes in &writer.small {
         compressed.write_all(bytes)?;
     }
