@@ -65,7 +65,11 @@ impl Registry {
         self.in_memory.bytes = bytes;
         self.in_memory.tenants = tenants;
         // Until the next look, the background renders what there is room for, and a little where there is none: what cannot leave memory must not keep the others from being looked at.
-        let room = most.saturating_sub(bytes).checked_div(average);
+        // What is still to be recorded cannot leave it either: the background is no faster than the disk.
+        let room = match self.is_behind {
+            true => Some(0),
+            false => most.saturating_sub(bytes).checked_div(average),
+        };
         self.workers
             .allow(room.unwrap_or(usize::MAX).max(processors() * 4));
         has_room
