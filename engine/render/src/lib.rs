@@ -44,6 +44,7 @@ mod film;
 mod former;
 mod gallery;
 mod head;
+mod highlight;
 mod inputs;
 mod island;
 mod language;

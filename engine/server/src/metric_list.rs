@@ -1,0 +1,32 @@
+//! Every metric that there is, for whoever documents them.
+
+use std::fmt::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::metrics::{Counters, render};
+use super::snapshot_store::SnapshotStore;
+use super::status::{StatusBoard, StoreStatus};
+use release::snapshot::Coding;
+
+/// The text of `/metrics` of a server that has answered one request and has no tenant: it names every metric, with its help, its type and, where a request has them, its labels.
+///
+/// # Errors
+/// Never, as [`render`] says.
+pub fn text() -> Result<String, Error> {
+    let snapshots = Arc::new(SnapshotStore::default());
+    let shared = &snapshots.shared;
+    shared.record(StatusCode::OK, Coding::Identity, 0, Duration::ZERO);
+    let board = Arc::new(StatusBoard::default());
+    board.set_store(StoreStatus {
+        memory_limit: Some(0),
+        ..StoreStatus::default()
+    });
+    render(Counters {
+        snapshots,
+        board,
+        access_log: None,
+    })
+}
