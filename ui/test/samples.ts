@@ -108,7 +108,7 @@ const search: Search = {
   index: '/search.json',
   labels: {
     label: 'Search',
-    found: { one: '{count} place', other: '{count} places' },
+    found: 'Found: {count}',
     nothing: 'Nothing found',
     failed: 'The search does not work now',
   },

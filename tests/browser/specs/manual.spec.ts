@@ -25,7 +25,7 @@ test('a search leads to a flag by keyboard alone', async ({ page }) => {
   await page.keyboard.type('max-connections');
   const places = page.locator('.search-places a');
   await expect(places.first()).toBeVisible();
-  await expect(page.locator('.search-status')).toContainText('place');
+  await expect(page.locator('.search-status')).toContainText('Found');
   await expectNoViolations(page, 'with places found');
   await page.keyboard.press('ArrowDown');
   await expect(places.first()).toBeFocused();

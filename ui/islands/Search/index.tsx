@@ -5,13 +5,10 @@
  * fetched when a visitor turns to the field. Without scripts the theme hides it, and the list of pages does.
  */
 import { type FocusEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
-import { useLanguage } from '../../shared/language.ts';
-import { fill } from '../../shared/words.ts';
 import { find, type Index } from './find.ts';
 import type { Props } from './props.ts';
 
 export default function Search({ index, labels }: Props) {
-  const language = useLanguage();
   const id = useId();
   const frame = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -36,7 +33,7 @@ export default function Search({ index, labels }: Props) {
   const status = () => {
     if (!asked || !known) return '';
     if (known === 'failed') return labels.failed;
-    return places.length > 0 ? fill(labels.found, { count: places.length }, language) : labels.nothing;
+    return places.length > 0 ? labels.found.replace('{count}', `${places.length}`) : labels.nothing;
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
