@@ -39,8 +39,9 @@ export default function Search({ index, labels }: Props) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && asked) {
       event.preventDefault();
-      setOpen(false);
+      // The field opens what is below it when it gets the focus, so it comes first.
       field.current?.focus();
+      setOpen(false);
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined || !asked) return;
