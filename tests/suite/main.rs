@@ -37,6 +37,7 @@ mod photos;
 mod pictures;
 mod program;
 mod redirects;
+mod reference;
 mod releases;
 mod replaced;
 mod reserved;

@@ -102,9 +102,16 @@ fn language(name: &str) -> Option<Language> {
     })
 }
 
-/// The code as HTML; plain where the language is unknown.
+/// The most bytes of a block, and of a line of it, that are looked at: longer ones are data, and each sign of a line costs a look along it.
+const LARGEST: usize = 64 << 10;
+const LONGEST: usize = 1_000;
+
+/// The code as HTML; plain where the language is unknown, or where it is more than anybody reads.
 #[must_use]
 pub(super) fn highlight(name: &str, code: &str) -> String {
+    if code.len() > LARGEST || code.lines().any(|line| line.len() > LONGEST) {
+        return escape(code);
+    }
     if matches!(name, "markdown" | "md") {
         return markdown(code);
     }
@@ -199,6 +206,9 @@ impl Language {
     }
 
     fn class_of_word(&self, before: &str, word: &str, after: &str) -> Option<&'static str> {
+        if word.is_empty() {
+            return None;
+        }
         let begins_line = before
             .rsplit('\n')
             .next()
@@ -212,7 +222,6 @@ impl Language {
         let continues = before.trim_end_matches([' ', '\n']).ends_with('\\');
         let is_command = self.names == Names::Options && begins_line && !continues;
         match word {
-            "" => None,
             _ if is_name => Some("name"),
             word if is_command || self.words.contains(&word) => Some("word"),
             _ => None,
@@ -291,6 +300,14 @@ mod tests {
         ] {
             assert_eq!(highlight(language, code), html, "{language}");
         }
+    }
+
+    #[test]
+    fn what_nobody_reads_is_left_as_it_is() {
+        let long = format!("a: {}", "b ".repeat(LONGEST));
+        assert_eq!(highlight("yaml", &long), long);
+        let large = "a: b\n".repeat(LARGEST);
+        assert_eq!(highlight("yaml", &large), large);
     }
 
     proptest! {

@@ -38,3 +38,41 @@ pub fn files() -> Result<BTreeMap<String, Vec<u8>>, ManualError> {
     }
     Ok(files)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// The words of a command as a shell has them, up to what belongs to the shell.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.split([';', '|', '>']).next().unwrap_or_default();
+        let mut words = Vec::new();
+        for (index, piece) in line.split('"').enumerate() {
+            match index % 2 {
+                0 => words.extend(piece.split_whitespace().map(ToOwned::to_owned)),
+                _ => words.push(piece.to_owned()),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn every_command_of_the_manual_is_one() {
+        let mut tried = 0;
+        for (path, bytes) in files().unwrap() {
+            let text = String::from_utf8(bytes).unwrap();
+            for block in text.split("```sh\n").skip(1) {
+                let block = block.split("```").next().unwrap_or_default();
+                for line in block.lines().filter(|line| line.starts_with("rowhouse ")) {
+                    let parsed = Cli::try_parse_from(words(line));
+                    assert!(parsed.is_ok(), "{path}: {line}: {parsed:?}");
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 10, "{tried}");
+    }
+}
