@@ -49,9 +49,13 @@ fn every_block_of_yaml_or_json_in_the_manual_can_be_read() {
 fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let state = folder.path().join("state");
+    let scratch = folder.path().join("scratch");
+    fs::create_dir(&scratch).expect("a folder");
+    let left = || fs::read_dir(&scratch).expect("a folder").count();
     let child = Command::new(binary())
         .args(["manual", "--listen", &reserved_address().to_string()])
         .current_dir(folder.path())
+        .env("TMPDIR", &scratch)
         .env("ROWHOUSE_STATE", &state)
         .env("ROWHOUSE_ORIGIN", "https://other.example")
         .stderr(Stdio::piped())
@@ -86,6 +90,12 @@ fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
         !state.exists(),
         "the state of another server is not touched"
     );
+    assert_eq!(left(), 1, "the folder that it is served from");
+    let id = child.0.id().to_string();
+    let told = Command::new("kill").args(["-s", "TERM", &id]).status();
+    assert!(told.expect("kill").success());
+    assert!(child.0.wait().expect("an end").success());
+    assert_eq!(left(), 0, "nothing is left behind");
 }
 
 #[test]
