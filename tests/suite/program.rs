@@ -321,10 +321,10 @@ fn a_new_tenant_passes_check_and_is_never_made_twice() {
         text.matches("warning[fill-in]").count(),
         "only what is the owner's:\n{text}"
     );
-    assert!(
-        text.contains("image: screens/first.svg # fill in"),
-        "{text}"
-    );
+    let line =
+        "warning[fill-in]: tenants/corner-shop/pages/index.md:23: - image: screens/first.svg\n";
+    assert!(text.contains(line), "a line each, with its place:\n{text}");
+    assert_eq!(text.lines().count(), warnings + 3, "and one hint:\n{text}");
     let routes = stdout(&run(folder.path(), &["routes"]));
     for path in [
         "/corner-shop",

@@ -1,4 +1,4 @@
-//! `themes/TUTORIAL.md`: every step of it is taken as a reader takes it, in a new folder beside the themes.
+//! The two tutorials, `themes/TUTORIAL.md` and the manual's: every step is taken as a reader takes it, in a new folder.
 //!
 //! | in the tutorial | here |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | a list with addresses | the server's pages hold what stands between backticks |
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,11 +31,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// One with the repository's themes where a clone would have them.
     fn new() -> Self {
         let place = TempDir::new().expect("a folder");
-        let clone = place.path().join("rowhouse/themes");
-        copy(&workspace().join("themes"), &clone);
         let reader = Self {
             server: None,
             place,
@@ -44,9 +41,15 @@ impl Reader {
         reader
     }
 
+    /// The repository's themes where a clone would have them.
+    fn clone_themes(&self) {
+        let clone = self.place.path().join("rowhouse/themes");
+        copy(&workspace().join("themes"), &clone);
+    }
+
     /// The folder that the reader works in.
     fn folder(&self) -> PathBuf {
-        self.place.path().join("bakery")
+        self.place.path().join("sites")
     }
 
     /// Types commands. A server prints nothing that a reader needs.
@@ -123,10 +126,25 @@ fn settle(printed: &mut Option<Output>) {
 }
 
 #[test]
-fn every_step_of_the_tutorial_works() {
-    let path = workspace().join("themes/TUTORIAL.md");
-    let tutorial = fs::read_to_string(&path).expect("the tutorial");
-    let mut reader = Reader::new();
+fn every_step_of_the_tutorial_of_themes_works() {
+    let reader = Reader::new();
+    reader.clone_themes();
+    follow(&workspace().join("themes/TUTORIAL.md"), reader);
+}
+
+#[test]
+fn every_step_of_the_manuals_tutorial_works() {
+    let path = "engine/rowhouse/manual/pages/tutorial/index.md";
+    let reader = Reader::new();
+    let exported = reader.folder().join("public/harbour.example/prices.html");
+    let _reader = follow(&workspace().join(path), reader);
+    let prices = fs::read_to_string(exported).expect("the site that it promises");
+    assert!(prices.contains("58.50"), "{prices}");
+}
+
+/// Takes every step of a tutorial.
+fn follow(path: &Path, mut reader: Reader) -> Reader {
+    let tutorial = fs::read_to_string(path).expect("the tutorial");
     // The tutorial again, with what the commands really print.
     let mut followed = String::new();
     let mut target = None;
@@ -168,6 +186,7 @@ fn every_step_of_the_tutorial_works() {
         followed.push_str("```\n");
     }
     settle(&mut printed);
-    assert_eq!(looks, tutorial.matches("localhost:8080").count());
-    expect_text(&followed, &path);
+    assert_eq!(looks, tutorial.matches(ADDRESS).count());
+    expect_text(&followed, path);
+    reader
 }

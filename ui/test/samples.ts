@@ -1,9 +1,11 @@
 /** Props for every island, with everything that content may give. */
 import type { Props as Consent } from '../islands/Consent/props.ts';
 import type { Props as ContactForm } from '../islands/ContactForm/props.ts';
+import type { Props as Copy } from '../islands/Copy/props.ts';
 import type { Props as EntryFilter } from '../islands/EntryFilter/props.ts';
 import type { Props as Header } from '../islands/Header/props.ts';
 import type { Props as InquiryForm } from '../islands/InquiryForm/props.ts';
+import type { Props as Search } from '../islands/Search/props.ts';
 import type { Props as Toaster } from '../islands/Toaster/props.ts';
 import type { Field } from '../shared/form/schema.ts';
 
@@ -102,11 +104,25 @@ export const entryFilter: EntryFilter = {
   },
 };
 
+const search: Search = {
+  index: '/search.json',
+  labels: {
+    label: 'Search',
+    found: 'Found: {count}',
+    nothing: 'Nothing found',
+    failed: 'The search does not work now',
+  },
+};
+
+const copy: Copy = { labels: { copied: 'Copied', not_copied: 'Selected: copy it with your keyboard' } };
+
 export const samples: Record<string, object> = {
   Consent: consent,
   ContactForm: contactForm,
+  Copy: copy,
   EntryFilter: entryFilter,
   Header: header,
   InquiryForm: inquiryForm,
+  Search: search,
   Toaster: toaster,
 };

@@ -7,6 +7,7 @@
 
 pub mod guard;
 mod lines;
+mod one_line;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use serde::Serialize;
 
 pub use self::lines::LineIndex;
+use self::one_line::{clipped, in_one_line};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -215,6 +217,16 @@ impl Diagnostic {
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
+        if let (Code::FillIn, Some(place), Some(text)) = (self.code, &self.place, &self.text) {
+            let Place {
+                line,
+                column,
+                length,
+            } = *place;
+            let title = one_line::title(&self.file, line, text, column, length);
+            let title = level.primary_title(title).id(self.code.as_str());
+            return renderer.render(&[Group::with_title(title)]).to_string();
+        }
         let title = level
             .primary_title(self.message.as_str())
             .id(self.code.as_str());
@@ -251,27 +263,6 @@ impl Diagnostic {
 
 /// The longest line, in bytes, of which anything is shown. Longer ones are written by programs.
 const LONG: usize = 16 << 10;
-
-/// What an author wrote may hold line ends and other characters that a terminal or a log obeys.
-fn in_one_line(text: String) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character.is_control() {
-            true => line.extend(character.escape_default()),
-            false => line.push(character),
-        }
-    }
-    line
-}
-
-/// A text that quotes a whole file would be no help.
-fn clipped(text: String) -> String {
-    const WIDTH: usize = 1_000;
-    match text.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
-}
 
 /// The part of a line around a place that fits a terminal, and the bytes of it to underline.
 fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {

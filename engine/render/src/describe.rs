@@ -8,6 +8,7 @@ use super::resolve::resolve;
 use super::structure::name_of;
 use super::template::Scope;
 use super::view::{ColumnView, CompanyView, LinkView, NavigationView, SiteView};
+use content::name::reserved::SEARCH;
 use content::tenant::manifest::NamedLink;
 use content::tenant::{Page, Site};
 
@@ -39,6 +40,7 @@ pub(super) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView
         language: manifest.language.as_str(),
         home: resolver.href("/"),
         settings: scope.settings.clone(),
+        search: manifest.search.then(|| resolver.href(SEARCH)),
         app: manifest.app.as_ref(),
         navigation: company_links(
             &resolver.deployment.company.navigation,

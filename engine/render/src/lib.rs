@@ -4,8 +4,8 @@
 //! compile        a tenant -> Compiled: one Mount for each address
 //!   prepare        a tenant in the shapes of its theme   prepared, language, card
 //!   page           one page: head, view, layout        head, view, describe, resolve, structure, structured, speculation, script
-//!   template       a theme's templates and functions   island (React), markdown, media, film, link
-//!   site_files     feeds, sitemaps, manifests          xml
+//!   template       a theme's templates and functions   island (React), markdown, highlight, media, film, link
+//!   site_files     feeds, sitemaps, manifests, searches xml
 //!   picture        social images, icons                svg
 //!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
@@ -46,6 +46,7 @@ mod film;
 mod former;
 mod gallery;
 mod head;
+mod highlight;
 mod inputs;
 mod island;
 mod language;

@@ -5,6 +5,8 @@
 //! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
 //! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
+pub(super) mod outline;
+
 use std::collections::HashMap;
 
 use pulldown_cmark::{
@@ -13,6 +15,7 @@ use pulldown_cmark::{
 use serde::Serialize;
 
 pub(super) use super::escape::escape;
+use super::highlight::highlight;
 use super::link_context::LinkContext;
 use super::media;
 use content::report::LineIndex;
@@ -204,12 +207,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 columns = alignments;
             }
             Event::Start(Tag::CodeBlock(kind)) => {
-                events.push(Event::Html(code_begins(&kind).into()));
-                let code = parser
-                    .by_ref()
-                    .take_while(|event| !matches!(event, Event::End(TagEnd::CodeBlock)));
-                events.extend(code.collect::<Vec<_>>());
-                events.push(Event::Html("</code></pre>\n".into()));
+                events.push(Event::Html(code_block(&kind, &mut parser).into()));
             }
             Event::Start(Tag::TableHead | Tag::TableRow) => {
                 cell = if matches!(event, Event::Start(Tag::TableHead)) {
@@ -259,8 +257,11 @@ fn html_block<'a>(parser: &mut impl Iterator<Item = Event<'a>>) -> String {
         .collect()
 }
 
-/// The beginning of a block of code. Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
-fn code_begins(kind: &CodeBlockKind<'_>) -> String {
+/// A block of code. Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
+fn code_block<'a>(
+    kind: &CodeBlockKind<'_>,
+    parser: &mut impl Iterator<Item = Event<'a>>,
+) -> String {
     let language = match kind {
         CodeBlockKind::Fenced(info) => info.split([' ', ',']).next().unwrap_or_default(),
         CodeBlockKind::Indented => "",
@@ -269,7 +270,15 @@ fn code_begins(kind: &CodeBlockKind<'_>) -> String {
         "" => String::new(),
         language => format!(" class=\"language-{}\"", escape(language)),
     };
-    format!("<pre tabindex=\"0\"><code{class}>")
+    let pieces = parser.take_while(|event| !matches!(event, Event::End(TagEnd::CodeBlock)));
+    let code: String = pieces
+        .map(|event| match event {
+            Event::Text(text) => text.into_string(),
+            _ => String::new(),
+        })
+        .collect();
+    let code = highlight(language, &code);
+    format!("<pre tabindex=\"0\"><code{class}>{code}</code></pre>\n")
 }
 
 /// Renders a text that stands within a line: without the paragraph around it.

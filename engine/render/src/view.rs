@@ -39,6 +39,8 @@ pub struct SiteView<'a> {
     /// Its settings, resolved.
     #[serde(skip)]
     pub settings: Value,
+    /// The index of its pages, where its manifest asks for one.
+    pub search: Option<String>,
     /// Its app.
     pub app: Option<&'a App>,
     /// The header's links.

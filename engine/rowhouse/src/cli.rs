@@ -1,6 +1,7 @@
 //! The command line: text in, a [`Command`] out. It decides nothing.
 
 pub mod flags;
+mod starter;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use server::admin::host_name;
 use server::settings::network;
 
 use flags::{CachingFlags, LimitFlags};
+pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -74,6 +76,8 @@ pub enum Command {
     Completions(CompletionsArguments),
     /// Print the manual page of the program or of a command
     Man(ManArguments),
+    /// Serve the manual at a local address, or write it as files
+    Manual(ManualArguments),
 }
 
 /// Where content comes from and where it is served.
@@ -322,21 +326,6 @@ pub enum StaticHost {
     Caddy,
 }
 
-/// `new`.
-#[derive(Debug, Clone, Args)]
-pub struct NewArguments {
-    /// The tenant's id, which becomes its folder, its path and its host: a-z, 0-9 and inner hyphens
-    pub name: String,
-    /// The folder of tenants: each folder in it is a site
-    #[arg(
-        long,
-        env = "ROWHOUSE_TENANTS",
-        value_name = "DIR",
-        default_value = "tenants"
-    )]
-    pub tenants: PathBuf,
-}
-
 /// `probe`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArguments {
@@ -389,6 +378,23 @@ pub struct CompletionsArguments {
 pub struct ManArguments {
     /// The command whose page is wanted [default: the page of the program]
     pub command: Option<String>,
+}
+
+/// `manual`.
+#[derive(Debug, Clone, Args)]
+pub struct ManualArguments {
+    /// The address and port to serve it at
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    pub listen: SocketAddr,
+    /// What visitors type to reach it [default: that address]
+    #[arg(long, value_name = "URL")]
+    pub origin: Option<Origin>,
+    /// Write it as files for a static host into this folder, and serve nothing
+    #[arg(long, value_name = "DIR", conflicts_with = "write")]
+    pub export: Option<PathBuf>,
+    /// Write it as a tenant's folder, to serve it among sites of your own
+    #[arg(long, value_name = "DIR")]
+    pub write: Option<PathBuf>,
 }
 
 /// `routes`.

@@ -10,7 +10,7 @@
 //!                                 ▲     └─► export ──► files
 //!                               watch
 //!
-//! main ──► cli ──► commands ──► reload, watch, export
+//! main ──► cli ──► commands ──► reload, watch, export, manual
 //! ```
 //!
 //! # What each does not know
@@ -21,6 +21,7 @@
 //! - [`watch`] knows paths and moments, not tenants; it reads no content.
 //! - [`reload`] is the only one that sees both what renders and what is served. A tenant's failure, be it an error, a panic or work without end, removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
 //! - [`export`] knows only a snapshot: what it writes is what would be served.
+//! - [`manual`] knows the lists that the program has of its own keys, flags, metrics and errors, and nothing of how pages are made of them.
 //! - What is for authors (`--dev`) is an input of rendering and a setting of serving; without the flag not one byte is different.
 //!
 //! # Walkthrough: a request
@@ -63,6 +64,7 @@ pub mod watch;
 pub mod export;
 
 pub mod cli;
+pub mod manual;
 pub mod reload;
 
 pub mod commands;

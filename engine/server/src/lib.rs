@@ -59,6 +59,7 @@ pub mod forwarded;
 mod host;
 mod layers;
 pub mod listen;
+pub mod metric_list;
 mod metrics;
 mod negotiate;
 mod path;

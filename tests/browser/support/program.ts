@@ -5,11 +5,16 @@ import { expect, test } from '@playwright/test';
 import { binary } from './environment.ts';
 
 /** Serves the tenants of a folder and waits until they are all ready: the process, and the origin that it answers at. */
-export async function serve(folder: string, ...more: string[]): Promise<[ChildProcess, string]> {
+export function serve(folder: string, ...more: string[]): Promise<[ChildProcess, string]> {
+  return start(folder, 'serve', '--admin', '127.0.0.1:0', ...more);
+}
+
+/** The same with any command that serves. */
+export async function start(folder: string, ...command: string[]): Promise<[ChildProcess, string]> {
   const port = await reservedPort();
   const origin = `http://localhost:${port}`;
-  const flags = ['--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0', '--origin', origin, ...more];
-  const server = spawn(binary, ['serve', ...flags], {
+  const flags = ['--listen', `127.0.0.1:${port}`, '--origin', origin];
+  const server = spawn(binary, [...command, ...flags], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -35,6 +35,9 @@ pub const WEB_MANIFEST: &str = "/site.webmanifest";
 /// The feed of a collection (RFC 4287), below its path.
 pub const FEED: &str = "/feed.xml";
 
+/// The index of a tenant's pages, below every mount, where its manifest asks for one.
+pub const SEARCH: &str = "/search.json";
+
 /// A part of a sitemap that is too large for one file, from 1.
 #[must_use]
 pub fn sitemap_part(number: usize) -> String {
@@ -44,7 +47,15 @@ pub fn sitemap_part(number: usize) -> String {
 /// Whether a path of a host, or of a mount, is the engine's own. Every path with a segment that begins with a dot is (RFC 8615: `/.well-known/`).
 #[must_use]
 pub fn is_reserved(path: &str) -> bool {
-    const FILES: [&str; 6] = [ROBOTS, SITEMAP, FAVICON, TOUCH_ICON, APP_ADS, WEB_MANIFEST];
+    const FILES: [&str; 7] = [
+        ROBOTS,
+        SITEMAP,
+        FAVICON,
+        TOUCH_ICON,
+        APP_ADS,
+        WEB_MANIFEST,
+        SEARCH,
+    ];
     let part = path
         .strip_prefix("/sitemap-")
         .and_then(|rest| rest.strip_suffix(".xml"));

@@ -63,6 +63,9 @@ pub struct Manifest {
     /// The social image of every page that has none of its own.
     #[serde(default)]
     pub image: Option<Asset>,
+    /// Whether there is an index of its pages, `/search.json`, for themes that have a search.
+    #[serde(default)]
+    pub search: bool,
     /// The app that this site is for.
     #[serde(default)]
     pub app: Option<App>,

@@ -236,7 +236,9 @@ impl Auditor<'_> {
                 } else {
                     FILL_IN_TEXT
                 };
-                let Some(at) = line.find(mark) else {
+                // One that a text talks about is no mark.
+                let is_mark = |at: &usize| !line[..*at].ends_with('`');
+                let Some(at) = line.find(mark).filter(is_mark) else {
                     continue;
                 };
                 let words = line[..at].trim_end();

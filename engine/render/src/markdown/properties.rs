@@ -43,6 +43,7 @@ const VOCABULARY: &[(&str, &[&str])] = &[
     ("ol", &["start"]),
     ("p", &[]),
     ("pre", &["tabindex"]),
+    ("span", &["class"]),
     ("strong", &[]),
     ("sup", &["class"]),
     ("table", &[]),

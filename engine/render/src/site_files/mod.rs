@@ -5,6 +5,7 @@
 //! | [`feed`] | Atom feeds of collections | a tenant's |
 //! | [`association`] | what ties a host to an app | a tenant's, on its own hosts |
 //! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host's |
+//! | [`search`] | `/search.json` | a tenant's, at every address |
 //! | [`sitemap`] | the entries that tenants hand out for it | |
 //! | [`webmanifest`] | `/site.webmanifest` | a tenant's, at every address |
 //!
@@ -15,6 +16,7 @@
 mod association;
 mod feed;
 mod host;
+mod search;
 mod sitemap;
 mod webmanifest;
 
@@ -30,13 +32,14 @@ use super::picture::icon::Icons;
 use super::picture::{Drawing, Picture, social};
 use super::template::Scope;
 use content::address::Address;
-use content::name::reserved::{FAVICON, TOUCH_ICON, WEB_MANIFEST};
+use content::name::reserved::{FAVICON, SEARCH, TOUCH_ICON, WEB_MANIFEST};
 use content::report::Diagnostic;
 use content::tenant::Site;
 use release::snapshot::{Resource, ResourceTable};
 
 pub(super) use feed::Feed;
 pub use host::{HostFacts, host_files};
+use search::SearchIndex;
 pub use sitemap::Listing;
 pub(crate) use sitemap::listing;
 
@@ -53,6 +56,7 @@ pub(super) struct SiteFiles {
     /// Why the icon cannot be drawn.
     pub(super) problem: Option<Diagnostic>,
     ground: Option<String>,
+    search: Option<SearchIndex>,
     everywhere: Vec<(String, Arc<Resource>)>,
     at_hosts: Vec<(&'static str, Arc<Resource>)>,
 }
@@ -85,6 +89,7 @@ impl SiteFiles {
             failures: social.failures,
             problem,
             ground,
+            search: SearchIndex::of(site),
             everywhere: feeds
                 .map(|feed| {
                     let xml = feed.xml(site, resolver);
@@ -108,6 +113,10 @@ impl SiteFiles {
         let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_deref());
         let manifest = plain_file(webmanifest::MEDIA_TYPE, text, secure);
         resources.insert(WEB_MANIFEST.into(), manifest);
+        if let Some(search) = &self.search {
+            let index = plain_file(search::MEDIA_TYPE, search.text(&scope.resolver), secure);
+            resources.insert(SEARCH.into(), index);
+        }
     }
 
     /// The paths that authors can link to.

@@ -103,8 +103,27 @@ fn explain(code: &str) -> ExitCode {
 /// As a compiler would print it, with a line that counts.
 pub(super) fn as_text(report: &Report, tenants: usize) {
     let renderer = Renderer::styled();
+    let mut is_list = false;
     for diagnostic in report.iter() {
-        print(&format!("{}\n", diagnostic.render(&renderer)));
+        // Of these a new tenant has twenty, a line each.
+        let is_line = diagnostic.code == Code::FillIn;
+        if is_list && !is_line {
+            print("");
+        }
+        is_list = is_line;
+        let end = if is_line { "" } else { "\n" };
+        print(&format!("{}{end}", diagnostic.render(&renderer)));
+    }
+    if is_list {
+        print("");
+    }
+    if report
+        .iter()
+        .any(|diagnostic| diagnostic.code == Code::FillIn)
+    {
+        print(
+            "hint: write your own words in place of what is marked `fill in`, and take the mark away\n",
+        );
     }
     let count = |severity, one: &str| {
         let count = report.count(severity);

@@ -7,6 +7,7 @@ mod check;
 mod export;
 mod greeting;
 mod log;
+mod manual;
 mod memory;
 mod new;
 #[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
@@ -46,6 +47,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Schema(arguments)) => schema::run(&arguments),
         Some(Command::Completions(arguments)) => Ok(shell::completions(&arguments)),
         Some(Command::Man(arguments)) => shell::man(&arguments),
+        Some(Command::Manual(arguments)) => manual::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         say(&format!("error: {}", in_one_sentence(&error)));

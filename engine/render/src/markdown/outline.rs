@@ -1,0 +1,101 @@
+//! What a text is about, part by part: a heading with its fragment, and the words below it.
+
+use std::collections::HashMap;
+
+use pulldown_cmark::{CowStr, Event, Parser, Tag, TagEnd};
+
+use super::{options, slug, unique};
+
+/// The words from one heading, or one term that is defined, to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The fragment of the heading, or of the one above the term; none above the first.
+    pub(crate) id: Option<String>,
+    /// The heading or the term.
+    pub(crate) heading: String,
+    /// What stands below it, with blanks between.
+    pub(crate) words: String,
+}
+
+/// The parts of a text. Their fragments are those of the page.
+#[must_use]
+pub(crate) fn outline(text: &str) -> Vec<Part> {
+    let mut parts = vec![Part::default()];
+    let mut ids = HashMap::new();
+    // The fragment that a heading is given, and whether the words go on above it.
+    let mut given: Option<String> = None;
+    let mut id: Option<String> = None;
+    let mut in_heading = false;
+    for event in Parser::new_ext(text, options()) {
+        match event {
+            Event::Start(Tag::Heading { id, .. }) => {
+                given = id.map(CowStr::into_string);
+                parts.push(Part::default());
+                in_heading = true;
+            }
+            Event::Start(Tag::DefinitionListTitle) => {
+                parts.push(Part {
+                    id: id.clone(),
+                    ..Part::default()
+                });
+                in_heading = true;
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                if let Some(part) = parts.last_mut() {
+                    let own = given.take().unwrap_or_else(|| slug(&part.heading));
+                    id = Some(unique(&mut ids, own));
+                    part.id.clone_from(&id);
+                }
+                in_heading = false;
+            }
+            Event::End(TagEnd::DefinitionListTitle) => in_heading = false,
+            Event::Text(piece) | Event::Code(piece) => {
+                if let Some(part) = parts.last_mut() {
+                    part.add(&piece, in_heading);
+                }
+            }
+            Event::SoftBreak | Event::HardBreak => {
+                if let Some(part) = parts.last_mut() {
+                    part.add(" ", in_heading);
+                }
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+impl Part {
+    fn add(&mut self, piece: &str, in_heading: bool) {
+        if in_heading {
+            self.heading.push_str(piece);
+        } else {
+            self.words.push(' ');
+            self.words.push_str(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_falls_into_its_parts() {
+        let part = |id: Option<&str>, heading: &str, words: &str| Part {
+            id: id.map(ToOwned::to_owned),
+            heading: heading.to_owned(),
+            words: words.to_owned(),
+        };
+        assert_eq!(
+            outline("One `two`\n\n## A b\n\nthree\n\n`--c`\n: four\n\n## A b {#c}\n\n## A b\n"),
+            [
+                part(None, "", " One  two"),
+                part(Some("a-b"), "A b", " three"),
+                part(Some("a-b"), "--c", " four"),
+                part(Some("c"), "A b", ""),
+                part(Some("a-b-2"), "A b", ""),
+            ]
+        );
+    }
+}

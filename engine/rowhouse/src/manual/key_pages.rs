@@ -1,0 +1,307 @@
+//! Every key that authors can write, from the JSON Schemas that hold what they wrote to account.
+
+use content::address::deployment::Claims;
+use content::tenant::{FrontMatter, Manifest, schema_of};
+use content::theme::kind::SectionKind;
+use content::theme::{self, Theme, ThemeManifest};
+use serde_json::{Map, Value as Json};
+
+use super::markdown::{block, definition, open, prose};
+use super::page::{ManualError, Page, example};
+
+/// The themes inside the program whose kinds of section are listed.
+const THEMES: [&str; 2] = ["plain", "base"];
+
+/// What is known of one file of authors.
+struct File {
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    intro: &'static str,
+    schema: Json,
+}
+
+/// The pages of all schemas.
+pub(super) fn all() -> Result<Vec<Page>, ManualError> {
+    let mut pages = Vec::new();
+    for file in files() {
+        pages.push(page_of(&file, &example(&format!("{}.yaml", file.name))?));
+    }
+    let folders = theme::embedded();
+    for name in THEMES {
+        let theme = theme::load(name, &folders).0;
+        pages.push(theme_page(&theme.ok_or(ManualError::Theme(name))?));
+    }
+    Ok(pages)
+}
+
+fn files() -> [File; 4] {
+    [
+        File {
+            name: "manifest",
+            title: "tenant.yaml",
+            description: "Every key of a tenant's manifest, tenant.yaml, with its type, its default, what it means and an example.",
+            intro: "`tenant.yaml` says what a site is, apart from its pages. Only `name` is needed. What is not listed here is the error [`unknown-key`](/reference/errors#unknown-key).",
+            schema: schema_of::<Manifest>(),
+        },
+        File {
+            name: "front-matter",
+            title: "Front matter",
+            description: "Every key that can stand between the two lines --- at the top of a page, with its type, its default and an example.",
+            intro: "Front matter is the YAML between the two lines `---` at the top of a page. Only `title` is needed. What stands in `sections` is [the theme's](/reference/sections-plain).",
+            schema: schema_of::<FrontMatter>(),
+        },
+        File {
+            name: "deployment",
+            title: "deployment.yaml",
+            description: "Every key of deployment.yaml, which says which tenant is at the domain's root and which addresses tenants may claim.",
+            intro: "`deployment.yaml` lies in the folder of tenants, or where `--deployment` says. Without it, manifests are believed, and who has an address keeps it.",
+            schema: schema_of::<Claims>(),
+        },
+        File {
+            name: "theme",
+            title: "theme.yaml",
+            description: "Every key of a theme's manifest, theme.yaml, with its type, its default, what it means and an example.",
+            intro: "`theme.yaml` makes a folder a theme. Only `name` is needed. [Make a theme](/guides/theme) shows it at work.",
+            schema: schema_of::<ThemeManifest>(),
+        },
+    ]
+}
+
+fn page_of(file: &File, example: &str) -> Page {
+    let schema = &file.schema;
+    let mut body = format!("{}\n\n", file.intro);
+    for (key, value) in properties(schema) {
+        let facts = facts(schema, value, is_required(schema, key));
+        let meaning = prose(value["description"].as_str().unwrap_or_default());
+        body += &format!("## `{key}` {{#{key}}}\n\n{facts}\n\n{meaning}\n\n");
+        let mut inner = Vec::new();
+        nested(schema, value, key, &mut inner);
+        body.extend(inner);
+        body += &block("yaml", &lines_of(example, key));
+    }
+    body += &format!(
+        "## All of it\n\nA file that has every key:\n\n{}",
+        block("yaml", example)
+    );
+    Page {
+        name: file.name.to_owned(),
+        title: file.title.to_owned(),
+        description: file.description.to_owned(),
+        body,
+    }
+}
+
+/// What a theme lets a tenant set and say.
+fn theme_page(theme: &Theme) -> Page {
+    let name = &theme.name;
+    let mut body = format!(
+        "What a tenant with `theme: {name}` can write under `settings` of its manifest, and under `sections` of a page. `rowhouse serve --dev` shows each kind, from the example that stands here, at `/_gallery`.\n\n## Settings\n\n"
+    );
+    let settings = theme.settings.json();
+    body += &keys_of(settings, "");
+    for (name, kind) in &theme.kinds {
+        let description = prose(&kind.description);
+        body += &format!("## `{name}` {{#{name}}}\n\n{description}\n\n");
+        body += &keys_of(kind.shape.json(), "");
+        let file = SectionKind::file(name, "example.yaml");
+        let example = theme
+            .files
+            .get(&file)
+            .map(|file| String::from_utf8_lossy(file));
+        let lines = example.iter().flat_map(|example| example.lines());
+        let indented: String = lines.map(|line| format!("    {line}\n")).collect();
+        body += &block("yaml", &format!("sections:\n  - kind: {name}\n{indented}"));
+    }
+    Page {
+        name: format!("sections-{name}"),
+        title: format!("Sections of {name}"),
+        description: format!(
+            "Every kind of section of the theme {name}, and every setting of it, with their keys, types, defaults and an example."
+        ),
+        body,
+    }
+}
+
+/// The keys of an object and those within them.
+fn keys_of(schema: &Json, path: &str) -> String {
+    let mut all = Vec::new();
+    let object = properties(schema).filter(|(key, _)| *key != "kind");
+    for (key, value) in object {
+        one(
+            schema,
+            value,
+            &format!("{path}{key}"),
+            is_required(schema, key),
+            &mut all,
+        );
+    }
+    all.concat()
+}
+
+fn one(root: &Json, value: &Json, path: &str, required: bool, all: &mut Vec<String>) {
+    let facts = facts(root, value, required);
+    let meaning = prose(value["description"].as_str().unwrap_or_default());
+    all.push(definition(
+        &format!("`{path}`"),
+        &format!("{} {facts}", meaning.trim()),
+    ));
+    nested(root, value, path, all);
+}
+
+/// The keys within a value: those of an object, of the items of a list, or of what names lead to.
+fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
+    let value = followed(root, value);
+    let items = &value["items"];
+    let named = &value["additionalProperties"];
+    let (inner, path) = if items.is_object() {
+        (followed(root, items), format!("{path}[]"))
+    } else if named.is_object() {
+        (followed(root, named), format!("{path}.*"))
+    } else {
+        (value, path.to_owned())
+    };
+    if !std::ptr::eq(inner, value) && inner["items"].is_object() {
+        return nested(root, inner, &path, all);
+    }
+    for (key, value) in properties(inner) {
+        one(
+            root,
+            value,
+            &format!("{path}.{key}"),
+            is_required(inner, key),
+            all,
+        );
+    }
+}
+
+fn properties(schema: &Json) -> impl Iterator<Item = (&String, &Json)> {
+    let properties = schema["properties"].as_object();
+    properties.into_iter().flat_map(Map::iter)
+}
+
+fn is_required(schema: &Json, key: &str) -> bool {
+    let required = schema["required"].as_array();
+    required.is_some_and(|required| required.iter().any(|name| name == key))
+}
+
+/// A schema, or the one that it refers to; of a value that may be missing, what it is otherwise.
+fn followed<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let pointer = reference.trim_start_matches('#');
+        return root.pointer(pointer).unwrap_or(schema);
+    }
+    match schema["anyOf"].as_array().map(Vec::as_slice) {
+        Some([one, Json::Object(null)]) if null.get("type").is_some_and(|it| it == "null") => {
+            followed(root, one)
+        }
+        _ => schema,
+    }
+}
+
+/// The type of a value and its default, as one sentence.
+fn facts(root: &Json, value: &Json, required: bool) -> String {
+    let kind = type_of(root, value);
+    let default = match &value["default"] {
+        _ if required => "Required.".to_owned(),
+        Json::Null => "No default.".to_owned(),
+        default => format!("Default: `{default}`."),
+    };
+    format!("*{}. {default}*", sentence(&kind))
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn type_of(root: &Json, value: &Json) -> String {
+    let followed = followed(root, value);
+    let choices = followed["oneOf"].as_array().into_iter().flatten();
+    let choices = choices.filter_map(|choice| choice["const"].as_str());
+    let listed = followed["enum"].as_array().into_iter().flatten();
+    let choices: Vec<String> = choices
+        .chain(listed.filter_map(Json::as_str))
+        .map(|choice| format!("`{choice}`"))
+        .collect();
+    if !choices.is_empty() {
+        return format!("one of {}", choices.join(", "));
+    }
+    let named = match &followed["type"] {
+        Json::Array(types) => types
+            .iter()
+            .filter_map(Json::as_str)
+            .find(|it| *it != "null"),
+        other => other.as_str(),
+    };
+    match (named, followed["format"].as_str()) {
+        (Some("array"), _) => {
+            let most = followed["maxItems"].as_u64();
+            let most = most.map_or_else(String::new, |most| format!(", at most {most}"));
+            format!("list of {}{most}", many(root, &followed["items"]))
+        }
+        (Some("object"), _) if followed["additionalProperties"].is_object() => {
+            format!(
+                "names, each with {}",
+                type_of(root, &followed["additionalProperties"])
+            )
+        }
+        (Some("object"), _) => "an object".to_owned(),
+        (Some("boolean"), _) => "`true` or `false`".to_owned(),
+        (Some("integer"), _) => "a whole number".to_owned(),
+        (Some("number"), _) => "a number".to_owned(),
+        (Some("string"), Some(format)) => format_name(format, followed),
+        (Some(other), _) => if other == "string" { "text" } else { other }.to_owned(),
+        (None, _) => "any value".to_owned(),
+    }
+}
+
+/// The type of the items of a list.
+fn many(root: &Json, items: &Json) -> String {
+    match type_of(root, items).as_str() {
+        "an object" => "objects".to_owned(),
+        "text" => "texts".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// A text of a format, in the words of its schema where that has some of its own.
+fn format_name(format: &str, schema: &Json) -> String {
+    let known = match format {
+        "asset" => "the path of a picture within `assets/`",
+        "collection" => "the path of a collection",
+        "colour" => "a colour, `#rrggbb`",
+        "date" => "a day, as in `2026-03-01`",
+        "drawing" => "the path of a drawing (SVG)",
+        "email" => "an email address",
+        "file" => "the path of a file",
+        "hostname" => "a host name",
+        "icon" => "the name of an icon",
+        "image" => "the path of a picture within `assets/`",
+        "inline-markdown" => "a line of Markdown",
+        "language" => "a language tag, as in `en` or `de`",
+        "link" => "[a link](/reference/links)",
+        "markdown" => "Markdown",
+        "moment" | "date-time" => "a moment, as in `2026-12-01T09:00:00-06:00`",
+        "prefix" => "a path such as `/apps/corner`",
+        "route" => "the path of a page",
+        "time-zone" => "a time zone, as in `Europe/Berlin`",
+        "web-url" => "a URL",
+        _ => "",
+    };
+    match (known, schema["description"].as_str()) {
+        ("", Some(own)) if own.starts_with("a ") => open(own).to_owned(),
+        ("", _) => format!("text (`{format}`)"),
+        (known, _) => known.to_owned(),
+    }
+}
+
+/// The lines of a key at the top of a YAML file, without comments.
+fn lines_of(example: &str, key: &str) -> String {
+    let begins = |line: &str| line.split_once(':').is_some_and(|(name, _)| name == key);
+    let mut lines = example.lines().skip_while(|line| !begins(line));
+    let first = lines.next().into_iter();
+    let rest = lines.take_while(|line| line.starts_with(' '));
+    first.chain(rest).map(|line| format!("{line}\n")).collect()
+}

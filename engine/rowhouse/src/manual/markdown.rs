@@ -1,0 +1,49 @@
+//! Markdown, written by a program.
+
+/// A text whose `<` stands for itself, outside of code and of addresses between `<` and `>`.
+pub(super) fn prose(text: &str) -> String {
+    let pieces = text.split('`').enumerate().map(|(index, piece)| {
+        if index % 2 == 1 {
+            return piece.to_owned();
+        }
+        piece.replace('<', "\\<").replace("\\<http", "<http")
+    });
+    pieces.collect::<Vec<_>>().join("`")
+}
+
+/// A block of code with its language.
+pub(super) fn block(language: &str, code: &str) -> String {
+    format!("```{language}\n{}\n```\n\n", code.trim_end())
+}
+
+/// A term and what it means, as a definition list has them.
+pub(super) fn definition(term: &str, meaning: &str) -> String {
+    let mut paragraphs = meaning.split("\n\n").map(|part| part.replace('\n', " "));
+    let first = paragraphs.next().unwrap_or_default();
+    let rest: String = paragraphs.map(|part| format!("\n\n    {part}")).collect();
+    format!("{term}\n: {first}{rest}\n\n")
+}
+
+/// A text without its last full stop, to go on after it.
+pub(super) fn open(text: &str) -> &str {
+    text.strip_suffix('.').unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_would_be_html_is_escaped() {
+        assert_eq!(prose("`<id>` of <id>"), "`<id>` of \\<id>");
+        assert_eq!(prose("see <https://a.example>"), "see <https://a.example>");
+    }
+
+    #[test]
+    fn a_meaning_keeps_its_paragraphs() {
+        assert_eq!(
+            definition("a", "One\ntwo.\n\nThree."),
+            "a\n: One two.\n\n    Three.\n\n"
+        );
+    }
+}

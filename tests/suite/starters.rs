@@ -1,0 +1,112 @@
+//! `rowhouse new`: what it writes passes `check`, whatever is chosen.
+
+use std::fs;
+
+use crate::program::{run, stderr, stdout};
+
+const KINDS: [&str; 4] = ["landing", "app", "blog", "manual"];
+const COLOURS: [&str; 5] = ["green", "blue", "red", "violet", "grey"];
+
+#[test]
+fn every_kind_in_every_language_and_colour_leaves_nothing_but_words_to_write() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut colours = COLOURS.iter().cycle();
+    let mut made = 0;
+    for theme in ["base", "plain"] {
+        // A manual is for the theme that has a place for long texts.
+        let kinds = KINDS
+            .iter()
+            .filter(|kind| theme == "plain" || **kind != "manual");
+        for kind in kinds {
+            for language in ["en", "de"] {
+                let colour = colours.next().expect("a colour");
+                let id = format!("{kind}-{language}-{theme}");
+                let arguments = [
+                    "new",
+                    &id,
+                    "--kind",
+                    kind,
+                    "--language",
+                    language,
+                    "--colour",
+                    colour,
+                    "--theme",
+                    theme,
+                    "--name",
+                    "Café & Söhne",
+                ];
+                let new = run(folder.path(), &arguments);
+                assert!(new.status.success(), "{}", stderr(&new));
+                made += 1;
+            }
+        }
+    }
+    let check = run(folder.path(), &["check"]);
+    let text = stdout(&check);
+    assert_eq!(check.status.code(), Some(0), "{text}");
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let is_left = line.starts_with("warning[fill-in]: ") || line.starts_with("hint: ");
+        assert!(is_left, "{line}");
+    }
+    assert!(
+        stderr(&check).contains(&format!("{made} tenants: 0 errors")),
+        "{}",
+        stderr(&check)
+    );
+    for id in ["manual-de-plain", "landing-en-base"] {
+        assert!(text.contains(&format!("tenants/{id}/")), "{id}: {text}");
+    }
+}
+
+#[test]
+fn every_colour_can_be_read_in_both_themes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for theme in ["base", "plain"] {
+        for colour in COLOURS {
+            let id = format!("{colour}-{theme}");
+            let arguments = [
+                "new", &id, "--kind", "landing", "--colour", colour, "--theme", theme,
+            ];
+            assert!(run(folder.path(), &arguments).status.success());
+        }
+    }
+    let text = stdout(&run(folder.path(), &["check"]));
+    assert!(!text.contains("low-contrast"), "{text}");
+    assert!(text.contains("green-base"), "{text}");
+}
+
+#[test]
+fn a_name_that_would_mean_something_in_yaml_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["A: b", "{a}", "# a", "a, b"] {
+        let new = run(folder.path(), &["new", "corner", "--name", name]);
+        assert_eq!(new.status.code(), Some(2), "{name}");
+    }
+    assert!(
+        fs::read_dir(folder.path())
+            .expect("a folder")
+            .next()
+            .is_none()
+    );
+}
+
+#[test]
+fn without_a_terminal_nothing_is_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = run(folder.path(), &["new"]);
+    assert_eq!(new.status.code(), Some(2));
+    assert!(
+        stderr(&new).contains("rowhouse new corner"),
+        "{}",
+        stderr(&new)
+    );
+    let manual = run(
+        folder.path(),
+        &["new", "book", "--kind", "manual", "--theme", "base"],
+    );
+    assert!(
+        stderr(&manual).contains("needs the theme `plain`"),
+        "{}",
+        stderr(&manual)
+    );
+}
