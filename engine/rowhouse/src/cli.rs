@@ -1,6 +1,7 @@
 //! The command line: text in, a [`Command`] out. It decides nothing.
 
 pub mod flags;
+pub mod https;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use server::admin::host_name;
 use server::settings::network;
 
 use flags::{CachingFlags, LimitFlags};
+use https::HttpsFlags;
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -224,6 +226,9 @@ pub struct ServeArguments {
     /// Without a path, `/v1/traces` is added. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
+    /// HTTPS.
+    #[command(flatten)]
+    pub https: HttpsFlags,
     /// How long pages may be kept.
     #[command(flatten)]
     pub caching: CachingFlags,

@@ -19,6 +19,7 @@ use super::access::AccessLog;
 use super::connection_counters::ConnectionCounters;
 use super::snapshot_store::{SHARED, SnapshotStore, UNKNOWN};
 use super::status::{State, StatusBoard};
+use super::tls::handshake_counters::HandshakeCounters;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
 /// The media type of [`render`]'s text.
@@ -73,6 +74,7 @@ impl Collector for Counters {
         requests(&mut encoder, owners())?;
         latency(&mut encoder, owners())?;
         connections(&mut encoder, &snapshots.connections)?;
+        handshakes(&mut encoder, &snapshots.handshakes)?;
         self.tenants(&mut encoder)?;
         self.store(&mut encoder)?;
         self.state(&mut encoder)
@@ -197,6 +199,21 @@ fn connections(
         family
             .encode_family(&[("reason", reason)])?
             .encode_counter::<NoLabelSet, _, u64>(&counter.load(Relaxed), None)?;
+    }
+    Ok(())
+}
+
+fn handshakes(
+    encoder: &mut DescriptorEncoder<'_>,
+    counted: &HandshakeCounters,
+) -> Result<(), Error> {
+    let help = "TLS handshakes by version, where one was agreed on, and by what came of them";
+    let mut family =
+        encoder.encode_descriptor("tls_handshakes", help, None, MetricType::Counter)?;
+    for (version, result, count) in counted.counts() {
+        family
+            .encode_family(&[("version", version), ("result", result)])?
+            .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod admin_client;
 mod check;
 mod export;
 mod greeting;
+mod https;
 mod log;
 mod memory;
 mod new;
