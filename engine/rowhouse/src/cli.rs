@@ -19,6 +19,7 @@ use server::settings::network;
 
 use flags::{CachingFlags, LimitFlags};
 use https::HttpsFlags;
+pub use https::{CertificatesArguments, ProbeArguments};
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -64,6 +65,8 @@ pub enum Command {
     Rollback(RollbackArguments),
     /// Follow a tenant's folder again after `rollback`
     Resume(ResumeArguments),
+    /// List the certificate of every host that a running server serves
+    Certificates(CertificatesArguments),
     /// Write all sites as files, for a static host or CDN
     Export(ExportArguments),
     /// Create a tenant's folder to start from
@@ -340,14 +343,6 @@ pub struct NewArguments {
         default_value = "tenants"
     )]
     pub tenants: PathBuf,
-}
-
-/// `probe`.
-#[derive(Debug, Clone, Args)]
-pub struct ProbeArguments {
-    /// The server.
-    #[command(flatten)]
-    pub server: RunningServer,
 }
 
 /// Which running server is meant.

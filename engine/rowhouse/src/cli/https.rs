@@ -1,4 +1,4 @@
-//! The flags of `serve` about HTTPS.
+//! The flags of `serve` about HTTPS, and of the commands that look at it from outside.
 //!
 //! **Invariant:** what is here is turned into values of `server`, and used for nothing else.
 
@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
+
+use super::{ListFormat, RunningServer};
 
 /// HTTPS, and where certificates come from.
 #[derive(Debug, Clone, Args)]
@@ -93,4 +95,32 @@ pub struct HttpsFlags {
     /// For load balancers that pass TCP on. Connections of `--trusted-proxy` without it are refused then; it is not read from anybody else.
     #[arg(long, env = "ROWHOUSE_PROXY_PROTOCOL", value_parser = BoolishValueParser::new())]
     pub proxy_protocol: bool,
+}
+
+/// `certificates`.
+#[derive(Debug, Clone, Args)]
+pub struct CertificatesArguments {
+    /// The form of the output
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub format: ListFormat,
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// `probe`.
+#[derive(Debug, Clone, Args)]
+pub struct ProbeArguments {
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
+    /// Look at this address of visitors, too: a handshake, and whether a browser would trust the certificate
+    #[arg(long, value_name = "ADDRESS", requires = "host")]
+    pub https: Option<SocketAddr>,
+    /// The host that the certificate has to be good for; may be given more than once
+    #[arg(long, value_name = "NAME", requires = "https")]
+    pub host: Vec<String>,
+    /// The roots to trust, as PEM [default: those of Mozilla]
+    #[arg(long, value_name = "FILE", requires = "https")]
+    pub root: Option<PathBuf>,
 }

@@ -35,7 +35,6 @@ use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::spans::RequestSpans;
 use server::status::StatusBoard;
-use server::tls::Tls;
 
 /// How long a person at a terminal waits for tenants to be rendered before the program serves.
 const GREETING: Duration = Duration::from_secs(2);
@@ -115,7 +114,6 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .context("cannot start the event loop")?;
     let running = Running {
         visitors,
-        tls,
         operators,
         admin: Admin {
             snapshots,
@@ -123,6 +121,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             access_log,
             hosts: arguments.admin_host.clone(),
             control: Some(Arc::new(operator)),
+            tls,
         },
         owner,
         events,
@@ -136,7 +135,6 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
 /// What is running.
 struct Running {
     visitors: Listeners,
-    tls: Option<Arc<Tls>>,
     operators: TcpListener,
     admin: Admin,
     owner: Sender<Notice>,
@@ -161,7 +159,7 @@ impl Running {
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
             proxy_protocol: arguments.https.proxy_protocol,
-            tls: self.tls,
+            tls: self.admin.tls.clone(),
             access_log: self.admin.access_log.clone(),
             spans: self.spans,
             limits,

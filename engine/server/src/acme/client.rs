@@ -17,11 +17,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use jiff::fmt::rfc2822;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use thiserror::Error as ThisError;
 
+use crate::tls::probe::root_store;
 use crate::tls::provider::provider;
 
 /// Time for a connection.
@@ -70,21 +69,6 @@ impl AuthorityClient {
             .pool_idle_timeout(ANSWER)
             .build(connector);
         Ok(Self { http })
-    }
-}
-
-fn root_store(roots: Option<&[u8]>) -> Result<RootCertStore, rustls::Error> {
-    let Some(pem) = roots else {
-        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
-        return Ok(roots.collect());
-    };
-    let mut store = RootCertStore::empty();
-    for root in CertificateDer::pem_slice_iter(pem) {
-        store.add(root.map_err(|error| rustls::Error::General(error.to_string()))?)?;
-    }
-    match store.is_empty() {
-        true => Err(rustls::Error::NoCertificatesPresented),
-        false => Ok(store),
     }
 }
 

@@ -20,6 +20,8 @@ pub mod files;
 pub(crate) mod handshake;
 pub mod handshake_counters;
 pub(crate) mod handshake_gate;
+pub mod overview;
+pub mod probe;
 pub(crate) mod provider;
 
 pub use self::config::Tls;

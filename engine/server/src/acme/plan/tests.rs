@@ -1,3 +1,5 @@
+//! The plan, step by step, with days and seconds that no test waits for.
+
 use std::time::UNIX_EPOCH;
 
 use super::*;
