@@ -2,6 +2,7 @@
 
 pub mod flags;
 pub mod https;
+pub mod running;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use server::settings::network;
 use flags::{CachingFlags, LimitFlags};
 use https::HttpsFlags;
 pub use https::{CertificatesArguments, ProbeArguments};
+pub use running::{ListFormat, RunningServer};
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -345,19 +347,6 @@ pub struct NewArguments {
     pub tenants: PathBuf,
 }
 
-/// Which running server is meant.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct RunningServer {
-    /// The server's admin address
-    #[arg(
-        long,
-        env = "ROWHOUSE_ADMIN",
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:8081"
-    )]
-    pub admin: SocketAddr,
-}
-
 /// `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArguments {
@@ -453,15 +442,6 @@ pub struct ResumeArguments {
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
-}
-
-/// How a list is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// A table
-    Text,
-    /// A JSON array
-    Json,
 }
 
 /// The address of a collector.

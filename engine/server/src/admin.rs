@@ -267,7 +267,11 @@ struct TenantLine {
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
     let status = admin.board.current();
     let certificates = |tenant: &TenantStatus| match &admin.tls {
-        Some(tls) => tenant.hosts.iter().map(|host| line(host, tls)).collect(),
+        // Prefixes of the domain are in the list, too.
+        Some(tls) => {
+            let hosts = tenant.hosts.iter().filter(|host| !host.contains('/'));
+            hosts.map(|host| line(host, tls)).collect()
+        }
         None => Vec::new(),
     };
     let lines = status.tenants.iter().map(|tenant| TenantLine {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use super::{ListFormat, RunningServer};
+use super::running::{ListFormat, RunningServer};
 
 /// HTTPS, and where certificates come from.
 #[derive(Debug, Clone, Args)]
@@ -16,26 +16,18 @@ use super::{ListFormat, RunningServer};
 pub struct HttpsFlags {
     /// The address and port to listen on for visitors over HTTPS, as in `[::]:443` [default: none, a proxy does it]
     ///
+    /// A socket of systemd that is called `https` (`FileDescriptorName=`) does the same, and one that is called `http-redirect` stands for `--http-redirect`.
+    ///
     /// Certificates come from an authority (`--acme-contact`), from files (`--certificate`), or both: then files go first.
     #[arg(long, env = "ROWHOUSE_HTTPS", value_name = "ADDRESS")]
     pub https: Option<SocketAddr>,
     /// The address and port to lead visitors from HTTP to HTTPS, as in `[::]:80`; it answers the authority's challenges, too
-    #[arg(
-        long,
-        env = "ROWHOUSE_HTTP_REDIRECT",
-        value_name = "ADDRESS",
-        requires = "https"
-    )]
+    #[arg(long, env = "ROWHOUSE_HTTP_REDIRECT", value_name = "ADDRESS")]
     pub http_redirect: Option<SocketAddr>,
     /// The e-mail address that the authority may write to; with it, certificates are asked for
     ///
     /// Every host that a tenant claims gets one, from the moment at which its folder is there, and no other name does. By this you agree to the authority's terms of service.
-    #[arg(
-        long,
-        env = "ROWHOUSE_ACME_CONTACT",
-        value_name = "MAIL",
-        requires = "https"
-    )]
+    #[arg(long, env = "ROWHOUSE_ACME_CONTACT", value_name = "MAIL")]
     pub acme_contact: Option<String>,
     /// The authority's directory (ACME, RFC 8555)
     #[arg(

@@ -49,7 +49,12 @@ pub(super) fn tls(
     listeners: &Listeners,
 ) -> anyhow::Result<Option<Arc<Tls>>> {
     let flags = &arguments.https;
-    if flags.https.is_none() && listeners.tls.is_empty() {
+    if listeners.tls.is_empty() {
+        let wanted = flags.acme_contact.is_some() || !flags.certificate.is_empty();
+        ensure!(
+            !wanted && listeners.redirect.is_empty(),
+            "certificates and `--http-redirect` are for HTTPS: give `--https ADDRESS`, too"
+        );
         return Ok(None);
     }
     let origin = &arguments.content.origin;
