@@ -64,19 +64,24 @@ impl Authority {
         Arc::new(Tls::new(Arc::new(store), Some(8443)).unwrap())
     }
 
+    /// What its clients trust.
+    pub fn roots(&self) -> RootCertStore {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone()).unwrap();
+        roots
+    }
+
     /// A client that trusts nobody else.
     pub fn client(
         &self,
         versions: &[&'static SupportedProtocolVersion],
         protocols: &[&str],
     ) -> Arc<ClientConfig> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone()).unwrap();
         let mut config =
             ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
                 .with_protocol_versions(versions)
                 .unwrap()
-                .with_root_certificates(roots)
+                .with_root_certificates(self.roots())
                 .with_no_client_auth();
         config.alpn_protocols = protocols
             .iter()
