@@ -15,6 +15,7 @@ use url::Url;
 
 use content::address::Origin;
 use content::name::TenantId;
+use content::tenant::manifest::Hsts;
 use server::admin::host_name;
 use server::settings::network;
 
@@ -110,6 +111,11 @@ pub struct Content {
         default_value = "http://localhost:8080"
     )]
     pub origin: Origin,
+    /// For how much of the domain browsers remember to come over TLS only: `host`, `subdomains`, `preload` or `off` [default: what the root tenant's manifest says, else `host`]
+    ///
+    /// `subdomains` and `preload` bind every host below the domain, those of other programs, too.
+    #[arg(long, env = "ROWHOUSE_HSTS", value_name = "WHAT", value_parser = flags::hsts)]
+    pub hsts: Option<Hsts>,
     /// A folder with another build of the islands (React components), as `node ui/build.mjs --out DIR` writes it [default: the one inside the program]
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
     pub ui_dist: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
+use content::tenant::manifest::Hsts;
 use render::policy::Caching;
 use server::settings::Limits;
 
@@ -150,6 +151,13 @@ impl From<&LimitFlags> for Limits {
             http2_resets: flags.http2_resets,
         }
     }
+}
+
+/// What a manifest may say of `hsts`, too.
+pub(super) fn hsts(text: &str) -> Result<Hsts, String> {
+    let value = serde_json::Value::String(text.to_owned());
+    serde_json::from_value(value)
+        .map_err(|_| "give `host`, `subdomains`, `preload` or `off`".to_owned())
 }
 
 fn from_one<T: TryFrom<u64>>() -> RangedU64ValueParser<T> {
