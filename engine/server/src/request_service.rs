@@ -133,7 +133,6 @@ type Answering = Either<
 struct Call {
     context: Rc<WorkerContext>,
     peer: Peer,
-    channel: Channel,
     request: Request<Incoming>,
     stream: Option<OpenStream>,
     content: bool,
@@ -151,8 +150,8 @@ impl Call {
         }
     }
 
-    fn answer(self, snapshot: &Snapshot) -> Response<SnapshotBody> {
-        let answer = layered(&self.context, &self.channel).answer(Exchange {
+    fn answer(self, channel: &Channel, snapshot: &Snapshot) -> Response<SnapshotBody> {
+        let answer = layered(&self.context, channel).answer(Exchange {
             head: self.head(),
             snapshot,
             peer: self.peer,
@@ -183,7 +182,6 @@ impl Service<Request<Incoming>> for RequestService {
         let call = Call {
             context: Rc::clone(&self.context),
             peer: self.peer,
-            channel: self.channel.clone(),
             request,
             stream,
             content,
@@ -193,12 +191,13 @@ impl Service<Request<Incoming>> for RequestService {
         if !matches!(self.channel, Channel::Redirect)
             && let Some(what) = awaited(&snapshot, &call.head())
         {
+            let channel = self.channel.clone();
             return Either::Right(Box::pin(async move {
                 let snapshots = Arc::clone(&call.context.snapshots);
                 wait(&snapshots, &call.head(), what, started).await;
-                Ok(call.answer(&snapshots.current()))
+                Ok(call.answer(&channel, &snapshots.current()))
             }));
         }
-        Either::Left(ready(Ok(call.answer(&snapshot))))
+        Either::Left(ready(Ok(call.answer(&self.channel, &snapshot))))
     }
 }
