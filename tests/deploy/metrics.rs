@@ -1,7 +1,12 @@
 //! Every metric that the dashboard or an alert asks for is one that a running rowhouse has, with those labels: a name that is wrong is an alert that never fires.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
+use rcgen::{CertificateParams, KeyPair};
+use rowhouse_tests::binary;
 use tempfile::TempDir;
 
 use crate::support::{Rowhouse, tenant, wait_for};
@@ -53,12 +58,41 @@ fn the_reader_of_expressions_sees_metrics_and_labels() {
     );
 }
 
+/// A server with a certificate of its own, whose end is a metric.
+fn with_https(tenants: &Path, folder: &Path) -> Rowhouse {
+    let key = KeyPair::generate().expect("a key");
+    let names = CertificateParams::new(vec!["studio.example".to_owned()]).expect("names");
+    let certificate = names.self_signed(&key).expect("a certificate");
+    let files = [
+        ("chain.pem", certificate.pem()),
+        ("key.pem", key.serialize_pem()),
+    ];
+    let [chain, key] = files.map(|(name, text)| {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    });
+    Rowhouse::start_with(
+        Command::new(binary())
+            .args(["serve", "--origin", "https://studio.example"])
+            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(["--https", "127.0.0.1:0", "--access-log", "json"])
+            .arg("--tenants")
+            .arg(tenants)
+            .arg("--certificate")
+            .arg(chain)
+            .arg("--certificate-key")
+            .arg(key),
+    )
+}
+
 #[test]
 fn a_running_rowhouse_has_every_metric_that_is_asked_for() {
     let folder = TempDir::new().expect("a folder");
     tenant(&folder.path().join("home"), "Home", "root: true\n");
     tenant(&folder.path().join("broken"), "Broken", "rooot: true\n");
-    let server = Rowhouse::start(folder.path(), "http://studio.example");
+    let secure = TempDir::new().expect("a folder");
+    let server = with_https(folder.path(), secure.path());
     for (host, path, status) in [
         ("studio.example", "/", 200),
         ("studio.example", "/nothing", 404),

@@ -179,7 +179,7 @@ impl Rowhouse {
         visitors: SocketAddr,
         operators: SocketAddr,
     ) -> Self {
-        let program = Program::start(
+        Self::start_with(
             Command::new(binary())
                 .arg("serve")
                 .current_dir(tenants)
@@ -189,7 +189,14 @@ impl Rowhouse {
                 .env("ROWHOUSE_ADMIN", operators.to_string())
                 .env("ROWHOUSE_TRUSTED_PROXY", "127.0.0.1")
                 .env("ROWHOUSE_ACCESS_LOG", "json"),
-        );
+        )
+    }
+
+    /// The same by a command of one's own, which names free ports.
+    pub(crate) fn start_with(command: &mut Command) -> Self {
+        let program = Program::start(command);
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (visitors, operators) = (nowhere, nowhere);
         let mut server = Self {
             program,
             visitors,

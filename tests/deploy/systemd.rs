@@ -9,6 +9,10 @@ use crate::support::{is_there, text, tool};
 
 const SERVICE: &str = "systemd/rowhouse.service";
 const SOCKET: &str = "systemd/rowhouse.socket";
+const SECURE_SOCKETS: [&str; 2] = [
+    "systemd/rowhouse-https.socket",
+    "systemd/rowhouse-http-redirect.socket",
+];
 
 /// The values of a key, in order.
 fn values(unit: &str, key: &str) -> Vec<String> {
@@ -70,12 +74,22 @@ fn systemd_has_nothing_to_say_of_the_units() {
     assert!(service.contains(&program));
     fs::write(folder.path().join("rowhouse.service"), service).expect("a file");
     fs::write(folder.path().join("rowhouse.socket"), text(SOCKET)).expect("a file");
-    let units = ["rowhouse.service", "rowhouse.socket"]
-        .map(|unit| folder.path().join(unit).display().to_string());
-    let (content, said) = tool(
-        "systemd-analyze",
-        &["verify", "--man=no", &units[0], &units[1]],
-    );
+    for unit in SECURE_SOCKETS {
+        let name = unit.strip_prefix("systemd/").expect("the folder");
+        fs::write(folder.path().join(name), text(unit)).expect("a file");
+    }
+    let with_https = folder.path().join("rowhouse.service.d");
+    fs::create_dir(&with_https).expect("a folder");
+    fs::write(with_https.join("https.conf"), text("systemd/https.conf")).expect("a file");
+    let units = [
+        "rowhouse.service",
+        "rowhouse.socket",
+        "rowhouse-https.socket",
+        "rowhouse-http-redirect.socket",
+    ]
+    .map(|unit| folder.path().join(unit).display().to_string());
+    let arguments = ["verify", "--man=no"].map(ToOwned::to_owned);
+    let (content, said) = tool("systemd-analyze", &[&arguments[..], &units[..]].concat());
     assert!(content, "{said}");
     assert!(!said.contains("rowhouse."), "{said}");
 }
@@ -115,4 +129,17 @@ fn the_service_comes_with_its_socket() {
     assert!(value(SERVICE, "After").contains("rowhouse.socket"));
     assert_eq!(values(SOCKET, "ListenStream").len(), 1);
     assert_eq!(values(SOCKET, "Accept"), Vec::<String>::new());
+}
+
+/// The program knows the sockets by these names, and no other says which is which.
+#[test]
+fn each_socket_for_https_has_the_name_that_the_program_looks_for() {
+    let names = SECURE_SOCKETS.map(|socket| value(socket, "FileDescriptorName"));
+    assert_eq!(names, ["https", "http-redirect"]);
+    for socket in SECURE_SOCKETS {
+        assert_eq!(value(socket, "Service"), "rowhouse.service");
+        let name = socket.strip_prefix("systemd/").expect("the folder");
+        let requires = value("systemd/https.conf", "Requires");
+        assert!(requires.contains(name), "{requires}");
+    }
 }

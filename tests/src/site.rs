@@ -58,6 +58,7 @@ impl TestSite {
             themes: themes.is_dir().then_some(themes),
             deployment: None,
             origin: "https://studio.example".parse().expect("an origin"),
+            hsts: None,
             caching: Caching::default(),
         };
         let mut site = Self {

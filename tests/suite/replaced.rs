@@ -45,6 +45,7 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
         tenants: street.path("tenants"),
         themes: Some(street.path("themes")),
         origin: "https://studio.example".parse().expect("an origin"),
+        hsts: None,
         caching: Caching::default(),
         deployment: None,
     };

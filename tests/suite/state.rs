@@ -354,6 +354,7 @@ fn the_same_bytes_come_from_the_state() {
         themes: Some(street.path("themes")),
         deployment: None,
         origin: "https://studio.example".parse().expect("an origin"),
+        hsts: None,
         caching: Caching::default(),
     };
     let compiled = |kept: Option<Persisted>| {

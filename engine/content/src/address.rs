@@ -83,6 +83,12 @@ impl Origin {
         self.scheme == "https"
     }
 
+    /// The port that visitors type, where it is not the scheme's own.
+    #[must_use]
+    pub const fn port(&self) -> Option<u16> {
+        self.port
+    }
+
     /// The origin of another host of this deployment: `http://corner.localhost:8080`.
     #[must_use]
     pub fn at(&self, host: &str) -> String {

@@ -1,6 +1,8 @@
 //! The command line: text in, a [`Command`] out. It decides nothing.
 
 pub mod flags;
+pub mod https;
+pub mod running;
 mod starter;
 
 use std::net::SocketAddr;
@@ -14,10 +16,14 @@ use url::Url;
 
 use content::address::Origin;
 use content::name::TenantId;
+use content::tenant::manifest::Hsts;
 use server::admin::host_name;
 use server::settings::network;
 
 use flags::{CachingFlags, LimitFlags};
+use https::HttpsFlags;
+pub use https::{CertificatesArguments, ProbeArguments};
+pub use running::{ListFormat, RunningServer};
 pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
 
 /// What the program ends with.
@@ -64,6 +70,8 @@ pub enum Command {
     Rollback(RollbackArguments),
     /// Follow a tenant's folder again after `rollback`
     Resume(ResumeArguments),
+    /// List the certificate of every host that a running server serves
+    Certificates(CertificatesArguments),
     /// Write all sites as files, for a static host or CDN
     Export(ExportArguments),
     /// Create a tenant's folder to start from
@@ -107,6 +115,11 @@ pub struct Content {
         default_value = "http://localhost:8080"
     )]
     pub origin: Origin,
+    /// For how much of the domain browsers remember to come over TLS only: `host`, `subdomains`, `preload` or `off` [default: what the root tenant's manifest says, else `host`]
+    ///
+    /// `subdomains` and `preload` bind every host below the domain, those of other programs, too.
+    #[arg(long, env = "ROWHOUSE_HSTS", value_name = "WHAT", value_parser = flags::hsts)]
+    pub hsts: Option<Hsts>,
     /// A folder with another build of the islands (React components), as `node ui/build.mjs --out DIR` writes it [default: the one inside the program]
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
     pub ui_dist: Option<PathBuf>,
@@ -228,6 +241,9 @@ pub struct ServeArguments {
     /// Without a path, `/v1/traces` is added. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
+    /// HTTPS.
+    #[command(flatten)]
+    pub https: HttpsFlags,
     /// How long pages may be kept.
     #[command(flatten)]
     pub caching: CachingFlags,
@@ -324,27 +340,6 @@ pub enum StaticHost {
     Nginx,
     /// Write a configuration to import beside each host's folder, `<host>.caddy`
     Caddy,
-}
-
-/// `probe`.
-#[derive(Debug, Clone, Args)]
-pub struct ProbeArguments {
-    /// The server.
-    #[command(flatten)]
-    pub server: RunningServer,
-}
-
-/// Which running server is meant.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct RunningServer {
-    /// The server's admin address
-    #[arg(
-        long,
-        env = "ROWHOUSE_ADMIN",
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:8081"
-    )]
-    pub admin: SocketAddr,
 }
 
 /// `schema`.
@@ -459,15 +454,6 @@ pub struct ResumeArguments {
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
-}
-
-/// How a list is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// A table
-    Text,
-    /// A JSON array
-    Json,
 }
 
 /// The address of a collector.

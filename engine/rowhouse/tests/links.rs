@@ -78,6 +78,7 @@ impl Deployment {
             ),
             deployment: None,
             origin: "https://studio.example".parse().unwrap(),
+            hsts: None,
             caching: Caching::default(),
         };
         let islands = Islands::new(Bundle::embedded().unwrap(), true);

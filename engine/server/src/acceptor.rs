@@ -4,16 +4,17 @@
 //!
 //! **Invariant:** reads and writes no byte of a connection.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::command::{Command, NewConnection, Peer};
+use super::admission::{Admission, Admitted};
+use super::command::{Command, NewConnection};
 use super::listen;
-use super::permit::{ClientShare, ClientSubnets, ConnectionPermit};
+use super::peer::{Entrance, Peer};
+use super::permit::ConnectionPermit;
 use super::settings::ServeSettings;
 use super::snapshot_store::SnapshotStore;
 
@@ -38,7 +39,7 @@ impl WorkerHandle {
 #[derive(Debug)]
 pub(super) struct Acceptor {
     workers: Vec<WorkerHandle>,
-    subnets: Arc<ClientSubnets>,
+    admission: Arc<Admission>,
     permits: Arc<Semaphore>,
     snapshots: Arc<SnapshotStore>,
     settings: Arc<ServeSettings>,
@@ -47,12 +48,13 @@ pub(super) struct Acceptor {
 impl Acceptor {
     pub(super) fn new(
         workers: Vec<WorkerHandle>,
+        admission: Arc<Admission>,
         snapshots: Arc<SnapshotStore>,
         settings: Arc<ServeSettings>,
     ) -> Self {
         Self {
             workers,
-            subnets: Arc::default(),
+            admission,
             permits: Arc::new(Semaphore::new(settings.limits.connections)),
             snapshots,
             settings,
@@ -60,7 +62,7 @@ impl Acceptor {
     }
 
     /// Accepts connections for as long as it is polled.
-    pub(super) async fn run(self: Arc<Self>, listener: TcpListener) {
+    pub(super) async fn run(self: Arc<Self>, listener: TcpListener, entrance: Entrance) {
         let counters = &self.snapshots.connections;
         loop {
             let (socket, address) = listen::accept(&listener).await;
@@ -69,24 +71,14 @@ impl Acceptor {
                 address: address.ip(),
                 trusted: self.settings.trusts(address.ip()),
             };
-            let share = if peer.trusted {
-                None
-            } else if let Some(share) = self.share(peer.address) {
-                Some(share)
-            } else {
-                counters.refused.fetch_add(1, Relaxed);
+            let Some(admitted) = self.admission.admit(peer, entrance) else {
                 continue;
             };
             let Ok(permit) = self.permit().await else {
                 return;
             };
-            self.hand_over(socket, peer, share, permit);
+            self.hand_over(socket, peer, entrance, admitted, permit);
         }
-    }
-
-    fn share(&self, address: IpAddr) -> Option<ClientShare> {
-        let most = self.settings.limits.connections_per_address;
-        self.subnets.enter(address, most)
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
@@ -106,7 +98,8 @@ impl Acceptor {
         &self,
         socket: TcpStream,
         peer: Peer,
-        share: Option<ClientShare>,
+        entrance: Entrance,
+        admitted: Admitted,
         permit: OwnedSemaphorePermit,
     ) {
         let least = self
@@ -117,7 +110,6 @@ impl Acceptor {
             return;
         };
         let permit = ConnectionPermit::new(
-            share,
             Arc::clone(&worker.load),
             Arc::clone(&self.snapshots),
             permit,
@@ -128,6 +120,8 @@ impl Acceptor {
             let _ = worker.commands.send(Command::Serve(NewConnection {
                 socket,
                 peer,
+                entrance,
+                admitted,
                 permit,
             }));
         }

@@ -10,6 +10,7 @@
 //! | `/tenants/{id}/diff?from=&to=` | what changed between two of them, as JSON |
 //! | `POST /tenants/{id}/rollback?release=` | serves one of them and stays with it |
 //! | `POST /tenants/{id}/resume` | follows the tenant's folder again |
+//! | `/certificates` | how it stands with the certificate of every host, as JSON; 404 without `--https` |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
 //!
 //! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing. Commands need a header field that no web page can send ([`COMMAND`]).
@@ -54,6 +55,8 @@ use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};
 use super::snapshot_store::SnapshotStore;
 use super::status::{State, StatusBoard, TenantStatus};
+use super::tls::Tls;
+use super::tls::overview::{CertificateLine, line, overview};
 
 /// How long the reload loop may be without a heartbeat before `/readyz` says so.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
@@ -71,6 +74,8 @@ pub struct Admin {
     pub hosts: Vec<String>,
     /// Who lists, compares and changes what tenants serve; `None` where nothing is kept.
     pub control: Option<Arc<dyn Control>>,
+    /// What HTTPS is spoken with; `None` where a proxy does it.
+    pub tls: Option<Arc<Tls>>,
 }
 
 /// Connections at once. Probes, scrapes and questions of a proxy need a few.
@@ -166,6 +171,7 @@ fn router(admin: Admin) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .route("/tenants", get(tenants))
+        .route("/certificates", get(certificates))
         .route("/tls/ask", get(tls_ask))
         .layer(within(HANDLER_TIMEOUT))
         .merge(releases::router(admin.control.clone()).layer(within(CONTROL_TIMEOUT)))
@@ -220,10 +226,13 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
 }
 
 async fn metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
+    let tls = admin.tls.as_ref();
+    let certificates = tls.map(|tls| overview(&admin.snapshots, tls));
     let counters = Counters {
         snapshots: admin.snapshots,
         board: admin.board,
         access_log: admin.access_log,
+        certificates: certificates.unwrap_or_default(),
     };
     match render(counters) {
         Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, MEDIA_TYPE)], text),
@@ -249,6 +258,9 @@ struct TenantLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     doing: Option<&'static str>,
     errors: Vec<String>,
+    /// How it stands with the certificates of its hosts; nothing without HTTPS.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    certificates: Vec<CertificateLine>,
     /// The release that is served, whatever the folder says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pinned: Option<u64>,
@@ -256,6 +268,14 @@ struct TenantLine {
 
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
     let status = admin.board.current();
+    let certificates = |tenant: &TenantStatus| match &admin.tls {
+        // Prefixes of the domain are in the list, too.
+        Some(tls) => {
+            let hosts = tenant.hosts.iter().filter(|host| !host.contains('/'));
+            hosts.map(|host| line(host, tls)).collect()
+        }
+        None => Vec::new(),
+    };
     let lines = status.tenants.iter().map(|tenant| TenantLine {
         id: tenant.id.to_string(),
         state: tenant.state,
@@ -268,9 +288,17 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
         doing: tenant.is_under_way.then_some("being rendered"),
         errors: tenant.errors.clone(),
+        certificates: certificates(tenant),
         pinned: tenant.pinned,
     });
     Json(lines.collect())
+}
+
+async fn certificates(Shared(admin): Shared<Admin>) -> Response {
+    match &admin.tls {
+        Some(tls) => Json(overview(&admin.snapshots, tls)).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 #[derive(Debug, Deserialize)]

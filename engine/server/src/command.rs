@@ -2,8 +2,10 @@
 //!
 //! **Invariant:** plain values.
 
-use std::net::{IpAddr, TcpStream};
+use std::net::TcpStream;
 
+use super::admission::Admitted;
+use super::peer::{Entrance, Peer};
 use super::permit::ConnectionPermit;
 
 /// What a worker is sent.
@@ -21,13 +23,7 @@ pub(super) struct NewConnection {
     /// Not blocking.
     pub(super) socket: TcpStream,
     pub(super) peer: Peer,
+    pub(super) entrance: Entrance,
+    pub(super) admitted: Admitted,
     pub(super) permit: ConnectionPermit,
-}
-
-/// The other end of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer {
-    pub(super) address: IpAddr,
-    /// Whether it is a trusted proxy.
-    pub(super) trusted: bool,
 }

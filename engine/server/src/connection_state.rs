@@ -15,6 +15,8 @@ use super::settings::Limits;
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
+    /// New, and before HTTP: what a proxy says of the visitor, a TLS handshake.
+    Handshake,
     /// New, or in the middle of a request's header fields.
     Head,
     /// Writing a response.
@@ -30,6 +32,8 @@ pub(super) enum Phase {
 /// Why a connection was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overdue {
+    /// What comes before HTTP took too long.
+    Handshake,
     /// The header fields took too long.
     Head,
     /// The client did not take the response.
@@ -76,9 +80,9 @@ pub(super) struct ConnectionState {
 const CLOSING: Duration = Duration::from_secs(2);
 
 impl ConnectionState {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant, phase: Phase) -> Self {
         Self {
-            phase: Cell::new(Phase::Head),
+            phase: Cell::new(phase),
             blocked: Cell::new(false),
             steps: Cell::new(0),
             seen: Cell::new((0, now)),
@@ -127,6 +131,13 @@ impl ConnectionState {
         };
         if moved {
             self.moved();
+        }
+    }
+
+    /// All bytes went that could not go before.
+    pub(super) fn flushed(&self) {
+        if self.blocked.get() {
+            self.wrote(false);
         }
     }
 
@@ -191,7 +202,7 @@ impl ConnectionState {
         match self.phase.get() {
             Phase::Responding => true,
             Phase::Streams => self.has_streams() || self.blocked.get(),
-            Phase::Head | Phase::Idle | Phase::Closing => false,
+            Phase::Handshake | Phase::Head | Phase::Idle | Phase::Closing => false,
         }
     }
 
@@ -221,6 +232,7 @@ impl ConnectionState {
             return None;
         }
         let (limit, overdue) = match self.phase.get() {
+            Phase::Handshake => (limits.handshake, Overdue::Handshake),
             Phase::Head => (limits.header_read, Overdue::Head),
             Phase::Responding => (limits.write, Overdue::Write),
             Phase::Streams if self.blocked.get() => (limits.write, Overdue::Write),
@@ -243,7 +255,7 @@ impl ConnectionState {
                 Some(since)
             }
             Phase::Streams => self.streams.borrow().values().next().copied(),
-            Phase::Idle | Phase::Closing => None,
+            Phase::Handshake | Phase::Idle | Phase::Closing => None,
         };
         since.is_some_and(|since| now.saturating_duration_since(since) >= limit)
     }
@@ -280,7 +292,7 @@ mod tests {
     #[test]
     fn more_bytes_of_a_head_buy_no_more_time() {
         let start = Instant::now();
-        let state = ConnectionState::new(start);
+        let state = ConnectionState::new(start, Phase::Head);
         for second in 1..10 {
             state.read();
             assert_eq!(
@@ -298,7 +310,7 @@ mod tests {
     #[test]
     fn a_reader_that_takes_something_is_not_cut() {
         let start = Instant::now();
-        let state = ConnectionState::new(start);
+        let state = ConnectionState::new(start, Phase::Head);
         state.enter(Phase::Responding);
         assert_eq!(state.check(start + Duration::from_secs(1), &limits()), None);
         assert_eq!(
@@ -320,7 +332,7 @@ mod tests {
     #[test]
     fn http_2_is_idle_when_nothing_moves() {
         let start = Instant::now();
-        let state = ConnectionState::new(start);
+        let state = ConnectionState::new(start, Phase::Head);
         state.enter(Phase::Streams);
         assert_eq!(state.check(start + Duration::from_secs(1), &limits()), None);
         assert_eq!(
@@ -346,9 +358,9 @@ mod tests {
     fn a_request_ends_however_much_moves() {
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
-        let one = ConnectionState::new(start);
+        let one = ConnectionState::new(start, Phase::Head);
         one.respond();
-        let two = ConnectionState::new(start);
+        let two = ConnectionState::new(start, Phase::Head);
         two.enter(Phase::Streams);
         let old = two.open_stream(start);
         for second in 1..300 {
@@ -368,7 +380,7 @@ mod tests {
     #[test]
     fn requests_after_each_other_are_not_one_without_end() {
         let start = Instant::now();
-        let state = ConnectionState::new(start);
+        let state = ConnectionState::new(start, Phase::Head);
         for second in 0..1000 {
             state.respond();
             assert_eq!(
@@ -382,7 +394,7 @@ mod tests {
     fn only_who_has_nothing_under_way_makes_room() {
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
-        let state = ConnectionState::new(start);
+        let state = ConnectionState::new(start, Phase::Head);
         assert_eq!(state.idle_since(at(5)), Some(start), "it never sent a byte");
         state.respond();
         assert_eq!(state.idle_since(at(6)), None);
@@ -396,7 +408,7 @@ mod tests {
         state.respond();
         assert!(state.spare() && state.overdue().is_none());
 
-        let http2 = ConnectionState::new(start);
+        let http2 = ConnectionState::new(start, Phase::Head);
         http2.enter(Phase::Streams);
         assert!(http2.idle_since(at(1)).is_some());
         let stream = http2.open_stream(at(1));

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::access::AccessLogBuffer;
+use super::admission::Admission;
 use super::layers::request_id::RequestIds;
 use super::settings::ServeSettings;
 use super::snapshot_store::SnapshotStore;
@@ -15,17 +16,23 @@ use super::snapshot_store::SnapshotStore;
 pub(super) struct WorkerContext {
     pub(super) snapshots: Arc<SnapshotStore>,
     pub(super) settings: Arc<ServeSettings>,
+    pub(super) admission: Arc<Admission>,
     pub(super) ids: RequestIds,
     /// Where there is an access log.
     pub(super) access_log: Option<RefCell<AccessLogBuffer>>,
 }
 
 impl WorkerContext {
-    pub(super) fn new(snapshots: Arc<SnapshotStore>, settings: Arc<ServeSettings>) -> Self {
+    pub(super) fn new(
+        snapshots: Arc<SnapshotStore>,
+        settings: Arc<ServeSettings>,
+        admission: Arc<Admission>,
+    ) -> Self {
         let access_log = settings.access_log.clone().map(AccessLogBuffer::new);
         Self {
             snapshots,
             settings,
+            admission,
             ids: RequestIds::default(),
             access_log: access_log.map(RefCell::new),
         }

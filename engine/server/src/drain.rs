@@ -33,7 +33,7 @@ impl UnderWay {
     /// Counts one connection.
     pub(super) fn add(&mut self, state: &ConnectionState) {
         *match state.phase() {
-            Phase::Head => &mut self.arriving,
+            Phase::Handshake | Phase::Head => &mut self.arriving,
             Phase::Responding => &mut self.leaving,
             Phase::Streams if state.has_streams() => &mut self.streams,
             Phase::Streams | Phase::Idle | Phase::Closing => &mut self.ending,

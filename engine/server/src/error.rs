@@ -22,6 +22,9 @@ pub enum ServeError {
     /// A socket cannot be waited on.
     #[error("cannot wait for connections")]
     Listen(#[source] io::Error),
+    /// There are sockets for HTTPS, and nothing to speak it with.
+    #[error("there are sockets for HTTPS, and no certificates: give `--https`")]
+    NoTls,
     /// A worker's thread or event loop could not be made.
     #[error("cannot start a worker thread")]
     Worker(#[source] io::Error),

@@ -4,7 +4,7 @@
 //!                    serve (start, drain)
 //!                      |
 //! listen -> acceptor --+-> worker (a thread, an event loop) -> stream, connection_state (timeouts)
-//!           permit           |
+//!    admission, permit       |       proxy_header, tls
 //!                            v
 //!           hyper -> request_service -> layers: access_log, request_id, traffic, uri_length
 //!                                         |
@@ -13,7 +13,7 @@
 //!
 //! listen -> admin (axum, tower-http) -> status, metrics, snapshot_store, control
 //! ```
-//! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3); TLS is the business of the proxy before it.
+//! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3). [`tls`] speaks the same over TLS, where the settings have it, with certificates of operators and those that [`acme`] gets for the hosts of the snapshot; else a proxy does.
 //!
 //! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](respond::respond), which looks the answer up; its bytes are those of the snapshot.
 //!
@@ -41,7 +41,9 @@
 mod acceptor;
 pub mod access;
 mod access_entry;
+pub mod acme;
 pub mod admin;
+mod admission;
 mod answer;
 mod body;
 mod command;
@@ -63,8 +65,10 @@ pub mod metric_list;
 mod metrics;
 mod negotiate;
 mod path;
+mod peer;
 mod permit;
 mod protocol;
+pub mod proxy_header;
 mod redirect;
 mod request_service;
 pub mod respond;
@@ -77,6 +81,8 @@ pub mod snapshot_store;
 pub mod spans;
 pub mod status;
 mod stream;
+pub mod tls;
+mod to_https;
 mod trace;
 mod worker;
 

@@ -19,6 +19,27 @@ use super::error::ServeError;
 /// Connections that may wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 1024;
 
+/// The sockets of visitors, by what is spoken on them.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// HTTP without TLS.
+    pub clear: Vec<TcpListener>,
+    /// HTTPS, which [`ServeSettings::tls`](super::settings::ServeSettings::tls) has to be set for.
+    pub tls: Vec<TcpListener>,
+    /// HTTP that only leads to HTTPS; the same holds for it.
+    pub redirect: Vec<TcpListener>,
+}
+
+impl From<Vec<TcpListener>> for Listeners {
+    /// HTTP without TLS.
+    fn from(clear: Vec<TcpListener>) -> Self {
+        Self {
+            clear,
+            ..Self::default()
+        }
+    }
+}
+
 /// Opens a socket for `address`.
 ///
 /// # Errors
@@ -41,14 +62,25 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
 
 /// The sockets that a supervisor has opened for this process (`LISTEN_FDS` of systemd), so that a restart refuses nobody. Empty where there are none.
 ///
+/// Those that are called `https` and `http-redirect` (`LISTEN_FDNAMES`, by `FileDescriptorName=` of the unit, see sd_listen_fds(3)) are for TLS and for leading to it, all others for HTTP without TLS.
+///
 /// # Errors
 /// When what was handed over is no listening TCP socket.
-pub fn inherited() -> Result<Vec<TcpListener>, ServeError> {
+pub fn inherited() -> Result<Listeners, ServeError> {
+    let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+    let mut names = names.split(':');
     let mut sockets = ListenFd::from_env();
-    (0..sockets.len())
-        .filter_map(|index| sockets.take_tcp_listener(index).transpose())
-        .collect::<io::Result<_>>()
-        .map_err(ServeError::Inherited)
+    let mut listeners = Listeners::default();
+    for index in 0..sockets.len() {
+        let list = match names.next() {
+            Some("https") => &mut listeners.tls,
+            Some("http-redirect") => &mut listeners.redirect,
+            _ => &mut listeners.clear,
+        };
+        let socket = sockets.take_tcp_listener(index);
+        list.extend(socket.map_err(ServeError::Inherited)?);
+    }
+    Ok(listeners)
 }
 
 /// The socket as the event loop takes it.

@@ -9,6 +9,8 @@ use http::StatusCode;
 use super::metrics::{Counters, render};
 use super::snapshot_store::SnapshotStore;
 use super::status::{State, Status, StatusBoard, StoreStatus, TenantStatus};
+use super::tls::attempts::FailureKind;
+use super::tls::overview::{CertificateLine, CertificateProblem, CertificateState};
 use release::snapshot::Coding;
 
 /// The text of `/metrics` of a server that has answered one request and has one tenant: it names every metric, with its help, its type and its labels.
@@ -39,9 +41,23 @@ pub fn text() -> Result<String, Error> {
         tenants: vec![tenant],
         ..Status::default()
     });
+    let certificate = CertificateLine {
+        host: "sample.example".to_owned(),
+        state: CertificateState::Valid,
+        source: None,
+        not_after: Some(0),
+        ordering: false,
+        last_try: Some(0),
+        next_try: None,
+        error: Some(CertificateProblem {
+            kind: FailureKind::Dns,
+            detail: String::new(),
+        }),
+    };
     render(Counters {
         snapshots,
         board,
         access_log: None,
+        certificates: vec![certificate],
     })
 }

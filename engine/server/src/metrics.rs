@@ -19,6 +19,8 @@ use super::access::AccessLog;
 use super::connection_counters::ConnectionCounters;
 use super::snapshot_store::{SHARED, SnapshotStore, UNKNOWN};
 use super::status::{State, StatusBoard};
+use super::tls::handshake_counters::HandshakeCounters;
+use super::tls::overview::CertificateLine;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
 /// The media type of [`render`]'s text.
@@ -60,6 +62,8 @@ pub(super) struct Counters {
     pub(super) snapshots: Arc<SnapshotStore>,
     pub(super) board: Arc<StatusBoard>,
     pub(super) access_log: Option<AccessLog>,
+    /// Of the hosts that are served, where HTTPS is.
+    pub(super) certificates: Vec<CertificateLine>,
 }
 
 impl Collector for Counters {
@@ -73,6 +77,8 @@ impl Collector for Counters {
         requests(&mut encoder, owners())?;
         latency(&mut encoder, owners())?;
         connections(&mut encoder, &snapshots.connections)?;
+        handshakes(&mut encoder, &snapshots.handshakes)?;
+        certificates(&mut encoder, &self.certificates)?;
         self.tenants(&mut encoder)?;
         self.store(&mut encoder)?;
         self.state(&mut encoder)
@@ -197,6 +203,65 @@ fn connections(
         family
             .encode_family(&[("reason", reason)])?
             .encode_counter::<NoLabelSet, _, u64>(&counter.load(Relaxed), None)?;
+    }
+    Ok(())
+}
+
+fn handshakes(
+    encoder: &mut DescriptorEncoder<'_>,
+    counted: &HandshakeCounters,
+) -> Result<(), Error> {
+    let help = "TLS handshakes by version, where one was agreed on, and by what came of them";
+    let mut family =
+        encoder.encode_descriptor("tls_handshakes", help, None, MetricType::Counter)?;
+    for (version, result, count) in counted.counts() {
+        family
+            .encode_family(&[("version", version), ("result", result)])?
+            .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+    }
+    Ok(())
+}
+
+/// Of the hosts that tenants claim, and of no other.
+fn certificates(
+    encoder: &mut DescriptorEncoder<'_>,
+    lines: &[CertificateLine],
+) -> Result<(), Error> {
+    let unit = Some(&Unit::Seconds);
+    let help = "Until when the certificate of a host is valid, since 1970";
+    let name = "certificate_not_after";
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (host, end) in lines
+        .iter()
+        .filter_map(|line| Some((&line.host, line.not_after?)))
+    {
+        let end = i64::try_from(end).unwrap_or(i64::MAX);
+        family
+            .encode_family(&[("host", &**host)])?
+            .encode_gauge(&end)?;
+    }
+    let help = "When a certificate for a host was last ordered, since 1970";
+    let name = "certificate_last_try";
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (host, last) in lines
+        .iter()
+        .filter_map(|line| Some((&line.host, line.last_try?)))
+    {
+        let last = i64::try_from(last).unwrap_or(i64::MAX);
+        family
+            .encode_family(&[("host", &**host)])?
+            .encode_gauge(&last)?;
+    }
+    let help = "Whether the last order for a host failed, by why it did";
+    let mut family =
+        encoder.encode_descriptor("certificate_failing", help, None, MetricType::Gauge)?;
+    for (host, error) in lines
+        .iter()
+        .filter_map(|line| Some((&line.host, line.error.as_ref()?)))
+    {
+        family
+            .encode_family(&[("host", &**host), ("kind", error.kind.name())])?
+            .encode_gauge(&1_i64)?;
     }
     Ok(())
 }

@@ -29,8 +29,6 @@ pub(super) struct ClientShare {
 /// The right to one connection, given back when dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
-    /// `None` for a trusted proxy, whose connections are not counted.
-    _share: Option<ClientShare>,
     /// The number of connections of the worker that has this one.
     load: Arc<AtomicUsize>,
     snapshots: Arc<SnapshotStore>,
@@ -40,7 +38,6 @@ pub(super) struct ConnectionPermit {
 impl ConnectionPermit {
     /// Counts one more open connection, here and with its worker.
     pub(super) fn new(
-        share: Option<ClientShare>,
         load: Arc<AtomicUsize>,
         snapshots: Arc<SnapshotStore>,
         permit: OwnedSemaphorePermit,
@@ -48,7 +45,6 @@ impl ConnectionPermit {
         load.fetch_add(1, Relaxed);
         snapshots.connections.open.fetch_add(1, Relaxed);
         Self {
-            _share: share,
             load,
             snapshots,
             _permit: permit,
@@ -96,7 +92,7 @@ impl Drop for ConnectionPermit {
 }
 
 /// What counts as one client: one usually has a whole /64 network of IPv6, so single addresses of it say nothing.
-fn client_subnet(address: IpAddr) -> IpAddr {
+pub(crate) fn client_subnet(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();

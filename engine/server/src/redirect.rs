@@ -79,7 +79,7 @@ pub(super) fn without_slashes<'s>(
     }
 }
 
-fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<Bytes> {
+pub(super) fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<Bytes> {
     match HeaderValue::from_maybe_shared(Bytes::from(location)) {
         Ok(location) => to(location, tag),
         Err(_) => plain(StatusCode::BAD_REQUEST),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::Either;
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -20,18 +20,22 @@ use tokio::time::timeout;
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 
-use super::answer::RequestHead;
+use super::answer::{RequestHead, refused};
 use super::body::{OpenStream, SnapshotBody};
-use super::command::Peer;
 use super::connection_state::ConnectionState;
 use super::context::WorkerContext;
+use super::host::requested_host;
 use super::layers::access_log::AccessLogger;
 use super::layers::exchange::{Answered, Exchange, Inner};
 use super::layers::request_id::RequestId;
 use super::layers::traffic::TrafficCounters;
 use super::layers::uri_length::UriLength;
-use super::respond::{Awaited, awaited, respond};
+use super::peer::Peer;
+use super::respond::{Awaited, awaited, finished, respond};
 use super::snapshot_store::SnapshotStore;
+use super::tls::Tls;
+use super::tls::handshake::SecureName;
+use super::to_https::to_https;
 use release::snapshot::Snapshot;
 
 /// A connection as its requests see it.
@@ -40,10 +44,23 @@ pub(super) struct RequestService {
     pub(super) context: Rc<WorkerContext>,
     pub(super) state: Rc<ConnectionState>,
     pub(super) peer: Peer,
+    pub(super) channel: Channel,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone)]
+pub(super) enum Channel {
+    /// All hosts.
+    Clear,
+    /// Those that the certificate covers, or the one that the handshake named.
+    Secure(Rc<SecureName>),
+    /// The way to HTTPS.
+    Redirect,
 }
 
 /// The layers, outermost first. All of them are references, so that putting them together for each request costs nothing.
-fn layered<'a>(context: &'a WorkerContext) -> impl Inner<'a> {
+fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl Inner<'a> {
+    let tls = context.settings.tls.as_deref();
     ServiceBuilder::new()
         .layer(layer_fn(|inner| AccessLogger { context, inner }))
         .layer(layer_fn(|inner| RequestId {
@@ -58,12 +75,27 @@ fn layered<'a>(context: &'a WorkerContext) -> impl Inner<'a> {
             limit: context.settings.limits.uri_bytes,
             inner,
         }))
-        .service_fn(look_up)
+        .service_fn(move |exchange| look_up(channel, tls, exchange))
 }
 
-/// The innermost service: the pure look-up.
-fn look_up(exchange: Exchange<'_>) -> Answered<'_> {
-    ready(Ok(respond(exchange.snapshot, &exchange.head)))
+/// The innermost service: the pure look-up, where the connection is for it.
+fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> Answered<'a> {
+    let (snapshot, head) = (exchange.snapshot, &exchange.head);
+    ready(Ok(match (channel, tls) {
+        (Channel::Secure(name), _) if !may_come(name, head) => {
+            finished(refused(StatusCode::MISDIRECTED_REQUEST), head)
+        }
+        (Channel::Redirect, Some(tls)) => finished(to_https(snapshot, head, tls), head),
+        _ => respond(snapshot, head),
+    }))
+}
+
+/// Whether a request may come on a connection whose handshake named `name`. Who names no clear host is refused by the look-up.
+fn may_come(name: &SecureName, head: &RequestHead<'_>) -> bool {
+    match requested_host(head.uri, head.headers, head.version) {
+        Ok(host) => name.covers(&host),
+        Err(_) => true,
+    }
 }
 
 /// How long a request waits for its tenant to be rendered, or a picture of it to be drawn.
@@ -118,8 +150,8 @@ impl Call {
         }
     }
 
-    fn answer(self, snapshot: &Snapshot) -> Response<SnapshotBody> {
-        let answer = layered(&self.context).answer(Exchange {
+    fn answer(self, channel: &Channel, snapshot: &Snapshot) -> Response<SnapshotBody> {
+        let answer = layered(&self.context, channel).answer(Exchange {
             head: self.head(),
             snapshot,
             peer: self.peer,
@@ -156,13 +188,16 @@ impl Service<Request<Incoming>> for RequestService {
             started,
         };
         let snapshot = self.context.snapshots.current();
-        if let Some(what) = awaited(&snapshot, &call.head()) {
+        if !matches!(self.channel, Channel::Redirect)
+            && let Some(what) = awaited(&snapshot, &call.head())
+        {
+            let channel = self.channel.clone();
             return Either::Right(Box::pin(async move {
                 let snapshots = Arc::clone(&call.context.snapshots);
                 wait(&snapshots, &call.head(), what, started).await;
-                Ok(call.answer(&snapshots.current()))
+                Ok(call.answer(&channel, &snapshots.current()))
             }));
         }
-        Either::Left(ready(Ok(call.answer(&snapshot))))
+        Either::Left(ready(Ok(call.answer(&self.channel, &snapshot))))
     }
 }

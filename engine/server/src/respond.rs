@@ -42,7 +42,11 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 /// Answers `request` from `snapshot`.
 #[must_use]
 pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
-    let mut answer = find(snapshot, request);
+    finished(find(snapshot, request), request)
+}
+
+/// An answer as it is sent: HEAD gets no body, and content that nobody reads ends a connection of HTTP/1.1.
+pub(super) fn finished<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> Answer<'s> {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         without_body(&mut answer.response);
     }
@@ -346,7 +350,7 @@ fn outside_mounts<'s>(
     })
 }
 
-fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+pub(super) fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     match &snapshot.unknown_host {
         Some(resource) => {
             let (response, coding) = resource_response(resource, request, || None);

@@ -3,7 +3,6 @@
 //! **Invariant:** sees no byte of a connection.
 
 use std::future::Future;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -13,9 +12,11 @@ use tokio::task::JoinSet;
 use tracing::error;
 
 use super::acceptor::{Acceptor, WorkerHandle};
+use super::admission::Admission;
 use super::drain::Drained;
 use super::error::ServeError;
-use super::listen;
+use super::listen::{self, Listeners};
+use super::peer::Entrance;
 use super::settings::ServeSettings;
 use super::snapshot_store::SnapshotStore;
 use super::worker;
@@ -25,30 +26,43 @@ use super::worker;
 /// Dropping the future ends everything at once, which is what a second signal should do.
 ///
 /// # Errors
-/// When no worker can be started or a socket cannot be waited on. A failing connection is never an error.
+/// When no worker can be started, a socket cannot be waited on, or one is for TLS and the settings have none. A failing connection is never an error.
 pub async fn run(
-    listeners: Vec<TcpListener>,
+    listeners: impl Into<Listeners>,
     snapshots: Arc<SnapshotStore>,
     settings: ServeSettings,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Drained, ServeError> {
+    let listeners = listeners.into();
+    if settings.tls.is_none() && !(listeners.tls.is_empty() && listeners.redirect.is_empty()) {
+        return Err(ServeError::NoTls);
+    }
     let settings = Arc::new(settings);
+    let admission = Admission::new(Arc::clone(&snapshots), Arc::clone(&settings));
+    let admission = Arc::new(admission);
     let (drain, draining) = watch::channel(false);
     let mut workers = Vec::new();
     let mut results = JoinSet::new();
     for number in 0..settings.workers.get() {
-        let (worker, result) = start_worker(number, &snapshots, &settings, &draining)?;
+        let context = (&snapshots, &settings, &admission);
+        let (worker, result) = start_worker(number, context, &draining)?;
         workers.push(worker);
         results.spawn(result);
     }
 
     let limit = u64::try_from(settings.limits.connections).unwrap_or(u64::MAX);
     snapshots.connections.limit.store(limit, Relaxed);
-    let acceptor = Arc::new(Acceptor::new(workers, snapshots, settings));
+    let acceptor = Arc::new(Acceptor::new(workers, admission, snapshots, settings));
     let mut accepting = JoinSet::new();
-    for listener in listeners {
-        let listener = listen::nonblocking(listener)?;
-        accepting.spawn(Arc::clone(&acceptor).run(listener));
+    for (sockets, entrance) in [
+        (listeners.clear, Entrance::Clear),
+        (listeners.tls, Entrance::Tls),
+        (listeners.redirect, Entrance::Redirect),
+    ] {
+        for socket in sockets {
+            let listener = listen::nonblocking(socket)?;
+            accepting.spawn(Arc::clone(&acceptor).run(listener, entrance));
+        }
     }
 
     tokio::select! {
@@ -73,21 +87,18 @@ pub async fn run(
 /// Starts a worker; the future is done when it has ended, with `None` where it could not begin.
 fn start_worker(
     number: usize,
-    snapshots: &Arc<SnapshotStore>,
-    settings: &Arc<ServeSettings>,
+    context: (&Arc<SnapshotStore>, &Arc<ServeSettings>, &Arc<Admission>),
     draining: &watch::Receiver<bool>,
 ) -> Result<(WorkerHandle, impl Future<Output = Option<Drained>> + use<>), ServeError> {
     let (commands, received) = mpsc::unbounded_channel();
     let (ended, end) = oneshot::channel();
-    let (snapshots, settings, draining) = (
-        Arc::clone(snapshots),
-        Arc::clone(settings),
-        draining.clone(),
-    );
+    let (snapshots, settings, admission) = context;
+    let (snapshots, settings) = (Arc::clone(snapshots), Arc::clone(settings));
+    let (admission, draining) = (Arc::clone(admission), draining.clone());
     thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(
-            move || match worker::run(snapshots, settings, received, draining) {
+            move || match worker::run((snapshots, settings, admission), received, draining) {
                 // The receiver is gone when serving was ended at once.
                 Ok(drained) => drop(ended.send(drained)),
                 Err(error) => error!(%error, "a worker could not start its event loop"),

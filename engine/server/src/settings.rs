@@ -15,6 +15,7 @@ use ipnet::IpNet;
 use super::access::AccessLog;
 use super::events::Events;
 use super::spans::RequestSpans;
+use super::tls::Tls;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -25,6 +26,10 @@ pub struct ServeSettings {
     pub grace: Duration,
     /// Peers that are believed what they say of a request (see [`forwarded`](super::forwarded)), and whose connections do not count towards [`Limits::connections_per_address`]. Default: nobody.
     pub trusted_proxies: Vec<IpNet>,
+    /// Whether connections of trusted proxies begin with the PROXY protocol, which names the visitor (see [`proxy_header`](super::proxy_header)). Default: no; those of everybody else never do.
+    pub proxy_protocol: bool,
+    /// What HTTPS is spoken with. Default: nothing, and connections without TLS pay for none of it.
+    pub tls: Option<Arc<Tls>>,
     /// Where a line for each request goes. Default: nowhere, since the counters tell most and proxies have a log.
     pub access_log: Option<AccessLog>,
     /// What is streamed to authors' browsers (`--dev`). Default: nothing, and no connection pays for it.
@@ -41,6 +46,8 @@ impl Default for ServeSettings {
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             grace: Duration::from_secs(20),
             trusted_proxies: Vec::new(),
+            proxy_protocol: false,
+            tls: None,
             access_log: None,
             events: None,
             spans: None,
@@ -67,6 +74,12 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one address (IPv6: of one /64 network); further ones are closed at once.
     pub connections_per_address: usize,
+    /// Time for a TLS handshake.
+    pub handshake: Duration,
+    /// TLS handshakes of one address (IPv6: of one /64 network) under way at once; further ones are closed at once.
+    pub handshakes_per_address: usize,
+    /// TLS handshakes that one address may begin in a second, over time; four times as many may begin together.
+    pub handshake_rate: u32,
     /// Time for all of a request's header fields to arrive.
     pub header_read: Duration,
     /// Time that a connection may stay open without a request.
@@ -92,6 +105,9 @@ impl Default for Limits {
         Self {
             connections: 4096,
             connections_per_address: 256,
+            handshake: Duration::from_secs(10),
+            handshakes_per_address: 64,
+            handshake_rate: 50,
             header_read: Duration::from_secs(10),
             idle: Duration::from_secs(130),
             write: Duration::from_secs(30),

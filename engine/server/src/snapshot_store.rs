@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 use prometheus_client::metrics::histogram::Histogram;
+use tokio::sync::watch;
 
 use super::connection_counters::ConnectionCounters;
+use super::tls::handshake_counters::HandshakeCounters;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{HostEntry, Mount, Snapshot};
 
@@ -42,6 +44,8 @@ pub struct SnapshotStore {
     wanted: OnceLock<OnWanted>,
     /// Seconds that requests waited for something of their tenant to be made.
     pub(super) waits: Histogram,
+    /// Says that there is another snapshot.
+    changes: watch::Sender<()>,
     since: Mutex<Instant>,
     tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
     /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
@@ -50,6 +54,8 @@ pub struct SnapshotStore {
     pub unknown: Traffic,
     /// What happened to connections.
     pub connections: ConnectionCounters,
+    /// What happened to TLS handshakes.
+    pub handshakes: HandshakeCounters,
 }
 
 /// Upper bounds of the histogram of waits, in seconds.
@@ -69,11 +75,13 @@ impl Default for SnapshotStore {
             current: ArcSwap::default(),
             wanted: OnceLock::new(),
             waits: Histogram::new(WAIT_BOUNDS),
+            changes: watch::Sender::default(),
             since: Mutex::new(Instant::now()),
             tenants: Mutex::default(),
             shared: Traffic::default(),
             unknown: Traffic::default(),
             connections: ConnectionCounters::default(),
+            handshakes: HandshakeCounters::default(),
         }
     }
 }
@@ -126,7 +134,14 @@ impl SnapshotStore {
         drop(tenants);
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.changes.send_replace(());
         former
+    }
+
+    /// To be waited on: each new snapshot.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// Calls `wanted` from now on with what a request waits for, more than once for as long as it does.

@@ -10,14 +10,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::connection_state::{ConnectionState, Phase};
 
-/// A socket with its connection state.
+/// A socket, or what is left of it after TLS, with its connection state.
 #[derive(Debug)]
-pub(super) struct Stream {
-    socket: TcpStream,
+pub(super) struct Stream<S> {
+    socket: S,
     state: Rc<ConnectionState>,
     /// Bytes that were read and thrown away at the end.
     thrown_away: usize,
@@ -26,8 +25,8 @@ pub(super) struct Stream {
 /// What a client may still send before it has read that nobody reads it.
 const LINGERING: usize = 1024 * 1024;
 
-impl Stream {
-    pub(super) const fn new(socket: TcpStream, state: Rc<ConnectionState>) -> Self {
+impl<S> Stream<S> {
+    pub(super) const fn new(socket: S, state: Rc<ConnectionState>) -> Self {
         Self {
             socket,
             state,
@@ -44,7 +43,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -60,7 +59,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -87,18 +86,30 @@ impl AsyncWrite for Stream {
         true
     }
 
-    /// Called when all bytes of the response are with the system.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.state.phase() == Phase::Responding {
-            self.state.enter(Phase::Idle);
+    /// Called when all bytes of the response are written; with TLS some may not be with the system yet.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.socket).poll_flush(cx);
+        if flushed.is_pending() {
+            this.state.wrote(true);
+        }
+        ready!(flushed)?;
+        this.state.flushed();
+        if this.state.phase() == Phase::Responding {
+            this.state.enter(Phase::Idle);
         }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.state.phase() != Phase::Closing {
+        let phase = this.state.phase();
+        if phase != Phase::Closing {
             ready!(Pin::new(&mut this.socket).poll_shutdown(cx))?;
+            if phase == Phase::Streams {
+                // While a client of HTTP/2 reads what is on its way, it goes on granting windows.
+                this.state.leave_unread();
+            }
             this.state.enter(Phase::Closing);
         }
         let mut sink = [0; 4096];

@@ -24,23 +24,28 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
+use super::admission::{Admission, Admitted};
 use super::command::{Command, NewConnection};
 use super::connection_state::{ConnectionState, Overdue, Phase};
 use super::context::WorkerContext;
 use super::drain::{Drained, UnderWay};
 use super::event_service::EventService;
+use super::peer::{Entrance, Peer};
 use super::permit::ConnectionPermit;
 use super::protocol::opens_with_preface;
-use super::request_service::RequestService;
+use super::proxy_header;
+use super::request_service::{Channel, RequestService};
 use super::settings::{Limits, ServeSettings};
 use super::snapshot_store::SnapshotStore;
 use super::stream::Stream;
+use super::tls::handshake::shake_hands;
 
 /// How often a worker looks at its connections.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -73,15 +78,14 @@ struct Worker {
 /// # Errors
 /// When the system refuses the event loop.
 pub(super) fn run(
-    snapshots: Arc<SnapshotStore>,
-    settings: Arc<ServeSettings>,
+    (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
     commands: mpsc::UnboundedReceiver<Command>,
     draining: watch::Receiver<bool>,
 ) -> io::Result<Drained> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let context = Rc::new(WorkerContext::new(snapshots, settings));
+    let context = Rc::new(WorkerContext::new(snapshots, settings, admission));
     let worker = Rc::new(Worker::new(context, draining.clone()));
     Ok(runtime.block_on(worker.serve(commands, draining)))
 }
@@ -174,17 +178,31 @@ impl Worker {
     }
 
     fn accept(self: &Rc<Self>, new: NewConnection) {
-        let state = Rc::new(ConnectionState::new(Instant::now()));
-        let tracked = TrackedConnection::begin(Rc::clone(self), &state, new.permit);
-        let service = RequestService {
-            context: Rc::clone(&self.context),
-            state: Rc::clone(&state),
-            peer: new.peer,
+        let has_prologue = new.entrance == Entrance::Tls || self.has_proxy_header(new.peer);
+        let phase = match has_prologue {
+            true => Phase::Handshake,
+            false => Phase::Head,
         };
+        let state = Rc::new(ConnectionState::new(Instant::now(), phase));
+        let tracked = TrackedConnection::begin(Rc::clone(self), &state, new.permit);
+        let (socket, peer, entrance) = (new.socket, new.peer, new.entrance);
         tokio::task::spawn_local(async move {
             let worker = &tracked.worker;
-            let begin = Box::pin(worker.begin(new.socket, service));
-            let Some(Ok(connection)) = until_overdue(&state, begin).await else {
+            let mut admitted = new.admitted;
+            let begun = match has_prologue {
+                true => {
+                    let begin =
+                        worker.begin_with_prologue(socket, (peer, entrance), &state, &mut admitted);
+                    until_overdue(&state, Box::pin(begin)).await
+                }
+                false => {
+                    let begin = worker.begin_clear(socket, peer, entrance, &state);
+                    until_overdue(&state, Box::pin(begin)).await
+                }
+            };
+            // The handshake is over, whatever came of it.
+            admitted.handshake = None;
+            let Some(Ok(Some(connection))) = begun else {
                 return;
             };
             if let Some(Err(error)) = worker.drive(&state, connection).await {
@@ -197,15 +215,105 @@ impl Worker {
         });
     }
 
-    /// Learns which protocol the client speaks.
-    async fn begin(&self, socket: StdStream, service: RequestService) -> io::Result<Connection> {
-        let socket = TcpStream::from_std(socket)?;
-        let http2 = opens_with_preface(&socket).await?;
-        let stream = TokioIo::new(Stream::new(socket, Rc::clone(&service.state)));
-        if http2 {
-            service.state.enter(Phase::Streams);
+    /// Whether a connection begins with what a proxy says of the visitor.
+    fn has_proxy_header(&self, peer: Peer) -> bool {
+        peer.trusted && self.context.settings.proxy_protocol
+    }
+
+    /// Reads what comes before HTTP: what a proxy says of the visitor, and a TLS handshake. `None` where the connection is over after it.
+    async fn begin_with_prologue(
+        &self,
+        socket: StdStream,
+        (mut peer, entrance): (Peer, Entrance),
+        state: &Rc<ConnectionState>,
+        admitted: &mut Admitted,
+    ) -> io::Result<Option<Connection>> {
+        let mut socket = TcpStream::from_std(socket)?;
+        let context = &self.context;
+        if self.has_proxy_header(peer) {
+            let named = proxy_header::read(&mut socket).await.inspect_err(|_| {
+                let counters = &context.snapshots.connections;
+                counters.malformed.fetch_add(1, Relaxed);
+            })?;
+            if let Some(address) = named {
+                let trusted = context.settings.trusts(address);
+                peer = Peer { address, trusted };
+                match context.admission.admit(peer, entrance) {
+                    Some(now) => *admitted = now,
+                    None => return Ok(None),
+                }
+            }
         }
-        Ok(match &self.context.settings.events {
+        let Some(tls) = (context.settings.tls.as_ref()).filter(|_| entrance == Entrance::Tls)
+        else {
+            state.enter(Phase::Head);
+            return self.begin(socket, peer, entrance, state).await;
+        };
+        let Some(secured) = shake_hands(socket, tls, &context.snapshots).await? else {
+            return Ok(None);
+        };
+        state.enter(if secured.http2 {
+            Phase::Streams
+        } else {
+            Phase::Head
+        });
+        let service = self.service(peer, Channel::Secure(secured.name), state);
+        let stream = TokioIo::new(Stream::new(secured.stream, Rc::clone(state)));
+        Ok(Some(self.with_events(stream, secured.http2, service)))
+    }
+
+    async fn begin_clear(
+        &self,
+        socket: StdStream,
+        peer: Peer,
+        entrance: Entrance,
+        state: &Rc<ConnectionState>,
+    ) -> io::Result<Option<Connection>> {
+        let socket = TcpStream::from_std(socket)?;
+        self.begin(socket, peer, entrance, state).await
+    }
+
+    /// Learns which protocol a client without TLS speaks.
+    async fn begin(
+        &self,
+        socket: TcpStream,
+        peer: Peer,
+        entrance: Entrance,
+        state: &Rc<ConnectionState>,
+    ) -> io::Result<Option<Connection>> {
+        let http2 = opens_with_preface(&socket).await?;
+        if http2 {
+            state.enter(Phase::Streams);
+        }
+        let channel = match entrance {
+            Entrance::Redirect => Channel::Redirect,
+            Entrance::Clear | Entrance::Tls => Channel::Clear,
+        };
+        let service = self.service(peer, channel, state);
+        let stream = TokioIo::new(Stream::new(socket, Rc::clone(state)));
+        Ok(Some(self.with_events(stream, http2, service)))
+    }
+
+    fn service(&self, peer: Peer, channel: Channel, state: &Rc<ConnectionState>) -> RequestService {
+        RequestService {
+            context: Rc::clone(&self.context),
+            state: Rc::clone(state),
+            peer,
+            channel,
+        }
+    }
+
+    /// Puts the stream of events before the service, where there is one.
+    fn with_events<S>(
+        &self,
+        stream: TokioIo<Stream<S>>,
+        http2: bool,
+        service: RequestService,
+    ) -> Connection
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        match &self.context.settings.events {
             None => self.connection(stream, http2, service),
             Some(events) => {
                 let service = EventService {
@@ -215,11 +323,12 @@ impl Worker {
                 };
                 self.connection(stream, http2, service)
             }
-        })
+        }
     }
 
-    fn connection<S, B>(&self, stream: TokioIo<Stream>, http2: bool, service: S) -> Connection
+    fn connection<I, S, B>(&self, stream: TokioIo<Stream<I>>, http2: bool, service: S) -> Connection
     where
+        I: AsyncRead + AsyncWrite + Unpin + 'static,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
         S::Future: 'static,
         B: http_body::Body + 'static,
@@ -289,6 +398,10 @@ impl Worker {
         let counters = &self.context.snapshots.connections;
         for state in self.connections.borrow().values() {
             match state.check(now, &self.context.settings.limits) {
+                Some(Overdue::Handshake) => {
+                    let handshakes = &self.context.snapshots.handshakes;
+                    handshakes.slow.fetch_add(1, Relaxed)
+                }
                 Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
                 Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
                 Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),

@@ -120,6 +120,8 @@ pub enum Hsts {
     Host,
     /// The host and every host below it, those of other servers, too.
     Subdomains,
+    /// The same, and the host may be put on the list that browsers bring along (hstspreload.org), which is hard to leave.
+    Preload,
     /// Nothing, and browsers forget what they were told before.
     Off,
 }
@@ -131,6 +133,7 @@ impl Hsts {
         match self {
             Self::Host => "max-age=63072000",
             Self::Subdomains => "max-age=63072000; includeSubDomains",
+            Self::Preload => "max-age=63072000; includeSubDomains; preload",
             Self::Off => "max-age=0",
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
+use content::tenant::manifest::Hsts;
 use render::policy::Caching;
 use server::settings::Limits;
 
@@ -57,6 +58,24 @@ pub struct LimitFlags {
     #[arg(long = "max-connections-per-address", env = "ROWHOUSE_MAX_CONNECTIONS_PER_ADDRESS", value_name = "NUMBER",
         default_value_t = 256, value_parser = from_one::<usize>())]
     pub connections_per_address: usize,
+    /// Time for a TLS handshake, and for what a proxy says before it
+    ///
+    /// It takes three packets each way; the default is enough where each of them is lost once.
+    #[arg(long = "handshake-timeout", env = "ROWHOUSE_HANDSHAKE_TIMEOUT", value_name = "SECONDS",
+        default_value = "10", value_parser = seconds)]
+    pub handshake: Duration,
+    /// TLS handshakes of one address (IPv6: of one /64 network) under way at once; further ones are refused
+    ///
+    /// Trusted proxies may have more. A handshake is over in the time of two round trips.
+    #[arg(long = "max-handshakes-per-address", env = "ROWHOUSE_MAX_HANDSHAKES_PER_ADDRESS", value_name = "NUMBER",
+        default_value_t = 64, value_parser = from_one::<usize>())]
+    pub handshakes_per_address: usize,
+    /// TLS handshakes that one address may begin in a second, over time; four times as many may begin together
+    ///
+    /// A handshake costs a few hundred times what a request does. A browser needs one or two for a visit.
+    #[arg(long = "handshake-rate", env = "ROWHOUSE_HANDSHAKE_RATE", value_name = "NUMBER",
+        default_value_t = 50, value_parser = from_one::<u32>())]
+    pub handshake_rate: u32,
     /// Time for all of a request's header fields to arrive
     ///
     /// It counts from the request's first byte or, on a new connection, from its start. The default is enough for a phone in a tunnel, and too short to hold connections open for nothing.
@@ -118,6 +137,9 @@ impl From<&LimitFlags> for Limits {
         Self {
             connections: flags.connections,
             connections_per_address: flags.connections_per_address,
+            handshake: flags.handshake,
+            handshakes_per_address: flags.handshakes_per_address,
+            handshake_rate: flags.handshake_rate,
             header_read: flags.header_read,
             idle: flags.idle,
             write: flags.write,
@@ -129,6 +151,13 @@ impl From<&LimitFlags> for Limits {
             http2_resets: flags.http2_resets,
         }
     }
+}
+
+/// What a manifest may say of `hsts`, too.
+pub(super) fn hsts(text: &str) -> Result<Hsts, String> {
+    let value = serde_json::Value::String(text.to_owned());
+    serde_json::from_value(value)
+        .map_err(|_| "give `host`, `subdomains`, `preload` or `off`".to_owned())
 }
 
 fn from_one<T: TryFrom<u64>>() -> RangedU64ValueParser<T> {

@@ -3,9 +3,11 @@
 //! Exit codes: 0 success, 1 errors in the content or a running server refused, 2 could not run.
 
 mod admin_client;
+mod certificates;
 mod check;
 mod export;
 mod greeting;
+mod https;
 mod log;
 mod manual;
 mod memory;
@@ -42,6 +44,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Diff(arguments)) => releases::diff(&arguments),
         Some(Command::Rollback(arguments)) => releases::roll_back(&arguments),
         Some(Command::Resume(arguments)) => releases::resume(&arguments),
+        Some(Command::Certificates(arguments)) => certificates::run(&arguments),
         Some(Command::New(arguments)) => new::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),
         Some(Command::Schema(arguments)) => schema::run(&arguments),

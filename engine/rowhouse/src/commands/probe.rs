@@ -1,23 +1,26 @@
 //! `rowhouse probe`: asks a running server whether it is ready, for health checks where there is no other program to ask with.
 
+use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use super::admin_client::ask;
 use super::output::{print, say};
 use crate::cli::ProbeArguments;
+use server::tls::probe::probe;
 
 /// For each step of the question; a server that takes longer is not well.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Prints what `/readyz` says: 0 ready, 1 not ready or nobody there.
+/// Prints what `/readyz` says, and what a browser finds: 0 ready, 1 not ready, nobody there, or a certificate that is not good.
 ///
 /// Not 2, as for whatever else could not run: container engines keep that one for themselves.
 pub(super) fn run(arguments: &ProbeArguments) -> ExitCode {
     match ask(arguments.server.admin, "GET", "/readyz", "", PATIENCE) {
         Ok(answer) => {
             print(answer.text.trim_end());
-            ExitCode::from(u8::from(answer.status != 200))
+            let is_well = answer.status == 200 && is_secure(arguments);
+            ExitCode::from(u8::from(!is_well))
         }
         Err(error) => {
             say(&format!(
@@ -27,4 +30,34 @@ pub(super) fn run(arguments: &ProbeArguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether a browser would trust every host that is named.
+fn is_secure(arguments: &ProbeArguments) -> bool {
+    let Some(address) = arguments.https else {
+        return true;
+    };
+    let roots = match arguments.root.as_ref().map(fs::read).transpose() {
+        Ok(roots) => roots,
+        Err(error) => {
+            say(&format!(
+                "error: the file of `--root` cannot be read: {error}"
+            ));
+            return false;
+        }
+    };
+    let mut is_well = true;
+    for host in &arguments.host {
+        match probe(address, host, roots.as_deref(), PATIENCE) {
+            Ok(found) => print(&format!(
+                "{host}: {} {}, {} days left",
+                found.version, found.protocol, found.days
+            )),
+            Err(error) => {
+                is_well = false;
+                say(&format!("error: {host}: {error}"));
+            }
+        }
+    }
+    is_well
 }

@@ -4,7 +4,7 @@
 //! A supervisor that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
 
 use std::io::IsTerminal as _;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -21,7 +21,7 @@ use super::otlp::Spans;
 use super::output::FAILED;
 use super::progress;
 use super::setup::registry;
-use super::{log, memory, supervisor};
+use super::{https, log, memory, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::reload::{Inbox, Operator, ReloadLoop, log_report};
 use crate::watch::{Method, Notice};
@@ -31,7 +31,7 @@ use release::store::Keep;
 use server::admin::{self, Admin};
 use server::descriptors::connections_that_fit;
 use server::events::Events;
-use server::listen::{bind, inherited};
+use server::listen::{Listeners, bind};
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::spans::RequestSpans;
@@ -45,10 +45,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
     let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
     let begin = Instant::now();
-    let mut visitors = inherited()?;
-    if visitors.is_empty() {
-        visitors.push(bind(arguments.listen)?);
-    }
+    let visitors = https::listeners(arguments)?;
+    let tls = https::tls(arguments, &visitors)?;
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
     let keep = Keep {
@@ -81,6 +79,9 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     registry.set_served();
+    if let Some(tls) = &tls {
+        https::start_acme(arguments, &visitors, tls, &snapshots)?;
+    }
     let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {
         // The greeting says the same.
@@ -122,6 +123,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             access_log,
             hosts: arguments.admin_host.clone(),
             control: Some(Arc::new(operator)),
+            tls,
         },
         owner,
         events,
@@ -134,7 +136,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
 
 /// What is running.
 struct Running {
-    visitors: Vec<TcpListener>,
+    visitors: Listeners,
     operators: TcpListener,
     admin: Admin,
     owner: Sender<Notice>,
@@ -158,6 +160,8 @@ impl Running {
             workers,
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
+            proxy_protocol: arguments.https.proxy_protocol,
+            tls: self.admin.tls.clone(),
             access_log: self.admin.access_log.clone(),
             spans: self.spans,
             limits,
@@ -201,28 +205,31 @@ impl Running {
 
     /// Says that requests are answered: to people, to programs that read the log, and to a supervisor.
     fn announce(&mut self, arguments: &ServeArguments) -> anyhow::Result<()> {
-        let listen = self
-            .visitors
-            .iter()
-            .map(TcpListener::local_addr)
-            .collect::<std::io::Result<Vec<_>>>()?;
+        let listen = https::addresses(&self.visitors.clear)?;
+        let secure = https::addresses(&self.visitors.tls)?;
+        let redirect = https::addresses(&self.visitors.redirect)?;
         let admin = self.operators.local_addr()?;
         let took = self.begin.elapsed();
         let tenants = self.admin.board.current().tenants.len();
         if let Some(overview) = self.overview.take() {
             let greeting = Greeting {
                 took,
-                listen,
+                listen: [listen, secure].concat(),
                 admin,
                 overview,
             };
             greeting.print();
             progress::show(self.admin.board.clone());
         } else {
-            let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
+            let text = |addresses: &[SocketAddr]| {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                addresses.join(" ")
+            };
             info!(
                 origin = %arguments.content.origin,
-                listen = listen.join(" "),
+                listen = text(&listen),
+                https = (!secure.is_empty()).then(|| text(&secure)),
+                http_redirect = (!redirect.is_empty()).then(|| text(&redirect)),
                 %admin,
                 tenants,
                 took_ms = milliseconds(took),

@@ -36,6 +36,7 @@ pub(super) fn registry(
         themes: themes_folder(content.themes.as_deref()),
         deployment: content.deployment.clone(),
         origin: content.origin.clone(),
+        hsts: content.hsts,
         caching,
     };
     let secure = content.origin.is_secure();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use content::address::Origin;
+use content::tenant::manifest::Hsts;
 use render::policy::Caching;
 
 /// Where everything is.
@@ -16,6 +17,8 @@ pub struct Places {
     pub deployment: Option<PathBuf>,
     /// Where the deployment lives.
     pub origin: Origin,
+    /// For how much of the domain browsers remember to come over TLS only; without it, the root tenant says so.
+    pub hsts: Option<Hsts>,
     /// How long shared caches may keep pages.
     pub caching: Caching,
 }

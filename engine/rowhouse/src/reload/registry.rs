@@ -435,7 +435,9 @@ impl Registry {
             company,
             image: site.and_then(|site| render::default_image(site, origin)),
             root,
-            hsts: site.map(|site| site.manifest.hsts).unwrap_or_default(),
+            hsts: (self.places.hsts)
+                .or_else(|| site.map(|site| site.manifest.hsts))
+                .unwrap_or_default(),
             caching: self.places.caching,
         };
         if let Some(before) = &self.deployment

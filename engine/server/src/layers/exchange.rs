@@ -9,7 +9,7 @@ use std::time::Instant;
 use tower::Service;
 
 use crate::answer::{Answer, RequestHead};
-use crate::command::Peer;
+use crate::peer::Peer;
 use release::snapshot::Snapshot;
 
 /// A request on its way through the layers.

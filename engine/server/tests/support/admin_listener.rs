@@ -32,6 +32,7 @@ impl AdminListener {
             access_log: None,
             hosts: vec!["monitoring.example".to_owned()],
             control,
+            tls: None,
         };
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()

@@ -8,16 +8,21 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use server::drain::Drained;
-use server::listen;
+use server::listen::{self, Listeners};
 use server::settings::{ServeSettings, network};
 use server::snapshot_store::SnapshotStore;
 use tokio::sync::oneshot;
+
+#[path = "authority.rs"]
+pub mod authority;
+
+use authority::Authority;
 
 /// The client is a trusted proxy.
 pub fn behind_a_proxy() -> ServeSettings {
@@ -25,6 +30,11 @@ pub fn behind_a_proxy() -> ServeSettings {
         trusted_proxies: vec![network("127.0.0.0/8").unwrap()],
         ..ServeSettings::default()
     }
+}
+
+/// A socket on a free port.
+pub fn bind() -> TcpListener {
+    listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
 }
 
 pub struct Server {
@@ -40,8 +50,35 @@ impl Server {
     }
 
     pub fn with(settings: ServeSettings) -> Self {
-        let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = listener.local_addr().unwrap();
+        // The same tests, over TLS: see `over_tls.rs`.
+        if env!("CARGO_CRATE_NAME") == "over_tls" {
+            return Self::over_tls(settings);
+        }
+        let clear = vec![bind()];
+        let address = clear[0].local_addr().unwrap();
+        Self::listening(clear.into(), address, settings)
+    }
+
+    /// Speaks TLS for all hosts of the sample; a client here gets to it without, through a tunnel.
+    fn over_tls(settings: ServeSettings) -> Self {
+        let authority = Authority::new();
+        let sample = super::sample::snapshot();
+        let hosts: Vec<&str> = sample.hosts.keys().map(|host| &**host).collect();
+        let settings = ServeSettings {
+            tls: Some(authority.tls(&[&hosts])),
+            ..settings
+        };
+        let secure = bind();
+        let tunnel = authority.tunnel(secure.local_addr().unwrap(), hosts[0]);
+        let listeners = Listeners {
+            tls: vec![secure],
+            ..Listeners::default()
+        };
+        Self::listening(listeners, tunnel, settings)
+    }
+
+    /// Serves on these sockets, of which `address` is where clients of the test connect to.
+    pub fn listening(listeners: Listeners, address: SocketAddr, settings: ServeSettings) -> Self {
         let snapshots = Arc::new(SnapshotStore::new(super::sample::snapshot()));
         let (stop, stopped) = oneshot::channel::<()>();
         let served = Arc::clone(&snapshots);
@@ -54,7 +91,7 @@ impl Server {
                 let _ = stopped.await;
             };
             runtime
-                .block_on(server::run(vec![listener], served, settings, shutdown))
+                .block_on(server::run(listeners, served, settings, shutdown))
                 .unwrap()
         });
         Self {

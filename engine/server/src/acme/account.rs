@@ -1,0 +1,140 @@
+//! The account with the authority: made once, kept, and taken up again.
+//!
+//! **Invariant:** orders nothing.
+
+use instant_acme::{Account, AccountCredentials, Error, ExternalAccountKey, NewAccount};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tracing::{info, warn};
+
+use super::AcmeSettings;
+use super::client::AuthorityClient;
+use super::folder::Folder;
+
+/// An account as it is kept.
+#[derive(Serialize, Deserialize)]
+struct KeptAccount {
+    credentials: AccountCredentials,
+    contact: String,
+}
+
+/// The account, from the first order on.
+pub(super) struct AccountOwner {
+    settings: AcmeSettings,
+    client: AuthorityClient,
+    folder: Folder,
+    account: Mutex<Option<Account>>,
+}
+
+impl AccountOwner {
+    pub(super) fn new(settings: AcmeSettings, client: AuthorityClient, folder: Folder) -> Self {
+        Self {
+            settings,
+            client,
+            folder,
+            account: Mutex::default(),
+        }
+    }
+
+    /// The account: the one in use, else the one that is kept, else a new one.
+    ///
+    /// # Errors
+    /// When the authority does not answer, or does not want it.
+    pub(super) async fn get(&self) -> Result<Account, Error> {
+        // Orders that begin together wait for one answer.
+        let mut known = self.account.lock().await;
+        if let Some(account) = &*known {
+            return Ok(account.clone());
+        }
+        let kept = match self.kept().await {
+            Some(kept) => Some(kept?),
+            None => None,
+        };
+        let account = match kept {
+            Some(account) => account,
+            None => self.create().await?,
+        };
+        *known = Some(account.clone());
+        Ok(account)
+    }
+
+    /// Forgets an account that the authority does not know any more.
+    pub(super) async fn forget(&self) {
+        warn!("the authority does not know the account any more; the next order makes a new one");
+        *self.account.lock().await = None;
+        let _ = self.folder.keep_account(b"");
+    }
+
+    async fn kept(&self) -> Option<Result<Account, Error>> {
+        let bytes = self.folder.account().filter(|bytes| !bytes.is_empty())?;
+        let kept: KeptAccount = match serde_json::from_slice(&bytes) {
+            Ok(kept) => kept,
+            Err(error) => {
+                warn!(%error, "the account that was kept is damaged; a new one is made");
+                return None;
+            }
+        };
+        let builder = Account::builder_with_http(Box::new(self.client.clone()));
+        Some(self.taken_up(builder, kept).await)
+    }
+
+    async fn taken_up(
+        &self,
+        builder: instant_acme::AccountBuilder,
+        kept: KeptAccount,
+    ) -> Result<Account, Error> {
+        let text = serde_json::to_value(&kept.credentials)?;
+        let account = builder.from_credentials(kept.credentials).await?;
+        if kept.contact != self.settings.contact {
+            let contact = mailto(&self.settings.contact);
+            account.update_contacts(&[&contact]).await?;
+            self.keep(&serde_json::from_value(text)?);
+        }
+        Ok(account)
+    }
+
+    async fn create(&self) -> Result<Account, Error> {
+        let external = self.settings.external_account.as_ref();
+        let external =
+            external.map(|account| ExternalAccountKey::new(account.id.clone(), &account.key));
+        let contact = mailto(&self.settings.contact);
+        let new = NewAccount {
+            contact: &[&contact],
+            terms_of_service_agreed: true,
+            only_return_existing: false,
+        };
+        let (account, credentials) = Account::builder_with_http(Box::new(self.client.clone()))
+            .create(&new, self.settings.directory.clone(), external.as_ref())
+            .await?;
+        info!(
+            directory = self.settings.directory,
+            account = account.id(),
+            "an account was made with the authority"
+        );
+        self.keep(&credentials);
+        Ok(account)
+    }
+
+    /// An account that cannot be kept works all the same, until the process ends.
+    fn keep(&self, credentials: &AccountCredentials) {
+        #[derive(Serialize)]
+        struct Kept<'a> {
+            credentials: &'a AccountCredentials,
+            contact: &'a str,
+        }
+        let kept = serde_json::to_vec(&Kept {
+            credentials,
+            contact: &self.settings.contact,
+        });
+        let written = kept
+            .map_err(std::io::Error::other)
+            .and_then(|bytes| self.folder.keep_account(&bytes));
+        if let Err(error) = written {
+            warn!(%error, "the account cannot be kept: after a restart there will be a new one");
+        }
+    }
+}
+
+fn mailto(contact: &str) -> String {
+    format!("mailto:{contact}")
+}

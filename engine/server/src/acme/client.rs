@@ -1,0 +1,152 @@
+//! HTTPS to the authority: with a time and a size for every answer, however slow the authority is or whatever it sends.
+//!
+//! **Invariant:** knows no ACME; asks only whom its caller names.
+
+use std::error::Error as StdError;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
+use jiff::fmt::rfc2822;
+use rustls::ClientConfig;
+use thiserror::Error as ThisError;
+
+use crate::tls::probe::root_store;
+use crate::tls::provider::provider;
+
+/// Time for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Time for a whole answer.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Bytes of an answer: certificates with their chains have some thousand.
+const MOST: usize = 1024 * 1024;
+
+/// The authority does not want to be asked now (429, 503).
+#[derive(Debug, ThisError)]
+#[error("{status}: {detail}")]
+pub(super) struct Busy {
+    pub(super) status: StatusCode,
+    pub(super) detail: String,
+    /// When it wants to be asked again, where it says so (RFC 9110, section 10.2.3).
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// A client for one authority.
+#[derive(Debug, Clone)]
+pub(super) struct AuthorityClient {
+    http: Client<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>,
+}
+
+impl AuthorityClient {
+    /// Trusts the roots in a PEM, or those of Mozilla.
+    ///
+    /// # Errors
+    /// When the PEM has no root that can be used.
+    pub(super) fn new(roots: Option<&[u8]>) -> Result<Self, rustls::Error> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(root_store(roots)?)
+            .with_no_client_auth();
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(CONNECT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_only()
+            .enable_http1()
+            .wrap_connector(connector);
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(ANSWER)
+            .build(connector);
+        Ok(Self { http })
+    }
+}
+
+impl HttpClient for AuthorityClient {
+    fn request(
+        &self,
+        request: Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        let response = self.http.request(request);
+        Box::pin(async move {
+            let answer = async {
+                let (head, body) = response.await.map_err(boxed)?.into_parts();
+                let body = Limited::new(body, MOST)
+                    .collect()
+                    .await
+                    .map_err(Error::Other)?;
+                Ok::<_, Error>(Response::from_parts(head, body.to_bytes()))
+            };
+            let answer = tokio::time::timeout(ANSWER, answer).await;
+            let answer = answer.map_err(|_| Error::Str("no answer in time"))??;
+            if let StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE = answer.status()
+            {
+                return Err(boxed(busy(&answer, SystemTime::now())));
+            }
+            Ok(BytesResponse::from(answer.map(Full::new)))
+        })
+    }
+}
+
+fn boxed(error: impl StdError + Send + Sync + 'static) -> Error {
+    Error::Other(Box::new(error))
+}
+
+fn busy(answer: &Response<Bytes>, now: SystemTime) -> Busy {
+    let problem: Option<serde_json::Value> = serde_json::from_slice(answer.body()).ok();
+    let detail = problem.and_then(|problem| Some(problem.get("detail")?.as_str()?.to_owned()));
+    let after = answer.headers().get(RETRY_AFTER);
+    Busy {
+        status: answer.status(),
+        detail: detail.unwrap_or_default(),
+        retry_after: after.and_then(|after| retry_after(after.to_str().ok()?, now)),
+    }
+}
+
+/// Seconds, or a moment (RFC 9110, section 10.2.3).
+fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    SystemTime::from(at).duration_since(now).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    #[test]
+    fn an_authority_says_in_two_ways_when_to_come_again() {
+        let now = UNIX_EPOCH + Duration::from_secs(784_111_777 - 60);
+        let seconds = |text| retry_after(text, now).map(|after| after.as_secs());
+        assert_eq!(seconds("120"), Some(120));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(60));
+        assert_eq!(seconds("soon"), None);
+        assert_eq!(seconds("-1"), None);
+    }
+
+    #[test]
+    fn what_is_no_root_is_refused() {
+        assert!(AuthorityClient::new(None).is_ok());
+        for bad in [
+            "",
+            "words",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
+            assert!(AuthorityClient::new(Some(bad.as_bytes())).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! The owner of all certificates that an authority gives out: looks at the hosts, begins orders, takes what comes of them.
+//!
+//! It has a thread of its own, and never waits for one name alone.
+//!
+//! **Invariant:** what is tried when is the [plan](super::plan)'s decision.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use instant_acme::{CertificateIdentifier, Error};
+use thiserror::Error as ThisError;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{debug, info, warn};
+
+use super::AcmeSettings;
+use super::account::AccountOwner;
+use super::client::AuthorityClient;
+use super::folder::Folder;
+use super::order::{Issued, is_unknown_account, of_request, order};
+use super::plan::{AuthorityPlan, Failure, Lifetime, Method, NamePlan, OrderBudget};
+use crate::snapshot_store::SnapshotStore;
+use crate::tls::attempts::{AttemptBoard, FailureKind};
+use crate::tls::certificate::Certificate;
+use crate::tls::certificate_store::CertificateStore;
+use crate::tls::provider::provider;
+
+/// Orders under way at once.
+const ORDERS: usize = 16;
+/// Questions about renewal under way at once.
+const QUESTIONS: usize = 4;
+/// The longest that nothing is looked at: clocks are set, machines sleep.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The shortest, so that what is due and cannot begin does not keep a processor busy.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// How long until an authority without an answer of use is asked again when it wants a renewal (RFC 9773, section 4.3.3).
+const NO_ANSWER: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Why certificates cannot be asked for at all.
+#[derive(Debug, ThisError)]
+pub enum AcmeError {
+    /// The roots cannot be used.
+    #[error("cannot use the roots of `--acme-root`: {0}")]
+    Roots(rustls::Error),
+    /// The folder cannot be written to.
+    #[error("cannot write to the folder for certificates")]
+    Folder(#[source] io::Error),
+    /// The system gives no thread or event loop.
+    #[error("cannot start the thread for certificates")]
+    Thread(#[source] io::Error),
+}
+
+/// Takes up what is kept, and asks for what is missing from now on.
+///
+/// # Errors
+/// When the settings cannot work. What goes wrong later is told on the board.
+pub fn start(
+    settings: AcmeSettings,
+    snapshots: Arc<SnapshotStore>,
+    certificates: Arc<CertificateStore>,
+    board: Arc<AttemptBoard>,
+) -> Result<(), AcmeError> {
+    let client = AuthorityClient::new(settings.roots.as_deref()).map_err(AcmeError::Roots)?;
+    let folder = Folder::new(&settings.folder, &settings.directory);
+    folder.check().map_err(AcmeError::Folder)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(AcmeError::Thread)?;
+    let methods = match settings.http {
+        true => vec![Method::Http, Method::TlsAlpn],
+        false => vec![Method::TlsAlpn],
+    };
+    let now = SystemTime::now();
+    let mut manager = Manager {
+        methods,
+        account: Arc::new(AccountOwner::new(settings, client, folder.clone())),
+        folder,
+        names: BTreeMap::new(),
+        gone: BTreeMap::new(),
+        authority: AuthorityPlan::default(),
+        budget: OrderBudget::new(now),
+        tasks: JoinSet::new(),
+        orders: 0,
+        questions: 0,
+        changes: snapshots.changes(),
+        snapshots,
+        certificates,
+        board,
+    };
+    manager.look_at_hosts(now);
+    thread::Builder::new()
+        .name("acme".to_owned())
+        .spawn(move || runtime.block_on(manager.run()))
+        .map_err(AcmeError::Thread)?;
+    Ok(())
+}
+
+/// A host that needs a certificate.
+#[derive(Debug)]
+struct Name {
+    plan: NamePlan,
+    certificate: Option<Arc<Certificate>>,
+    /// What is in force, and not on disk yet.
+    unsaved: Option<Issued>,
+}
+
+/// What a task comes back with.
+enum Done {
+    Order(Box<str>, Result<Issued, Failure>),
+    /// The window in which the authority wants a renewal, and when to ask again.
+    Question(Box<str>, Option<((SystemTime, SystemTime), Duration)>),
+}
+
+struct Manager {
+    methods: Vec<Method>,
+    account: Arc<AccountOwner>,
+    folder: Folder,
+    /// By host.
+    names: BTreeMap<Box<str>, Name>,
+    /// The plans of hosts that left, with their failures: one that comes and goes is not asked for each time.
+    gone: BTreeMap<Box<str>, NamePlan>,
+    authority: AuthorityPlan,
+    budget: OrderBudget,
+    tasks: JoinSet<Done>,
+    orders: usize,
+    questions: usize,
+    changes: watch::Receiver<()>,
+    snapshots: Arc<SnapshotStore>,
+    certificates: Arc<CertificateStore>,
+    board: Arc<AttemptBoard>,
+}
+
+impl Manager {
+    async fn run(mut self) {
+        loop {
+            let now = SystemTime::now();
+            self.save();
+            self.begin_orders(now);
+            self.begin_questions(now);
+            self.report();
+            let pause = self.pause(now);
+            tokio::select! {
+                Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    let now = SystemTime::now();
+                    match done {
+                        Ok(Done::Order(host, result)) => self.take_order(&host, result, now).await,
+                        Ok(Done::Question(host, answer)) => self.take_question(&host, answer, now),
+                        // A panic in a task; its name is found by what is counted.
+                        Err(error) => {
+                            warn!(%error, "an order failed in this program");
+                            self.recount(now);
+                        }
+                    }
+                }
+                // The store lives as long as the process.
+                _ = self.changes.changed() => self.look_at_hosts(SystemTime::now()),
+                () = tokio::time::sleep(pause) => self.look_at_hosts(SystemTime::now()),
+            }
+        }
+    }
+
+    /// Takes up hosts that have come, and leaves those that have gone.
+    fn look_at_hosts(&mut self, now: SystemTime) {
+        let snapshot = Arc::clone(&self.snapshots.current());
+        let is_wanted =
+            |host: &str| can_be_asked_for(host) && self.certificates.file(host).is_none();
+        let wanted: Vec<&str> = snapshot
+            .hosts
+            .keys()
+            .map(|host| &**host)
+            .filter(|host| is_wanted(host))
+            .collect();
+        let is_new = |host: &&&str| !self.names.contains_key(**host);
+        let new: Vec<Box<str>> = wanted
+            .iter()
+            .filter(is_new)
+            .map(|host| (**host).into())
+            .collect();
+        let count = self.names.len();
+        let mut left = Vec::new();
+        self.names.retain(|host, name| {
+            let stays = snapshot.hosts.contains_key(host) && is_wanted(host);
+            if !stays && !name.plan.is_quiet() {
+                left.push((host.clone(), name.plan.clone()));
+            }
+            stays
+        });
+        self.gone.extend(left);
+        if new.is_empty() && self.names.len() == count {
+            return;
+        }
+        for host in new {
+            let certificate = self.folder.certificate(&host).map(Arc::new);
+            let lifetime = certificate.as_deref().map(lifetime);
+            let mut plan = NamePlan::new(lifetime, now, chance());
+            if let Some(before) = self.gone.remove(&host)
+                && lifetime.is_none()
+            {
+                plan = before.back();
+            }
+            self.names.insert(
+                host,
+                Name {
+                    plan,
+                    certificate,
+                    unsaved: None,
+                },
+            );
+        }
+        let shown = self.names.iter().filter_map(|(host, name)| {
+            Some((host.clone(), Arc::clone(name.certificate.as_ref()?)))
+        });
+        self.certificates.set_all_issued(shown);
+    }
+
+    fn begin_orders(&mut self, now: SystemTime) {
+        if !self.authority.is_open(now) || self.orders >= ORDERS {
+            return;
+        }
+        // Hosts that have none go before those that are renewed.
+        let mut due: Vec<Box<str>> = Vec::new();
+        for with_certificate in [false, true] {
+            let names = self.names.iter();
+            let of_kind = names.filter(|(_, name)| name.certificate.is_some() == with_certificate);
+            let of_kind = of_kind.filter(|(_, name)| name.plan.is_due(now));
+            due.extend(of_kind.take(ORDERS).map(|(host, _)| host.clone()));
+        }
+        for host in due {
+            if self.orders >= ORDERS || !self.budget.take(now) {
+                return;
+            }
+            let Some(name) = self.names.get_mut(&host) else {
+                continue;
+            };
+            let method = name.plan.method(&self.methods);
+            name.plan.begin(now);
+            let replaces = name.certificate.as_deref().and_then(identifier);
+            info!(
+                host = &*host,
+                challenge = ?method,
+                renewal = name.certificate.is_some(),
+                "ordering a certificate"
+            );
+            let (account, certificates) =
+                (Arc::clone(&self.account), Arc::clone(&self.certificates));
+            self.orders += 1;
+            self.tasks.spawn(async move {
+                let result = match account.get().await {
+                    Ok(account) => order(&account, &host, method, replaces, &certificates).await,
+                    Err(error) => Err(of_request(error)),
+                };
+                Done::Order(host, result)
+            });
+        }
+    }
+
+    fn begin_questions(&mut self, now: SystemTime) {
+        if !self.authority.is_open(now) || self.questions >= QUESTIONS {
+            return;
+        }
+        let names = self.names.iter_mut();
+        let due = names.filter(|(_, name)| name.plan.is_question_due(now));
+        for (host, name) in due.take(QUESTIONS - self.questions) {
+            // Not again before there is an answer.
+            name.plan.ask_again(NO_ANSWER, now);
+            let Some(identifier) = name.certificate.as_deref().and_then(identifier) else {
+                continue;
+            };
+            let (account, host) = (Arc::clone(&self.account), host.clone());
+            self.questions += 1;
+            self.tasks.spawn(async move {
+                let asked = async {
+                    let account = account.get().await?;
+                    account.renewal_info(&identifier).await
+                };
+                let answer = asked.await.map(|(info, again)| {
+                    let window = info.suggested_window;
+                    ((window.start.into(), window.end.into()), again)
+                });
+                if let Err(error) = &answer
+                    && !matches!(error, Error::Unsupported(_))
+                {
+                    debug!(host = &*host, %error, "the authority does not say when to renew");
+                }
+                Done::Question(host, answer.ok())
+            });
+        }
+    }
+
+    async fn take_order(&mut self, host: &str, result: Result<Issued, Failure>, now: SystemTime) {
+        self.orders = self.orders.saturating_sub(1);
+        let result = result.and_then(|issued| {
+            let read = Certificate::from_pem(issued.chain.as_bytes(), issued.key.as_bytes());
+            match read {
+                Ok(certificate) if certificate.covers(host) => Ok((issued, certificate)),
+                Ok(_) => Err("the certificate is of another host".to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
+            .map_err(|error| Failure::new(FailureKind::Authority, error))
+        });
+        match &result {
+            Ok(_) => self.authority.succeed(),
+            Err(failure) => {
+                warn!(
+                    host,
+                    kind = failure.kind.name(),
+                    "no certificate: {}",
+                    failure.detail
+                );
+                self.authority.fail(failure, now, chance());
+                if is_unknown_account(failure) {
+                    self.account.forget().await;
+                }
+            }
+        }
+        // The host may have left meanwhile; what was given out is kept all the same.
+        let name = self.names.get_mut(host);
+        match (result, name) {
+            (Ok((issued, certificate)), Some(name)) => {
+                let certificate = Arc::new(certificate);
+                let days = certificate
+                    .not_after
+                    .duration_since(now)
+                    .unwrap_or_default();
+                info!(
+                    host,
+                    hours = days.as_secs() / 3600,
+                    "a certificate was given out"
+                );
+                name.plan.succeed(lifetime(&certificate), now, chance());
+                self.certificates.set_issued(host, &certificate);
+                name.certificate = Some(certificate);
+                name.unsaved = Some(issued);
+                self.save_one(host);
+            }
+            (Ok((issued, _)), None) => {
+                let kept = self
+                    .folder
+                    .keep_certificate(host, &issued.chain, &issued.key);
+                if let Err(error) = kept {
+                    warn!(host, %error, "the certificate cannot be kept");
+                }
+            }
+            (Err(failure), Some(name)) => {
+                let methods = self.methods.len();
+                name.plan.fail(failure, now, chance(), methods);
+            }
+            (Err(_), None) => {}
+        }
+    }
+
+    fn take_question(
+        &mut self,
+        host: &str,
+        answer: Option<((SystemTime, SystemTime), Duration)>,
+        now: SystemTime,
+    ) {
+        self.questions = self.questions.saturating_sub(1);
+        if let (Some(name), Some((window, again))) = (self.names.get_mut(host), answer) {
+            name.plan.suggest(window, again, now, chance());
+        }
+    }
+
+    /// After a panic in a task: whatever is not under way any more failed.
+    fn recount(&mut self, now: SystemTime) {
+        self.tasks.abort_all();
+        (self.orders, self.questions) = (0, 0);
+        for name in self.names.values_mut() {
+            if name.plan.attempts().is_under_way {
+                let failure = Failure::new(FailureKind::Authority, "the order was broken off");
+                name.plan.fail(failure, now, chance(), self.methods.len());
+            }
+        }
+    }
+
+    /// Tries again to write what the disk did not take.
+    fn save(&mut self) {
+        let unsaved = self.names.iter().filter(|(_, name)| name.unsaved.is_some());
+        let unsaved: Vec<Box<str>> = unsaved.map(|(host, _)| host.clone()).collect();
+        for host in unsaved {
+            self.save_one(&host);
+        }
+    }
+
+    fn save_one(&mut self, host: &str) {
+        let Some(name) = self.names.get_mut(host) else {
+            return;
+        };
+        let Some(issued) = name.unsaved.take() else {
+            return;
+        };
+        match self
+            .folder
+            .keep_certificate(host, &issued.chain, &issued.key)
+        {
+            Ok(()) => name.plan.is_stored(),
+            Err(error) => {
+                let failure = Failure::new(FailureKind::Storage, error.to_string());
+                let is_known = name.plan.attempts().failure.is_some();
+                if !is_known {
+                    warn!(host, %error, "the certificate is in force, and cannot be written to disk");
+                }
+                name.plan.is_not_stored(failure);
+                name.unsaved = Some(issued);
+            }
+        }
+    }
+
+    fn report(&self) {
+        let all: HashMap<Box<str>, _> = self
+            .names
+            .iter()
+            .filter(|(_, name)| !name.plan.is_quiet())
+            .map(|(host, name)| (host.clone(), name.plan.attempts()))
+            .collect();
+        self.board.replace(all);
+    }
+
+    /// How long there is nothing to do.
+    fn pause(&self, now: SystemTime) -> Duration {
+        if !self.authority.is_open(now) {
+            let opens = self.authority.opens().unwrap_or(now);
+            let opens = opens.duration_since(now).unwrap_or_default();
+            return opens.clamp(SHORTEST, LONGEST);
+        }
+        let names = self.names.values();
+        let names = names.filter(|name| !name.plan.attempts().is_under_way);
+        let until = |name: &Name| {
+            let next = name.plan.next().unwrap_or(now);
+            next.duration_since(now).unwrap_or_default()
+        };
+        let soonest = names.map(until).min().unwrap_or(LONGEST);
+        soonest.clamp(SHORTEST, LONGEST)
+    }
+}
+
+fn lifetime(certificate: &Certificate) -> Lifetime {
+    Lifetime {
+        not_before: certificate.not_before,
+        not_after: certificate.not_after,
+    }
+}
+
+/// What the authority calls a certificate (RFC 9773, section 4.1).
+fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static>> {
+    let own = certificate.key.end_entity_cert().ok()?;
+    CertificateIdentifier::try_from(own)
+        .ok()
+        .map(CertificateIdentifier::into_owned)
+}
+
+/// Whether authorities give out certificates for such a name: it has more than one label, and is no address.
+fn can_be_asked_for(host: &str) -> bool {
+    host.contains('.') && host.parse::<IpAddr>().is_err()
+}
+
+/// A number from 0 up to 1.
+fn chance() -> f64 {
+    let mut bytes = [0; 4];
+    // Without random numbers there is no TLS either.
+    let _ = provider().secure_random.fill(&mut bytes);
+    f64::from(u32::from_ne_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
+}

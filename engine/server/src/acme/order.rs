@@ -1,0 +1,369 @@
+//! One order for one host: from the question to the certificate.
+//!
+//! **Invariant:** decides neither when nor how often; keeps nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use instant_acme::{
+    Account, AuthorizationStatus, CertificateIdentifier, ChallengeType, Error, Identifier,
+    NewOrder, Order, OrderStatus, Problem, RetryPolicy,
+};
+use rcgen::{CertificateParams, CustomExtension, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::CertifiedKey;
+
+use super::client::Busy;
+use super::plan::{Failure, Method};
+use crate::tls::attempts::FailureKind;
+use crate::tls::certificate_store::CertificateStore;
+use crate::tls::provider::provider;
+
+/// How an order is looked at until it is done: soon at first, and for two minutes.
+const PATIENCE: RetryPolicy = RetryPolicy::new()
+    .initial_delay(Duration::from_millis(200))
+    .backoff(1.5)
+    .timeout(Duration::from_secs(120));
+
+/// The longest text of an authority that is passed on.
+const LONGEST: usize = 400;
+
+/// What an authority gave out, as PEM.
+#[derive(Debug)]
+pub(super) struct Issued {
+    pub(super) chain: String,
+    pub(super) key: String,
+}
+
+/// A challenge that is open; it is over when this is dropped.
+struct OpenChallenge<'s> {
+    store: &'s CertificateStore,
+    host: &'s str,
+    token: String,
+}
+
+impl Drop for OpenChallenge<'_> {
+    fn drop(&mut self) {
+        self.store.forget(self.host, &self.token);
+    }
+}
+
+/// Orders a certificate for `host`. `replaces`: the one that it will stand in for.
+///
+/// # Errors
+/// When the authority gives none.
+pub(super) async fn order(
+    account: &Account,
+    host: &str,
+    method: Method,
+    replaces: Option<CertificateIdentifier<'static>>,
+    store: &CertificateStore,
+) -> Result<Issued, Failure> {
+    let mut order = begin(account, host, replaces).await?;
+    let challenge = answer(&mut order, host, method, store).await?;
+    if let Some(challenge) = challenge {
+        let ready = order.poll_ready(&PATIENCE).await;
+        drop(challenge);
+        let is_ready = matches!(ready, Ok(OrderStatus::Ready | OrderStatus::Valid));
+        if !is_ready {
+            let reason = reason(&mut order).await;
+            return Err(reason.unwrap_or_else(|| match ready {
+                Err(error) => of_request(error),
+                Ok(status) => Failure::new(
+                    FailureKind::Authority,
+                    format!("the order is {status:?}, and nothing says why"),
+                ),
+            }));
+        }
+    }
+    let key = order.finalize().await.map_err(of_request)?;
+    let chain = order
+        .poll_certificate(&PATIENCE)
+        .await
+        .map_err(of_request)?;
+    Ok(Issued { chain, key })
+}
+
+async fn begin(
+    account: &Account,
+    host: &str,
+    replaces: Option<CertificateIdentifier<'static>>,
+) -> Result<Order, Failure> {
+    let names = [Identifier::Dns(host.to_owned())];
+    if let Some(replaces) = replaces {
+        // Renewals are spared some limits (RFC 9773, section 5). An authority without ARI, or one that has replaced it already, is asked without.
+        match account
+            .new_order(&NewOrder::new(&names).replaces(replaces))
+            .await
+        {
+            Ok(order) => return Ok(order),
+            Err(Error::Unsupported(_)) => {}
+            Err(Error::Api(problem)) if !is_limited(&problem) => {}
+            Err(error) => return Err(of_request(error)),
+        }
+    }
+    let order = account.new_order(&NewOrder::new(&names)).await;
+    order.map_err(of_request)
+}
+
+fn is_limited(problem: &Problem) -> bool {
+    kind_of(problem) == Some("rateLimited")
+}
+
+/// Puts the answer to the order's challenge up, and has the authority look. `None` where the authority knows already that the name leads here.
+async fn answer<'s>(
+    order: &mut Order,
+    host: &'s str,
+    method: Method,
+    store: &'s CertificateStore,
+) -> Result<Option<OpenChallenge<'s>>, Failure> {
+    let mut authorizations = order.authorizations();
+    let Some(authorization) = authorizations.next().await else {
+        return Err(Failure::new(
+            FailureKind::Authority,
+            "the order has no authorization",
+        ));
+    };
+    let mut authorization = authorization.map_err(of_request)?;
+    match authorization.status {
+        AuthorizationStatus::Valid => return Ok(None),
+        AuthorizationStatus::Pending => {}
+        status => {
+            return Err(Failure::new(
+                FailureKind::Authority,
+                format!("the authorization is {status:?}"),
+            ));
+        }
+    }
+    let wanted = match method {
+        Method::Http => ChallengeType::Http01,
+        Method::TlsAlpn => ChallengeType::TlsAlpn01,
+    };
+    let Some(mut challenge) = authorization.challenge(wanted) else {
+        return Err(Failure::new(
+            FailureKind::Unreachable,
+            format!("the authority has no challenge of the kind {method:?}"),
+        ));
+    };
+    let proof = challenge.key_authorization();
+    let open = OpenChallenge {
+        store,
+        host,
+        token: challenge.token.clone(),
+    };
+    match method {
+        Method::Http => store.tell(&challenge.token, &proof.as_str().into()),
+        Method::TlsAlpn => store.show(host, &proof_certificate(host, proof.digest().as_ref())?),
+    }
+    challenge.set_ready().await.map_err(of_validation)?;
+    Ok(Some(open))
+}
+
+/// The certificate with which a name shows that it leads here (RFC 8737, section 3).
+fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, Failure> {
+    let make = || {
+        let key = KeyPair::generate()?;
+        let mut parameters = CertificateParams::new(vec![host.to_owned()])?;
+        parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
+        Ok::<_, rcgen::Error>((parameters.self_signed(&key)?, key))
+    };
+    let failed = |error: String| Failure::new(FailureKind::Refused, error);
+    let (certificate, key) = make().map_err(|error| failed(error.to_string()))?;
+    let key = PrivateKeyDer::try_from(key.serialize_der());
+    let key = key.map_err(|error| failed(error.to_owned()))?;
+    // Without a look whether both belong together: the extension is one that nobody knows but the authority.
+    let key = provider().key_provider.load_private_key(key);
+    let key = key.map_err(|error| failed(error.to_string()))?;
+    let chain = vec![certificate.der().clone()];
+    Ok(Arc::new(CertifiedKey::new(chain, key)))
+}
+
+/// Why the authority found what it found, where it says so.
+async fn reason(order: &mut Order) -> Option<Failure> {
+    let mut authorizations = order.authorizations();
+    let mut authorization = authorizations.next().await?.ok()?;
+    let state = authorization.refresh().await.ok()?;
+    let problem = state
+        .challenges
+        .iter()
+        .find_map(|challenge| challenge.error.clone())?;
+    Some(of_validation(Error::Api(problem)))
+}
+
+/// Why a request failed that is about the account or the order.
+pub(super) fn of_request(error: Error) -> Failure {
+    let problem = match error {
+        Error::Api(problem) => problem,
+        Error::Other(error) => {
+            return match error.downcast::<Busy>() {
+                Ok(busy) => of_busy(&busy),
+                Err(error) => Failure::new(FailureKind::Authority, in_words(&*error)),
+            };
+        }
+        error => return Failure::new(FailureKind::Authority, clean(&error.to_string())),
+    };
+    let kind = match kind_of(&problem) {
+        Some("rateLimited") => FailureKind::RateLimited,
+        Some("rejectedIdentifier" | "unsupportedIdentifier" | "caa") => FailureKind::Refused,
+        Some(
+            "accountDoesNotExist"
+            | "unauthorized"
+            | "externalAccountRequired"
+            | "invalidContact"
+            | "unsupportedContact"
+            | "userActionRequired",
+        ) => FailureKind::Account,
+        _ => FailureKind::Authority,
+    };
+    Failure::new(kind, words(&problem))
+}
+
+/// Why the authority did not find the proof.
+fn of_validation(error: Error) -> Failure {
+    let Error::Api(problem) = error else {
+        return of_request(error);
+    };
+    let kind = match kind_of(&problem) {
+        Some("dns") => FailureKind::Dns,
+        Some("unauthorized" | "incorrectResponse" | "tls") => FailureKind::Elsewhere,
+        Some("connection") => FailureKind::Unreachable,
+        Some("caa" | "rejectedIdentifier" | "unsupportedIdentifier") => FailureKind::Refused,
+        _ => return of_request(Error::Api(problem)),
+    };
+    Failure::new(kind, words(&problem))
+}
+
+fn of_busy(busy: &Busy) -> Failure {
+    let kind = match busy.status {
+        http::StatusCode::TOO_MANY_REQUESTS => FailureKind::RateLimited,
+        _ => FailureKind::Authority,
+    };
+    Failure {
+        kind,
+        detail: clean(&busy.to_string()),
+        retry_after: busy.retry_after,
+    }
+}
+
+/// The name of a problem (RFC 8555, section 6.7).
+fn kind_of(problem: &Problem) -> Option<&str> {
+    let kind = problem.r#type.as_deref()?;
+    kind.strip_prefix("urn:ietf:params:acme:error:")
+}
+
+/// Whether the authority does not know the account.
+pub(super) fn is_unknown_account(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Account && failure.detail.starts_with("accountDoesNotExist")
+}
+
+fn words(problem: &Problem) -> String {
+    let kind = kind_of(problem).unwrap_or("error");
+    let details = std::iter::once(&problem.detail)
+        .chain(problem.subproblems.iter().map(|one| &one.detail))
+        .flatten()
+        .map(String::as_str);
+    clean(&format!(
+        "{kind}: {}",
+        details.collect::<Vec<_>>().join("; ")
+    ))
+}
+
+/// An error with its causes.
+fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    clean(&causes.join(": "))
+}
+
+/// What somebody else wrote, as a line of a log: no control characters, and not endless.
+fn clean(text: &str) -> String {
+    let plain = text.chars().map(|character| match character {
+        character if character.is_control() => ' ',
+        character => character,
+    });
+    plain.take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(kind: &str, detail: &str) -> Error {
+        let problem = serde_json::json!({
+            "type": format!("urn:ietf:params:acme:error:{kind}"),
+            "detail": detail,
+        });
+        Error::Api(serde_json::from_value(problem).unwrap())
+    }
+
+    #[test]
+    fn what_an_authority_says_has_a_kind() {
+        for (kind, request, validation) in [
+            ("dns", FailureKind::Authority, FailureKind::Dns),
+            (
+                "connection",
+                FailureKind::Authority,
+                FailureKind::Unreachable,
+            ),
+            ("unauthorized", FailureKind::Account, FailureKind::Elsewhere),
+            ("tls", FailureKind::Authority, FailureKind::Elsewhere),
+            (
+                "rateLimited",
+                FailureKind::RateLimited,
+                FailureKind::RateLimited,
+            ),
+            (
+                "rejectedIdentifier",
+                FailureKind::Refused,
+                FailureKind::Refused,
+            ),
+            (
+                "serverInternal",
+                FailureKind::Authority,
+                FailureKind::Authority,
+            ),
+            (
+                "externalAccountRequired",
+                FailureKind::Account,
+                FailureKind::Account,
+            ),
+        ] {
+            assert_eq!(of_request(problem(kind, "why")).kind, request, "{kind}");
+            let failure = of_validation(problem(kind, "why"));
+            assert_eq!(failure.kind, validation, "{kind}");
+            assert_eq!(failure.detail, format!("{kind}: why"));
+        }
+        assert!(is_unknown_account(&of_request(problem(
+            "accountDoesNotExist",
+            ""
+        ))));
+        assert_eq!(
+            of_request(Error::Str("nonsense")).kind,
+            FailureKind::Authority
+        );
+    }
+
+    #[test]
+    fn an_authority_that_is_busy_says_for_how_long() {
+        let busy = |status| {
+            let busy = Busy {
+                status,
+                detail: "too many".to_owned(),
+                retry_after: Some(Duration::from_secs(60)),
+            };
+            of_request(Error::Other(Box::new(busy)))
+        };
+        let limited = busy(http::StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(limited.kind, FailureKind::RateLimited);
+        assert_eq!(limited.retry_after, Some(Duration::from_secs(60)));
+        let down = busy(http::StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(down.kind, FailureKind::Authority);
+    }
+
+    #[test]
+    fn words_of_others_are_one_line_of_some_length() {
+        let text = format!("a\nb\u{1b}[31m{}", "c".repeat(10_000));
+        let clean = clean(&text);
+        assert!(clean.starts_with("a b [31mccc") && clean.len() == LONGEST);
+    }
+}

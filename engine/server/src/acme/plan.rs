@@ -1,0 +1,328 @@
+//! When what is tried next: for a name, for the authority, and for orders in all.
+//!
+//! **Invariant:** plain values and arithmetic: no clock, no random numbers, no disk, no network. `chance` is a number from 0 up to 1 that the caller draws.
+
+use std::time::{Duration, SystemTime};
+
+use crate::tls::attempts::{Attempts, FailureKind};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How an authority makes sure that a name leads here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// A text at a path of the name (RFC 8555, section 8.3).
+    Http,
+    /// A certificate that the name shows (RFC 8737).
+    TlsAlpn,
+}
+
+/// Why an order came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    /// For people.
+    pub(super) detail: String,
+    /// How long the authority does not want to be asked again.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(super) fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            detail: detail.into(),
+            retry_after: None,
+        }
+    }
+}
+
+/// From when until when a certificate is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lifetime {
+    pub(super) not_before: SystemTime,
+    pub(super) not_after: SystemTime,
+}
+
+impl Lifetime {
+    fn length(self) -> Duration {
+        let length = self.not_after.duration_since(self.not_before);
+        length.unwrap_or_default()
+    }
+
+    /// After two thirds, and up to a thirtieth earlier, so that what began together is not renewed together.
+    fn renewal(self, chance: f64) -> SystemTime {
+        let length = self.length();
+        self.not_before + length.mul_f64(2.0 / 3.0 - chance / 30.0)
+    }
+}
+
+/// How it stands with one name.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NamePlan {
+    certificate: Option<Lifetime>,
+    /// When the certificate is to be renewed.
+    renewal: Option<SystemTime>,
+    /// When the authority is asked next whether to renew sooner or later (ARI).
+    next_question: Option<SystemTime>,
+    failures: u32,
+    /// No order before this.
+    not_before: Option<SystemTime>,
+    last: Option<SystemTime>,
+    failure: Option<Failure>,
+    is_under_way: bool,
+}
+
+impl NamePlan {
+    /// A name with what is kept for it.
+    pub(super) fn new(certificate: Option<Lifetime>, now: SystemTime, chance: f64) -> Self {
+        let mut plan = Self {
+            certificate: None,
+            renewal: None,
+            next_question: None,
+            failures: 0,
+            not_before: None,
+            last: None,
+            failure: None,
+            is_under_way: false,
+        };
+        if let Some(certificate) = certificate {
+            plan.set(certificate, now, chance);
+        }
+        plan
+    }
+
+    fn set(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
+        self.certificate = Some(certificate);
+        self.renewal = Some(certificate.renewal(chance));
+        // Soon, so that a certificate that was revoked is replaced within the hour; spread, so that a start asks no thousand questions.
+        let soon = (certificate.length() / 100).min(HOUR);
+        self.next_question = Some(now + soon.mul_f64(chance));
+    }
+
+    /// Whether an order is to begin.
+    pub(super) fn is_due(&self, now: SystemTime) -> bool {
+        !self.is_under_way && self.order_at().is_none_or(|at| at <= now)
+    }
+
+    /// When an order is to begin; nothing where that is at once.
+    fn order_at(&self) -> Option<SystemTime> {
+        let wanted = self.certificate.and(self.renewal);
+        wanted.max(self.not_before)
+    }
+
+    /// Whether the authority is to be asked when it wants the certificate renewed.
+    pub(super) fn is_question_due(&self, now: SystemTime) -> bool {
+        !self.is_under_way && self.next_question.is_some_and(|at| at <= now)
+    }
+
+    /// When there is something to do, at the latest.
+    pub(super) fn next(&self) -> Option<SystemTime> {
+        let order = self.order_at();
+        match (order, self.next_question) {
+            (Some(order), Some(question)) => Some(order.min(question)),
+            (order, _) => order,
+        }
+    }
+
+    /// How the authority is to make sure that the name leads here: another way after each failure. `methods` is not empty.
+    pub(super) fn method(&self, methods: &[Method]) -> Method {
+        let number = usize::try_from(self.failures).unwrap_or(0) % methods.len().max(1);
+        methods.get(number).copied().unwrap_or(Method::TlsAlpn)
+    }
+
+    /// An order begins.
+    pub(super) fn begin(&mut self, now: SystemTime) {
+        self.is_under_way = true;
+        self.last = Some(now);
+    }
+
+    /// It gave a certificate.
+    pub(super) fn succeed(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
+        self.is_under_way = false;
+        self.failures = 0;
+        self.failure = None;
+        // Whatever the authority gives out, and however wrong the clock is: no name is asked for twice within minutes.
+        self.not_before = Some(now + MINUTE.min(certificate.length() / 3));
+        self.set(certificate, now, chance);
+    }
+
+    /// It gave none. `methods`: in how many ways the authority can look; each is tried once before anything is waited for.
+    pub(super) fn fail(&mut self, failure: Failure, now: SystemTime, chance: f64, methods: usize) {
+        self.is_under_way = false;
+        let is_of_the_name = !matches!(
+            failure.kind,
+            FailureKind::Authority | FailureKind::Account | FailureKind::Storage
+        );
+        if is_of_the_name {
+            self.failures = self.failures.saturating_add(1);
+        }
+        let untried = u32::try_from(methods).unwrap_or(1);
+        let other_way = matches!(
+            failure.kind,
+            FailureKind::Elsewhere | FailureKind::Unreachable
+        );
+        let pause = if !is_of_the_name || (other_way && self.failures < untried) {
+            SECOND
+        } else {
+            let before = self.failures.saturating_sub(untried).min(16);
+            let pause = 2 * MINUTE * 2_u32.saturating_pow(before);
+            pause.min(DAY).mul_f64(0.75 + chance / 2.0)
+        };
+        let pause = pause.max(failure.retry_after.unwrap_or_default().min(7 * DAY));
+        self.not_before = Some(now + pause);
+        self.failure = Some(failure);
+    }
+
+    /// The authority said when it wants the certificate renewed, and when to ask again.
+    pub(super) fn suggest(
+        &mut self,
+        (start, end): (SystemTime, SystemTime),
+        again: Duration,
+        now: SystemTime,
+        chance: f64,
+    ) {
+        let Some(certificate) = self.certificate else {
+            return;
+        };
+        let window = end.duration_since(start).unwrap_or_default();
+        // A window that is the same as before gives the same moment: a new one each time would creep to its end.
+        let chosen = self
+            .renewal
+            .filter(|renewal| (start..=end).contains(renewal));
+        let renewal = chosen.unwrap_or_else(|| start + window.mul_f64(chance));
+        // What an authority says never makes a certificate end.
+        let latest = certificate.not_before + certificate.length().mul_f64(0.9);
+        self.renewal = Some(renewal.min(latest));
+        self.ask_again(again, now);
+    }
+
+    /// The authority said nothing of use.
+    pub(super) fn ask_again(&mut self, after: Duration, now: SystemTime) {
+        let least = self.certificate.map_or(MINUTE, |certificate| {
+            (certificate.length() / 100).clamp(SECOND, MINUTE)
+        });
+        self.next_question = Some(now + after.clamp(least, DAY));
+    }
+
+    /// What is to be told of it.
+    pub(super) fn attempts(&self) -> Attempts {
+        Attempts {
+            is_under_way: self.is_under_way,
+            last: self.last,
+            next: self.order_at(),
+            failure: self
+                .failure
+                .as_ref()
+                .map(|failure| (failure.kind, failure.detail.clone())),
+        }
+    }
+
+    /// The plan of a name that left, and has come back.
+    pub(super) fn back(self) -> Self {
+        Self {
+            is_under_way: false,
+            ..self
+        }
+    }
+
+    /// Whether there is nothing to tell.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.last.is_none() && self.failure.is_none()
+    }
+
+    /// The last failure was of the disk, and is over.
+    pub(super) fn is_stored(&mut self) {
+        let is_of_disk = |failure: &Failure| failure.kind == FailureKind::Storage;
+        if self.failure.as_ref().is_some_and(is_of_disk) {
+            self.failure = None;
+        }
+    }
+
+    /// The certificate is in force, and cannot be written to disk.
+    pub(super) fn is_not_stored(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+    }
+}
+
+/// How it stands with the authority.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct AuthorityPlan {
+    failures: u32,
+    not_before: Option<SystemTime>,
+}
+
+impl AuthorityPlan {
+    /// Whether it may be asked.
+    pub(super) fn is_open(&self, now: SystemTime) -> bool {
+        self.not_before.is_none_or(|at| at <= now)
+    }
+
+    /// When it may be asked again.
+    pub(super) const fn opens(&self) -> Option<SystemTime> {
+        self.not_before
+    }
+
+    /// It answered.
+    pub(super) fn succeed(&mut self) {
+        *self = Self::default();
+    }
+
+    /// An order failed. Where that is the authority's doing, nobody asks it for a while: seconds at first, a quarter of an hour at last.
+    pub(super) fn fail(&mut self, failure: &Failure, now: SystemTime, chance: f64) {
+        let pause = match failure.kind {
+            FailureKind::Authority | FailureKind::Account => {
+                // Orders that were under way together fail together.
+                if !self.is_open(now) {
+                    return;
+                }
+                let pause = 2 * SECOND * 2_u32.saturating_pow(self.failures.min(12));
+                self.failures = self.failures.saturating_add(1);
+                let pause = pause.min(15 * MINUTE).mul_f64(0.75 + chance / 2.0);
+                pause.max(failure.retry_after.unwrap_or_default().min(HOUR))
+            }
+            // It may be one limit of many: the next name is tried, but not at once.
+            FailureKind::RateLimited => 10 * SECOND,
+            _ => return self.succeed(),
+        };
+        self.not_before = self.not_before.max(Some(now + pause));
+    }
+}
+
+/// How many orders may begin: 280, and one more every 40 seconds. Let's Encrypt allows an account 300, and one more every 36 seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct OrderBudget {
+    free: f64,
+    at: SystemTime,
+}
+
+const BUDGET: f64 = 280.0;
+const SECONDS_PER_ORDER: f64 = 40.0;
+
+impl OrderBudget {
+    pub(super) const fn new(now: SystemTime) -> Self {
+        Self {
+            free: BUDGET,
+            at: now,
+        }
+    }
+
+    /// Takes one, if there is one.
+    pub(super) fn take(&mut self, now: SystemTime) -> bool {
+        // A clock that was set back gives nothing.
+        let passed = now.duration_since(self.at).unwrap_or_default();
+        self.free = (self.free + passed.as_secs_f64() / SECONDS_PER_ORDER).min(BUDGET);
+        self.at = now;
+        let has_one = self.free >= 1.0;
+        if has_one {
+            self.free -= 1.0;
+        }
+        has_one
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! The plan, step by step, with days and seconds that no test waits for.
+
+use std::time::UNIX_EPOCH;
+
+use super::*;
+
+const BOTH: [Method; 2] = [Method::Http, Method::TlsAlpn];
+
+fn day(number: u32) -> SystemTime {
+    UNIX_EPOCH + 20_000 * DAY + number * DAY
+}
+
+fn days(from: u32, to: u32) -> Lifetime {
+    Lifetime {
+        not_before: day(from),
+        not_after: day(to),
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure::new(kind, "words")
+}
+
+#[test]
+fn a_name_without_a_certificate_is_due_at_once_and_only_once() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    assert!(plan.is_due(day(0)));
+    plan.begin(day(0));
+    assert!(!plan.is_due(day(0)) && plan.attempts().is_under_way);
+    plan.succeed(days(0, 90), day(0), 0.0);
+    assert!(!plan.is_due(day(59)));
+    assert!(plan.is_due(day(60)));
+}
+
+#[test]
+fn what_is_kept_and_good_is_not_asked_for_again() {
+    assert!(!NamePlan::new(Some(days(0, 90)), day(30), 0.5).is_due(day(30)));
+    assert!(NamePlan::new(Some(days(0, 90)), day(61), 0.5).is_due(day(61)));
+    assert!(NamePlan::new(Some(days(0, 90)), day(400), 0.5).is_due(day(400)));
+    // A clock that is behind makes no certificate old.
+    assert!(!NamePlan::new(Some(days(10, 100)), day(0), 0.5).is_due(day(0)));
+}
+
+#[test]
+fn six_days_are_renewed_after_four_and_not_all_together() {
+    let at = |chance| {
+        let plan = NamePlan::new(Some(days(0, 6)), day(0), chance);
+        plan.order_at().unwrap()
+    };
+    assert_eq!(at(0.0), day(4));
+    assert_eq!(day(4).duration_since(at(0.99)).unwrap().as_secs() / 3600, 4);
+}
+
+#[test]
+fn a_name_that_fails_tries_the_other_way_and_then_waits_longer_each_time() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    let mut now = day(0);
+    let mut pauses = Vec::new();
+    assert_eq!(plan.method(&BOTH), Method::Http);
+    for _ in 0..14 {
+        plan.begin(now);
+        plan.fail(failure(FailureKind::Unreachable), now, 0.5, 2);
+        let next = plan.next().unwrap();
+        pauses.push(next.duration_since(now).unwrap());
+        now = next;
+    }
+    assert_eq!(plan.method(&BOTH), Method::Http);
+    assert_eq!(pauses[0], SECOND);
+    assert_eq!(pauses[1], 2 * MINUTE);
+    assert_eq!(pauses[2], 4 * MINUTE);
+    assert!(pauses.is_sorted());
+    assert_eq!(*pauses.last().unwrap(), DAY);
+    plan.succeed(days(0, 90), now, 0.5);
+    assert_eq!(plan.attempts().failure, None);
+    assert_eq!(plan.method(&BOTH), Method::Http);
+}
+
+#[test]
+fn a_name_without_an_address_is_not_looked_for_in_another_way() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    plan.fail(failure(FailureKind::Dns), day(0), 0.0, 2);
+    let pause = plan.next().unwrap().duration_since(day(0)).unwrap();
+    assert_eq!(pause, 2 * MINUTE * 3 / 4);
+    assert_eq!(plan.method(&BOTH), Method::TlsAlpn);
+    assert_eq!(plan.attempts().failure.unwrap().0, FailureKind::Dns);
+}
+
+#[test]
+fn the_authority_has_the_last_word_on_when_to_come_again() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    let mut limited = failure(FailureKind::RateLimited);
+    limited.retry_after = Some(30 * HOUR);
+    plan.fail(limited.clone(), day(0), 0.5, 2);
+    assert_eq!(plan.next(), Some(day(0) + 30 * HOUR));
+    // But nobody makes a name wait for a year.
+    limited.retry_after = Some(365 * DAY);
+    plan.fail(limited, day(0), 0.5, 2);
+    assert_eq!(plan.next(), Some(day(7)));
+}
+
+#[test]
+fn an_authority_that_is_down_makes_all_wait_and_no_name_longer_than_that() {
+    let mut authority = AuthorityPlan::default();
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    let mut now = day(0);
+    let mut pauses = Vec::new();
+    for _ in 0..12 {
+        plan.begin(now);
+        let down = failure(FailureKind::Authority);
+        authority.fail(&down, now, 0.5);
+        // The others that were under way.
+        authority.fail(&down, now, 0.5);
+        plan.fail(down, now, 0.5, 2);
+        assert!(!authority.is_open(now));
+        assert_eq!(plan.next(), Some(now + SECOND));
+        let opens = authority.opens().unwrap();
+        pauses.push(opens.duration_since(now).unwrap());
+        now = opens;
+        assert!(authority.is_open(now) && plan.is_due(now));
+    }
+    assert_eq!(pauses[..3], [2 * SECOND, 4 * SECOND, 8 * SECOND]);
+    assert_eq!(*pauses.last().unwrap(), 15 * MINUTE);
+    // One whose challenge fails says that the authority is up.
+    authority.fail(&failure(FailureKind::Dns), now, 0.5);
+    assert_eq!(authority, AuthorityPlan::default());
+}
+
+#[test]
+fn the_authority_may_want_a_renewal_sooner_or_later() {
+    let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
+    plan.suggest((day(70), day(72)), 6 * HOUR, day(1), 0.5);
+    assert_eq!(plan.order_at(), Some(day(71)));
+    assert!(!plan.is_question_due(day(1) + 5 * HOUR));
+    assert!(plan.is_question_due(day(1) + 6 * HOUR));
+    // The same window again does not move it.
+    plan.suggest((day(70), day(72)), 6 * HOUR, day(1), 0.9);
+    assert_eq!(plan.order_at(), Some(day(71)));
+    // One that has passed, as after a revocation, is now.
+    plan.suggest((day(0), day(1)), 6 * HOUR, day(2), 0.5);
+    assert!(plan.is_due(day(2)));
+    // Never so late that it would end.
+    plan.suggest((day(200), day(201)), 6 * HOUR, day(2), 0.5);
+    assert_eq!(plan.order_at(), Some(day(81)));
+    // Nor is it asked all the time, or never.
+    plan.ask_again(Duration::ZERO, day(2));
+    assert!(!plan.is_question_due(day(2)));
+    plan.ask_again(1000 * DAY, day(2));
+    assert!(plan.is_question_due(day(3)));
+}
+
+#[test]
+fn clocks_that_jump_ask_for_nothing_twice() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    plan.begin(day(0));
+    // The authority's clock is a year behind: what it gives out is old already.
+    plan.succeed(days(0, 90), day(365), 0.5);
+    assert!(!plan.is_due(day(365)));
+    assert!(plan.is_due(day(365) + MINUTE));
+
+    let mut budget = OrderBudget::new(day(1));
+    assert!(budget.take(day(0)) && budget.take(day(1)));
+}
+
+#[test]
+fn orders_in_all_stay_below_what_the_authority_allows() {
+    let mut budget = OrderBudget::new(day(0));
+    let taken = (0..1000).filter(|_| budget.take(day(0))).count();
+    assert_eq!(taken, 280);
+    assert!(!budget.take(day(0) + 39 * SECOND));
+    assert!(budget.take(day(0) + 80 * SECOND));
+    let taken = (0..1000).filter(|_| budget.take(day(10))).count();
+    assert_eq!(taken, 280);
+}

@@ -1,0 +1,102 @@
+//! What is spoken: versions, suites, protocols, and who chooses the certificate.
+//!
+//! **Invariant:** sees no byte of a connection.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{ServerConfig, SupportedProtocolVersion};
+
+use super::attempts::AttemptBoard;
+use super::certificate_store::CertificateStore;
+use super::provider::provider;
+
+/// HTTP/2 in ALPN (RFC 9113, section 3.1).
+pub(crate) const H2: &[u8] = b"h2";
+/// The challenge of an authority in ALPN (RFC 8737, section 4).
+pub(crate) const ACME: &[u8] = b"acme-tls/1";
+
+/// The versions that are spoken.
+const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
+
+/// How to speak TLS, and where the sites are to be found with it.
+pub struct Tls {
+    /// Who is shown which certificate.
+    pub certificates: Arc<CertificateStore>,
+    /// What was tried to get them.
+    pub attempts: Arc<AttemptBoard>,
+    /// The port that visitors type, where it is not 443: redirects to https name it.
+    pub port: Option<u16>,
+    pub(super) visitors: Arc<ServerConfig>,
+    pub(super) challenges: Arc<ServerConfig>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// Speaks TLS with these certificates.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn new(
+        certificates: Arc<CertificateStore>,
+        port: Option<u16>,
+    ) -> Result<Self, rustls::Error> {
+        let builder = || {
+            let builder = ServerConfig::builder_with_provider(provider());
+            Ok::<_, rustls::Error>(
+                builder
+                    .with_protocol_versions(VERSIONS)?
+                    .with_no_client_auth(),
+            )
+        };
+        let mut visitors =
+            builder()?.with_cert_resolver(Arc::new(ByName(Arc::clone(&certificates))));
+        visitors.alpn_protocols = vec![H2.to_vec(), b"http/1.1".to_vec()];
+        visitors.ticketer = aws_lc_rs::Ticketer::new()?;
+        let mut challenges =
+            builder()?.with_cert_resolver(Arc::new(ByChallenge(Arc::clone(&certificates))));
+        challenges.alpn_protocols = vec![ACME.to_vec()];
+        Ok(Self {
+            certificates,
+            attempts: Arc::default(),
+            port,
+            visitors: Arc::new(visitors),
+            challenges: Arc::new(challenges),
+        })
+    }
+}
+
+/// Shows visitors the certificate of the name that they ask for.
+#[derive(Debug)]
+struct ByName(Arc<CertificateStore>);
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = asked_name(&hello)?;
+        Some(Arc::clone(&self.0.find(&name)?.key))
+    }
+}
+
+/// Shows an authority what it asked for.
+#[derive(Debug)]
+struct ByChallenge(Arc<CertificateStore>);
+
+impl ResolvesServerCert for ByChallenge {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.challenge(&asked_name(&hello)?)
+    }
+}
+
+/// The name that a client asks for, in the form in which hosts are known: lower case, without a dot at its end.
+pub(crate) fn asked_name(hello: &ClientHello<'_>) -> Option<String> {
+    let name = hello.server_name()?;
+    Some(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
+}

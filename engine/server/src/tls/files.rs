@@ -1,0 +1,210 @@
+//! Certificates that operators bring: files, read again when they change.
+//!
+//! What replaces a certificate and its key does so one after the other, and both files may be half written at any moment: what cannot be read, or does not belong together, changes nothing, and is looked at again a second later.
+//!
+//! **Invariant:** writes no file; a certificate that was good stays until there is another.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use thiserror::Error;
+use tracing::{info, warn};
+
+use super::certificate::{Certificate, CertificateError};
+use super::certificate_store::CertificateStore;
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Where a certificate and its key are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateFile {
+    /// The chain as PEM, the certificate itself first.
+    pub certificate: PathBuf,
+    /// Its key as PEM.
+    pub key: PathBuf,
+}
+
+/// Why files give no certificate.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// A file cannot be read.
+    #[error("cannot read `{path}`: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What is in the files cannot be used.
+    #[error("cannot use `{path}`: {source}")]
+    Unusable {
+        /// The file of the certificate.
+        path: PathBuf,
+        /// Why.
+        source: CertificateError,
+    },
+}
+
+/// The bytes of a certificate and of its key.
+type Contents = (Vec<u8>, Vec<u8>);
+
+/// The files, and what was last read from them.
+#[derive(Debug)]
+pub struct FileCertificates {
+    files: Vec<CertificateFile>,
+    /// What is shown, and the bytes that it was read from.
+    read: Vec<(Contents, Arc<Certificate>)>,
+    /// What was wrong the last time, so that it is said once.
+    problems: Vec<Option<String>>,
+    store: Arc<CertificateStore>,
+}
+
+impl FileCertificates {
+    /// Reads all files, and has their certificates shown.
+    ///
+    /// # Errors
+    /// When one of them cannot be used: that is for operators to mend before the program serves.
+    pub fn read(
+        files: Vec<CertificateFile>,
+        store: Arc<CertificateStore>,
+    ) -> Result<Self, FileError> {
+        let read = files
+            .iter()
+            .map(|file| {
+                let contents = contents(file)?;
+                let certificate = parse(file, &contents)?;
+                Ok((contents, Arc::new(certificate)))
+            })
+            .collect::<Result<Vec<_>, FileError>>()?;
+        let all = Self {
+            problems: files.iter().map(|_| None).collect(),
+            files,
+            read,
+            store,
+        };
+        all.show();
+        Ok(all)
+    }
+
+    /// Looks at the files every second from now on, on a thread of its own.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn watch(mut self) -> io::Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let name = "certificates".to_owned();
+        thread::Builder::new().name(name).spawn(move || {
+            loop {
+                thread::sleep(LOOK);
+                self.look();
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Reads the files again, and shows what is new and good.
+    fn look(&mut self) {
+        let mut is_new = false;
+        for (number, file) in self.files.iter().enumerate() {
+            let (before, certificate) = &mut self.read[number];
+            let read = contents(file).and_then(|now| {
+                let is_same = now == *before;
+                let read = (!is_same).then(|| parse(file, &now)).transpose()?;
+                Ok(read.map(|read| (now, read)))
+            });
+            let problem = match read {
+                Ok(None) => None,
+                Ok(Some((now, read))) => {
+                    let path = file.certificate.display();
+                    info!(file = %path, names = read.names.join(" "), "a certificate was replaced");
+                    (*before, *certificate) = (now, Arc::new(read));
+                    is_new = true;
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(problem) = &problem
+                && self.problems[number].as_ref() != Some(problem)
+            {
+                warn!("{problem}; the certificate of before stays");
+            }
+            self.problems[number] = problem;
+        }
+        if is_new {
+            self.show();
+        }
+    }
+
+    fn show(&self) {
+        let certificates: Vec<_> = self.read.iter().map(|(_, read)| Arc::clone(read)).collect();
+        self.store.set_files(&certificates);
+    }
+}
+
+fn contents(file: &CertificateFile) -> Result<Contents, FileError> {
+    let read = |path: &PathBuf| {
+        fs::read(path).map_err(|source| FileError::Unreadable {
+            path: path.clone(),
+            source,
+        })
+    };
+    Ok((read(&file.certificate)?, read(&file.key)?))
+}
+
+fn parse(file: &CertificateFile, (chain, key): &Contents) -> Result<Certificate, FileError> {
+    Certificate::from_pem(chain, key).map_err(|source| FileError::Unusable {
+        path: file.certificate.clone(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_half_replaced_pair_changes_nothing_and_a_whole_one_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CertificateFile {
+            certificate: folder.path().join("chain.pem"),
+            key: folder.path().join("key.pem"),
+        };
+        let signed = |name: &str| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let parameters = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+            let certificate = parameters.self_signed(&key).unwrap();
+            (certificate.pem(), key.serialize_pem())
+        };
+        let (one, other) = (signed("studio.example"), signed("studio.example"));
+        fs::write(&file.certificate, &one.0).unwrap();
+        fs::write(&file.key, &one.1).unwrap();
+        let store = Arc::new(CertificateStore::default());
+        let mut files = FileCertificates::read(vec![file.clone()], Arc::clone(&store)).unwrap();
+        let shown = || store.find("studio.example").unwrap();
+        let first = shown();
+
+        fs::write(&file.certificate, &other.0).unwrap();
+        files.look();
+        assert!(
+            Arc::ptr_eq(&shown(), &first),
+            "the key is still the other's"
+        );
+        fs::write(&file.key, &other.1).unwrap();
+        files.look();
+        let second = shown();
+        assert!(!Arc::ptr_eq(&second, &first));
+
+        fs::remove_file(&file.key).unwrap();
+        files.look();
+        assert!(Arc::ptr_eq(&shown(), &second));
+        let error = FileCertificates::read(vec![file], store).unwrap_err();
+        assert!(error.to_string().contains("key.pem"), "{error}");
+    }
+}

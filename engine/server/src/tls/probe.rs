@@ -1,0 +1,108 @@
+//! Looks at a running server as a browser would: a handshake, and whether the certificate is good for a host.
+//!
+//! **Invariant:** sends no request; trusts nobody whom its caller does not name.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use thiserror::Error;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::provider::provider;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The version of TLS, as in `TLSv1_3`.
+    pub version: String,
+    /// The protocol of ALPN; empty where none was agreed on.
+    pub protocol: String,
+    /// Days for which the certificate is still valid.
+    pub days: u64,
+}
+
+/// Why a browser would not go on.
+#[derive(Debug, Error)]
+pub enum ProbeError {
+    /// The roots cannot be used.
+    #[error("the roots cannot be used: {0}")]
+    Roots(String),
+    /// No host name.
+    #[error("`{0}` is no host name")]
+    Host(String),
+    /// Nobody answers, or the handshake fails: the certificate is not good for the host, for example.
+    #[error("{0}")]
+    Handshake(#[from] io::Error),
+}
+
+/// The roots in a PEM, or those of Mozilla.
+///
+/// # Errors
+/// When the PEM has none that can be used.
+pub(crate) fn root_store(pem: Option<&[u8]>) -> Result<RootCertStore, rustls::Error> {
+    let Some(pem) = pem else {
+        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+        return Ok(roots.collect());
+    };
+    let mut store = RootCertStore::empty();
+    for root in CertificateDer::pem_slice_iter(pem) {
+        store.add(root.map_err(|error| rustls::Error::General(error.to_string()))?)?;
+    }
+    match store.is_empty() {
+        true => Err(rustls::Error::NoCertificatesPresented),
+        false => Ok(store),
+    }
+}
+
+/// Does a handshake for `host` with whoever listens at `address`. `roots`: PEM; without it, those of Mozilla count. `patience` is for each step.
+///
+/// # Errors
+/// When a browser that trusts these roots would not go on.
+pub fn probe(
+    address: SocketAddr,
+    host: &str,
+    roots: Option<&[u8]>,
+    patience: Duration,
+) -> Result<Found, ProbeError> {
+    let in_words = |error: rustls::Error| ProbeError::Roots(error.to_string());
+    let roots = root_store(roots).map_err(in_words)?;
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(in_words)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let name = ServerName::try_from(host.to_owned());
+    let name = name.map_err(|_| ProbeError::Host(host.to_owned()))?;
+    let mut socket = TcpStream::connect_timeout(&address, patience)?;
+    socket.set_read_timeout(Some(patience))?;
+    socket.set_write_timeout(Some(patience))?;
+    let mut session = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
+    while session.is_handshaking() {
+        session.complete_io(&mut socket)?;
+    }
+    let certificate = session.peer_certificates().and_then(|chain| chain.first());
+    let version = session.protocol_version();
+    let protocol = session.alpn_protocol().unwrap_or_default();
+    Ok(Found {
+        version: version.map_or_else(String::new, |version| format!("{version:?}")),
+        protocol: String::from_utf8_lossy(protocol).into_owned(),
+        days: certificate.map(days).unwrap_or_default(),
+    })
+}
+
+/// For how many days a certificate is still valid.
+fn days(certificate: &CertificateDer<'_>) -> u64 {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
+        return 0;
+    };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_secs());
+    let end = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
+    end.saturating_sub(now) / (24 * 60 * 60)
+}
