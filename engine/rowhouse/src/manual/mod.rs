@@ -50,7 +50,7 @@ mod tests {
     fn words(line: &str) -> Vec<String> {
         let line = line.split([';', '|', '>']).next().unwrap_or_default();
         let mut words = Vec::new();
-        for (index, piece) in line.split('"').enumerate() {
+        for (index, piece) in line.split(['"', '\'']).enumerate() {
             match index % 2 {
                 0 => words.extend(piece.split_whitespace().map(ToOwned::to_owned)),
                 _ => words.push(piece.to_owned()),
