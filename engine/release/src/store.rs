@@ -51,7 +51,7 @@ use self::releases::{Releases, is_tenant};
 pub use self::tables::Rows;
 use self::tables::Tables;
 pub use self::writer::New;
-use self::writer::{Job, Make, Usage, Waiting, Writer};
+use self::writer::{Job, Known, Make, Usage, Waiting, Writer};
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -96,7 +96,7 @@ pub struct Release {
 pub struct Keep {
     /// How many releases a tenant has at most (at least one); a pinned one may come on top.
     pub releases: usize,
-    /// How many bytes there may be on the disk. Tables, and each tenant's newest and its pinned release stay even if they are more.
+    /// How many bytes there may be on the disk. Tables, and each tenant's newest and its pinned release stay even if they are more; but for tenants that [are gone](Store::set_tenants).
     pub bytes: u64,
 }
 
@@ -111,6 +111,7 @@ pub struct Store {
     folder: PathBuf,
     keep: Keep,
     waiting: Arc<Waiting>,
+    known: Arc<Known>,
     queued: Arc<AtomicUsize>,
     usage: Arc<Usage>,
     /// Where this process is the one that writes.
@@ -172,6 +173,7 @@ impl Store {
                 bytes: 0,
             },
             waiting: Arc::default(),
+            known: Arc::default(),
             queued: Arc::default(),
             usage: Arc::default(),
             writer: OnceLock::new(),
@@ -205,6 +207,7 @@ impl Store {
             tables: self.tables.clone(),
             blobs: self.blobs.clone(),
             waiting: self.waiting.clone(),
+            known: self.known.clone(),
             keep: self.keep.releases,
             budget: self.keep.bytes,
             is_closing: is_closing.clone(),
@@ -371,6 +374,11 @@ impl Store {
             warn!(tenant, %error, "which release is pinned cannot be read");
             None
         })
+    }
+
+    /// Says which tenants there are. The releases of others stay while there is room, for the day on which they come back; where there is none, their newest ones may go, too.
+    pub fn set_tenants(&self, tenants: impl IntoIterator<Item = String>) {
+        self.known.set(tenants.into_iter().collect());
     }
 
     /// Removes all of a tenant's releases soon.

@@ -210,6 +210,25 @@ fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
 }
 
 #[test]
+fn tenants_that_are_gone_keep_their_releases_while_there_is_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 9, 150_000);
+    for (key, tenant) in [(1, "gone"), (2, "here")] {
+        let text = format!("{key}").repeat(100_000);
+        store.record(tenant, release(key, &[("/", &text)]));
+    }
+    store.finish();
+    for tenants in [vec!["gone", "here"], vec!["here"]] {
+        assert_eq!(numbers(&store, "gone"), [1]);
+        store.set_tenants(tenants.into_iter().map(ToOwned::to_owned));
+        store.collect();
+        store.finish();
+    }
+    assert!(numbers(&store, "gone").is_empty());
+    assert_eq!(numbers(&store, "here"), [1]);
+}
+
+#[test]
 fn a_second_process_only_reads() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = open(folder.path().to_owned(), 3, PLENTY);

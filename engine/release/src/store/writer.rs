@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** holds the lock of the folder for as long as it runs; no two of it run in one folder.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -46,6 +46,25 @@ impl Waiting {
 impl fmt::Debug for Waiting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.locked().keys()).finish()
+    }
+}
+
+/// The tenants that there are, once somebody has said it.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Option<BTreeSet<String>>>);
+
+impl Known {
+    pub(super) fn set(&self, tenants: BTreeSet<String>) {
+        *self.locked() = Some(tenants);
+    }
+
+    fn is_gone(&self, tenant: &str) -> bool {
+        let known = self.locked();
+        known.as_ref().is_some_and(|known| !known.contains(tenant))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<BTreeSet<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,6 +122,7 @@ pub(super) struct Writer {
     pub(super) tables: Tables,
     pub(super) blobs: Blobs,
     pub(super) waiting: Arc<Waiting>,
+    pub(super) known: Arc<Known>,
     /// How many releases of a tenant are kept.
     pub(super) keep: usize,
     /// How many bytes of blobs are kept.
@@ -235,7 +255,7 @@ impl Writer {
         for tenant in self.releases.tenants()? {
             self.releases.clean(&tenant)?;
             let pinned = readable(self.releases.pinned(&tenant))?;
-            let mut is_newest = true;
+            let mut is_newest = !self.known.is_gone(&tenant);
             for number in self.releases.numbers(&tenant)? {
                 if self.is_closing.load(Relaxed) {
                     return Ok(0);

@@ -66,6 +66,7 @@ mod tests {
             let text = String::from_utf8(bytes).unwrap();
             for block in text.split("```sh\n").skip(1) {
                 let block = block.split("```").next().unwrap_or_default();
+                let block = block.replace("\\\n", "");
                 for line in block.lines().filter(|line| line.starts_with("rowhouse ")) {
                     let parsed = Cli::try_parse_from(words(line));
                     assert!(parsed.is_ok(), "{path}: {line}: {parsed:?}");

@@ -204,6 +204,7 @@ impl Persisted {
     /// Forgets tenants whose folders are gone: they are not to come back.
     pub(super) fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
         let store = &self.store;
+        store.set_tenants(present.keys().map(ToString::to_string));
         self.tenants.retain(|name| {
             let is_present = present.contains_key(name.as_str());
             if !is_present {

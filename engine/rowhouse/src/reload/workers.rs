@@ -1,7 +1,7 @@
 //! Threads that read, check and compile tenants, so that nobody waits for the slowest.
 //!
 //! Every changed tenant is handed over as a [`Job`]. Whoever handed it over waits for those that are done soon and takes the others when they are.
-//! As many threads as there are processors work on jobs that began within [`SOON`]. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
+//! As many threads as there are processors work on jobs that began within [`SOON`], and four times as many where a great number of folders is to be read. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
 //! A job may have a [`Watchdog`], which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
 //! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
 //! What is done in the background has threads of its own, which step back where there is much to do, and nobody waits for it; a request for its tenant brings it to the front ([`Workers::hurry`]).
@@ -127,8 +127,10 @@ impl Lane {
     }
 }
 
-/// With more jobs than this in the background, their threads leave the processors to everything else.
+/// With more jobs than this in the background, their threads leave the processors to everything else; and with more folders than this to be read, more of them are read at once than there are processors.
 const MANY: usize = 64;
+/// So many folders for each processor: those who read wait for the disk most of the time, until the system has it all in memory.
+const READERS: usize = 4;
 
 struct Running<T> {
     id: TenantId,
@@ -288,9 +290,9 @@ impl<T> Shared<T> {
 impl<T: Send + 'static> Shared<T> {
     /// Starts threads for what waits, unless enough of them are at work on what has just begun.
     fn staff(self: &Arc<Self>, queue: &mut Queue<T>) {
-        let most = processors();
         for lane in Lane::BOTH {
             loop {
+                let most = queue.most(lane);
                 let (threads, old) = (queue.threads[lane as usize], queue.old(lane));
                 let waiting = queue.waiting.range(lane.turns()).take(most).count();
                 let wanted = most.min(waiting + queue.in_lane(lane).count() - old);
@@ -319,7 +321,7 @@ impl<T: Send + 'static> Shared<T> {
     fn work(&self, lane: Lane) {
         let mut queue = self.lock();
         loop {
-            let is_spare = queue.threads[lane as usize] > processors() + queue.old(lane);
+            let is_spare = queue.threads[lane as usize] > queue.most(lane) + queue.old(lane);
             if queue.is_over || is_spare {
                 queue.threads[lane as usize] -= 1;
                 return;
@@ -364,6 +366,16 @@ impl<T> Queue<T> {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    /// How many threads work side by side.
+    fn most(&self, lane: Lane) -> usize {
+        let next = self.waiting.first_key_value();
+        let is_reading = next.is_some_and(|(_, job)| job.kind == Kind::Read);
+        match lane == Lane::Front && is_reading && self.waiting.len() > MANY {
+            true => processors() * READERS,
+            false => processors(),
+        }
     }
 
     /// What is under way on threads of a kind.
