@@ -13,6 +13,7 @@ use server::status::StoreStatus;
 
 use super::persisted::Persisted;
 use super::registry::{Registry, Round};
+use super::releases::QUEUED;
 use super::workers::processors;
 
 impl Registry {
@@ -64,14 +65,9 @@ impl Registry {
         self.looked = Round::since(begun);
         self.in_memory.bytes = bytes;
         self.in_memory.tenants = tenants;
-        // Until the next look, the background renders what there is room for, and a little where there is none: what cannot leave memory must not keep the others from being looked at.
-        // What is still to be recorded cannot leave it either: the background is no faster than the disk.
-        let room = match self.is_behind {
-            true => Some(0),
-            false => most.saturating_sub(bytes).checked_div(average),
-        };
-        self.workers
-            .allow(room.unwrap_or(usize::MAX).max(processors() * 4));
+        let queued = self.store().map_or(0, |store| store.queued());
+        let free = most.saturating_sub(bytes);
+        self.workers.allow(allowed(free, average, queued));
         has_room
     }
 
@@ -106,6 +102,17 @@ impl Registry {
     }
 }
 
+/// How many tenants the background may render until the next look: those that there is room for, and a little where there is none, since what cannot leave memory must not keep the others from being looked at.
+///
+/// What waits to be recorded cannot leave memory either: with a full queue the background is no faster than the disk. Where nothing can be recorded, nothing waits.
+fn allowed(free: usize, average: usize, queued: usize) -> usize {
+    let room = match queued < QUEUED {
+        true => free.checked_div(average).unwrap_or(usize::MAX),
+        false => 0,
+    };
+    room.max(processors() * 4)
+}
+
 /// The bytes of the pages of a tenant that are in memory, each once.
 pub(super) fn bytes_of(compiled: &Compiled) -> usize {
     let mut seen = HashSet::new();
@@ -127,4 +134,18 @@ fn resources(pages: &Pages) -> impl Iterator<Item = &Resource> {
     let not_found = pages.not_found.iter().map(|(_, page)| page);
     let all = pages.resources.values().chain(not_found);
     all.chain([&pages.method_not_allowed]).map(AsRef::as_ref)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_background_renders_what_there_is_room_for_and_what_the_disk_keeps_up_with() {
+        let least = processors() * 4;
+        assert_eq!(allowed(1_000_000, 100, 0), 10_000);
+        assert_eq!(allowed(0, 100, 0), least, "no room");
+        assert_eq!(allowed(1_000_000, 100, QUEUED), least, "a slow disk");
+        assert_eq!(allowed(1_000_000, 0, 0), usize::MAX, "nothing is rendered");
+    }
 }

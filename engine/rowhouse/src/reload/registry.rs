@@ -105,7 +105,7 @@ pub struct Registry {
     pub(super) hosts: Hosts,
     pub(super) notes: Report,
     pub(super) persisted: Option<Persisted>,
-    /// Whether some releases are still to be recorded.
+    /// Whether something is still to be kept: the disk is slow, or another process writes.
     pub(super) is_behind: bool,
     /// The tenants of whose pictures requests wait for one.
     pub(super) wanted_pictures: Names,

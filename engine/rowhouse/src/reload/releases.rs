@@ -21,7 +21,7 @@ use super::registry::Registry;
 use super::tenant::{MadeFrom, Tenant};
 
 /// So many releases may wait to be written: each has its pages in memory.
-const QUEUED: usize = 64;
+pub(super) const QUEUED: usize = 64;
 
 impl Registry {
     /// Records what tenants serve since the last time, as far as the disk keeps up. Whether something is left.
