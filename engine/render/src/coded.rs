@@ -1,4 +1,4 @@
-//! Pages of a release, of which only the bodies as they are were kept, made ready to be served again.
+//! Pages of which there are only the bodies as they are, compressed so that they can be served: nobody had asked for them, or they are of a release, which keeps no codings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use super::cache::Cache;
 use super::compress::{Level, kept_variants};
 use release::snapshot::{Body, Pages, Resource};
 
-/// The same pages in the codings that pages have when they are rendered. What is shared stays shared.
+/// The same pages in the codings that pages have when they are rendered. What is shared stays shared, and what was compressed before is taken from the cache.
 #[must_use]
-pub fn coded(pages: &Pages) -> Pages {
+pub fn coded(pages: &Pages, cache: &Cache) -> Pages {
     let found = pages.resources.values();
     let all = found.chain(pages.not_found.iter().map(|(_, page)| page));
     let all = all.chain([&pages.method_not_allowed]);
@@ -21,7 +21,12 @@ pub fn coded(pages: &Pages) -> Pages {
     let resources: Vec<&Arc<Resource>> = by_place.into_values().collect();
     let coded: HashMap<usize, Arc<Resource>> = resources
         .into_par_iter()
-        .filter_map(|resource| Some((Arc::as_ptr(resource).addr(), Arc::new(one(resource)?))))
+        .filter_map(|resource| {
+            Some((
+                Arc::as_ptr(resource).addr(),
+                Arc::new(one(resource, cache)?),
+            ))
+        })
         .collect();
     let of = |resource: &Arc<Resource>| {
         let coded = coded.get(&Arc::as_ptr(resource).addr());
@@ -38,13 +43,14 @@ pub fn coded(pages: &Pages) -> Pages {
     }
 }
 
-/// A body that has codings, with them.
-fn one(resource: &Resource) -> Option<Resource> {
+/// A body that may have codings and has none, with them.
+fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let Resource::Body(body) = resource else {
         return None;
     };
     let (_, varies, _) = body.fields.given();
-    let identity = body.variants.identity().filter(|_| varies)?;
+    let has_none = body.variants.iter().nth(1).is_none();
+    let identity = body.variants.identity().filter(|_| varies && has_none)?;
     let level = match body.status {
         StatusCode::OK => Level::Page,
         _ => Level::Error,
@@ -53,6 +59,6 @@ fn one(resource: &Resource) -> Option<Resource> {
         status: body.status,
         fields: Arc::clone(&body.fields),
         cache_tag: body.cache_tag.clone(),
-        variants: kept_variants(identity.bytes.clone(), true, level, &Cache::default()),
+        variants: kept_variants(identity.bytes.clone(), true, level, cache),
     }))
 }

@@ -64,6 +64,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         mounts.push(PlacedMount {
             address: address.clone(),
             mount: Arc::new(mount),
+            uncoded: None,
         });
         if is_endless {
             // Most of its pages were never rendered, so that nothing can be said of their links.

@@ -8,7 +8,7 @@ use super::lints::pages::Orphan;
 use super::picture::Picture;
 use super::site_files::Listing;
 use content::address::Address;
-use release::snapshot::Mount;
+use release::snapshot::{Mount, Pages};
 
 /// A compiled tenant.
 #[derive(Debug, Clone)]
@@ -40,4 +40,14 @@ pub struct PlacedMount {
     pub address: Address,
     /// What.
     pub mount: Arc<Mount>,
+    /// Its pages before they are compressed, while nobody has asked for them and the mount is open.
+    pub uncoded: Option<Arc<Pages>>,
+}
+
+impl PlacedMount {
+    /// Its pages, as far as they are in memory.
+    #[must_use]
+    pub fn pages(&self) -> Option<&Pages> {
+        self.mount.pages.get().or(self.uncoded.as_deref())
+    }
 }

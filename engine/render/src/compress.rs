@@ -17,6 +17,8 @@ use release::snapshot::{Coding, Variant, Variants};
 /// How hard to compress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
+    /// Not at all: [`coded`](super::coded::coded) does it once somebody asks.
+    Later,
     /// Pages: they are many, change often, and somebody may wait for them. Zstandard 3 and gzip 5 together cost half of Brotli 5, and a hundredth of the best coding, which is made later for what somebody asks for ([`improve`]).
     Page,
     /// Error pages: every tenant has some at every address, and nobody comes for them. They are compressed in one way only, by gzip: everybody takes it.
@@ -53,13 +55,14 @@ pub(super) fn kept_variants(
 ) -> Variants {
     let digest = Sha256::digest(&bytes);
     let mut variants = Vec::with_capacity(4);
-    let is_worth_it = compressible && bytes.len() >= SMALLEST && !is_large(&bytes);
+    let is_large = is_large(&bytes);
+    let is_worth_it = compressible && level != Level::Later && bytes.len() >= SMALLEST && !is_large;
     if is_worth_it {
         let key = cache::key("compressed", &[&[level as u8], &digest]);
         let work = || Ok::<_, ()>(compressed(&bytes, level).into());
         let packed = match level {
-            Level::Page | Level::Error => cache.get_cheap(key, work),
             Level::Shared => cache.get(key, work),
+            Level::Later | Level::Page | Level::Error => cache.get_cheap(key, work),
         };
         let compressed = packed.ok().and_then(|packed| unpack(&packed));
         for (name, bytes) in compressed.unwrap_or_default() {
@@ -72,7 +75,7 @@ pub(super) fn kept_variants(
     }
     let best = match level {
         Level::Page if is_worth_it => cache.known(&best_key(&digest)),
-        Level::Page | Level::Error | Level::Shared => Some(Bytes::new()),
+        Level::Later | Level::Page | Level::Error | Level::Shared => Some(Bytes::new()),
     };
     variants.push(Variant {
         coding: Coding::Identity,
@@ -181,16 +184,16 @@ fn window(length: usize) -> i32 {
 
 fn zstd(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
     let level = match level {
-        Level::Page | Level::Error => 3,
         Level::Shared => 19,
+        Level::Later | Level::Page | Level::Error => 3,
     };
     zstd::bulk::compress(bytes, level).ok()
 }
 
 fn gzip(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
     let level = match level {
-        Level::Page | Level::Error => Compression::new(5),
         Level::Shared => Compression::best(),
+        Level::Later | Level::Page | Level::Error => Compression::new(5),
     };
     // No time and no file name in the header (RFC 1952, section 2.3): the bytes depend on the content alone.
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), level);

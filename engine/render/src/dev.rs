@@ -101,6 +101,7 @@ pub fn nothing_yet(
     PlacedMount {
         address,
         mount: Arc::new(mount),
+        uncoded: None,
     }
 }
 

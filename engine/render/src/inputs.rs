@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tera::Value;
 
 use super::cache::Cache;
+use super::compress::Level;
 use super::island::Islands;
 use super::link::{Deployment, Resolver};
 use super::prepared::Prepared;
@@ -26,9 +27,19 @@ pub struct Inputs {
     pub cache: Arc<Cache>,
     /// What this attempt is busy with.
     pub progress: Arc<Progress>,
+    /// Whether bodies are compressed; else [`Compiled::set_aside`](super::Compiled::set_aside) is to follow.
+    pub compresses: bool,
 }
 
 impl Inputs {
+    /// How hard to compress what a tenant answers, which is as hard as `level`, or not at all for now.
+    pub(super) const fn level(&self, level: Level) -> Level {
+        match self.compresses {
+            true => level,
+            false => Level::Later,
+        }
+    }
+
     /// What the templates of a page work with that uses no island yet.
     pub(super) fn scope(&self, site: &Site, resolver: Resolver, prepared: &Arc<Prepared>) -> Scope {
         let mut scope = Scope {

@@ -119,7 +119,8 @@ impl<'a> Renderer<'a> {
             variants: compress::kept_variants(
                 Bytes::from(html.into_bytes().into_boxed_slice()),
                 true,
-                page.map_or(Level::Error, |_| Level::Page),
+                self.inputs
+                    .level(page.map_or(Level::Error, |_| Level::Page)),
                 &self.inputs.cache,
             ),
         })
@@ -188,7 +189,7 @@ impl<'a> Renderer<'a> {
             asset,
             BodyKind::of_tenant(&asset.name),
             self.secure(),
-            Level::Page,
+            self.inputs.level(Level::Page),
             &self.inputs.cache,
         )
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Cache;
+use super::coded::coded;
 use super::compiled::{Compiled, PlacedMount};
 use super::inputs::Inputs;
 use super::link::Resolver;
@@ -47,9 +48,12 @@ impl Compiled {
         let pictures = self.pictures.iter();
         pictures.for_each(|picture| picture.drawing.forget());
         let mounts = self.mounts.iter();
-        let open = |placed: &PlacedMount| {
-            let tenant = Arc::clone(&placed.mount.tenant);
-            PlacedMount::open(tenant, &placed.address)
+        let open = |placed: &PlacedMount| match placed.is_open() {
+            true => PlacedMount {
+                uncoded: None,
+                ..placed.clone()
+            },
+            false => PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address),
         };
         Self {
             mounts: mounts.map(open).collect(),
@@ -64,16 +68,60 @@ impl Compiled {
         self.mounts.iter().any(PlacedMount::is_open)
     }
 
-    /// Puts its pages into open mounts, so that who waits there is answered before there is another snapshot.
-    pub fn fill(&mut self, waiting: &[PlacedMount]) {
+    /// Whether its pages are there, and are still to be compressed.
+    #[must_use]
+    pub fn is_uncoded(&self) -> bool {
+        self.mounts.iter().any(|placed| placed.uncoded.is_some())
+    }
+
+    /// Opens its mounts and keeps the pages beside them, which were not compressed: whoever asks waits until they are.
+    pub fn set_aside(&mut self) {
         for placed in &mut self.mounts {
-            let same = waiting.iter().find(|open| open.address == placed.address);
-            if let Some(open) = same.filter(|open| open.is_open()) {
-                let made = std::mem::replace(&mut placed.mount, Arc::clone(&open.mount));
-                // It was made a moment ago, and nobody else has it.
-                let made = Arc::into_inner(made).and_then(|mount| mount.pages.into_inner());
-                open.mount.pages.fill(made);
+            let open = PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
+            let made = std::mem::replace(placed, open);
+            // It was made a moment ago, and nobody else has it.
+            let pages = Arc::into_inner(made.mount).and_then(|mount| mount.pages.into_inner());
+            placed.uncoded = pages.map(Arc::new);
+        }
+    }
+
+    /// Compresses the pages that were set aside, and puts them into its mounts, and into those of `waiting` that are open at the same addresses.
+    #[must_use]
+    pub fn coded(&self, waiting: &[Arc<Self>]) -> Self {
+        let mut mounts = self.mounts.clone();
+        for placed in &mut mounts {
+            if let Some(pages) = placed.uncoded.take() {
+                let coded = coded(&pages, &self.cache);
+                for open in placed.open_in(waiting) {
+                    open.pages.fill(Some(coded.clone()));
+                }
+                placed.mount.pages.fill(Some(coded));
             }
+        }
+        Self {
+            mounts,
+            ..self.clone()
+        }
+    }
+
+    /// Puts its pages into the mounts of `waiting` that are open at the same addresses, so that who waits there is answered before there is another snapshot. Those of the first are its own from then on.
+    pub fn fill(&mut self, waiting: &[Arc<Self>]) {
+        for placed in &mut self.mounts {
+            let mut open = placed
+                .open_in(waiting)
+                .cloned()
+                .collect::<Vec<_>>()
+                .into_iter();
+            let Some(own) = open.next() else {
+                continue;
+            };
+            let made = std::mem::replace(&mut placed.mount, own);
+            // It was made a moment ago, and nobody else has it.
+            let made = Arc::into_inner(made).and_then(|mount| mount.pages.into_inner());
+            for other in open {
+                other.pages.fill(made.clone());
+            }
+            placed.mount.pages.fill(made);
         }
     }
 }
@@ -89,10 +137,19 @@ impl PlacedMount {
         Self {
             address: address.clone(),
             mount: Arc::new(mount),
+            uncoded: None,
         }
     }
 
     fn is_open(&self) -> bool {
         self.mount.pages.is_open()
+    }
+
+    /// The mounts at its address at which requests wait.
+    fn open_in<'a>(&'a self, waiting: &'a [Arc<Compiled>]) -> impl Iterator<Item = &'a Arc<Mount>> {
+        let mounts = waiting.iter().flat_map(|waiting| &waiting.mounts);
+        mounts
+            .filter(|placed| placed.address == self.address && placed.is_open())
+            .map(|placed| &placed.mount)
     }
 }

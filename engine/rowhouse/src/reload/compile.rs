@@ -24,12 +24,12 @@ use render::{Compiled, Inputs, Progress};
 const LIMIT: Duration = Duration::from_secs(10);
 
 impl MadeFrom {
-    /// A job that renders it, and fills the open mounts of `waiting`.
+    /// A job that renders it, and fills the open mounts of `waiting`. Where it is in the background, or nobody has asked for the tenant, its pages are compressed only if a request waits for them.
     pub(super) fn job(
-        self,
+        mut self,
         id: &TenantId,
-        waiting: Option<Arc<Compiled>>,
-        is_background: bool,
+        waiting: Vec<Arc<Compiled>>,
+        (is_background, is_asked): (bool, bool),
     ) -> Job<Done> {
         let watched = self.clone();
         Job {
@@ -37,24 +37,52 @@ impl MadeFrom {
             kind: Kind::Compile,
             is_background,
             watchdog: Some(Box::new(move || endless(&watched))),
-            work: Box::new(move || {
+            work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
+                self.inputs.compresses = is_wanted || is_asked;
                 let (mut compiled, report) = self.compile();
-                let is_filled = match (&mut compiled, &waiting) {
-                    // Pages name files of their theme.
-                    (Some(compiled), Some(waiting)) if self.inputs.templates.is_served() => {
-                        compiled.fill(&waiting.mounts);
-                        true
+                let is_urgent = match &mut compiled {
+                    Some(compiled) if !self.inputs.compresses => {
+                        compiled.set_aside();
+                        !is_background
                     }
-                    _ => false,
+                    // Pages name files of their theme.
+                    Some(compiled) if self.inputs.templates.is_served() => {
+                        compiled.fill(&waiting);
+                        waiting.is_empty()
+                    }
+                    _ => true,
                 };
                 Done::Compiled(Box::new(Attempt {
                     made_from: self,
-                    is_filled,
+                    waiting,
+                    is_urgent,
                     compiled,
                     report,
                     took: begin.elapsed(),
                 }))
+            }),
+        }
+    }
+
+    /// A job that compresses the pages that were set aside, and puts them into their mounts and those of `waiting`.
+    fn coding(
+        self,
+        id: &TenantId,
+        uncoded: Arc<Compiled>,
+        mut waiting: Vec<Arc<Compiled>>,
+    ) -> Job<Done> {
+        Job {
+            id: id.clone(),
+            kind: Kind::Compile,
+            is_background: true,
+            watchdog: None,
+            work: Box::new(move |_| {
+                if !self.inputs.templates.is_served() {
+                    waiting.clear();
+                }
+                let coded = uncoded.coded(&waiting);
+                Done::Coded(Box::new((self, coded)))
             }),
         }
     }
@@ -108,16 +136,18 @@ impl Registry {
                     islands: Arc::clone(&self.islands),
                     cache: Arc::clone(&tenant.persisted.cache),
                     progress: Arc::default(),
+                    compresses: true,
                 },
             };
             tenant.lifecycle.begin(&made_from);
             tenant.persisted.cache.begin();
-            let waiting = match self.is_patient || tenant.lifecycle.has_served() {
-                true => None,
-                false => tenant.wait(&made_from),
+            let waiting: Vec<_> = match self.is_patient || tenant.lifecycle.has_served() {
+                true => Vec::new(),
+                false => tenant.wait(&made_from).into_iter().collect(),
             };
-            let is_background = waiting.is_some();
-            jobs.push(made_from.job(id, waiting, is_background));
+            let is_background = !waiting.is_empty();
+            let is_asked = self.is_patient || (!is_background && tenant.is_asked());
+            jobs.push(made_from.job(id, waiting, (is_background, is_asked)));
         }
         for (id, site) in without_theme {
             let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
@@ -138,9 +168,19 @@ impl Registry {
                     self.take_reading(&id, number, read, now);
                 }
                 Done::Compiled(attempt) => {
-                    came.is_urgent |= !attempt.is_filled;
+                    came.is_urgent |= attempt.is_urgent;
                     self.is_stale = true;
                     self.take_attempt(&id, *attempt, now);
+                }
+                Done::Coded(coded) => {
+                    self.is_stale = true;
+                    let (made_from, compiled) = *coded;
+                    let tenant = self.tenants.get_mut(&id);
+                    let tenant = tenant.filter(|tenant| tenant.lifecycle.may_finish(&made_from));
+                    if let Some(tenant) = tenant {
+                        tenant.lifecycle.finish(made_from, Some(Arc::new(compiled)));
+                        self.workers.forget(&id);
+                    }
                 }
                 Done::StandIn(stand_in) => {
                     came.is_urgent = true;
@@ -177,16 +217,26 @@ impl Registry {
         let finished = tenant.lifecycle.finish(made_from.clone(), compiled);
         if finished == Finished::Served {
             tenant.recorded.is_due = self.persisted.is_some();
-            self.workers.forget(id);
         }
-        if finished == Finished::Failed
+        if matches!(finished, Finished::Served | Finished::Failed)
             && let Some(served) = tenant.lifecycle.served()
-            && served.result.is_open()
         {
-            // It is out of memory: whoever asks next has it tried again.
-            let waiting = Some(Arc::clone(&served.result));
-            self.workers
-                .sleep(served.inputs.clone().job(id, waiting, true));
+            let (made_from, result) = (served.inputs.clone(), Arc::clone(&served.result));
+            match (result.is_open(), result.is_uncoded()) {
+                (false, _) => self.workers.forget(id),
+                (true, true) => {
+                    let waiting = attempt.waiting.clone();
+                    let job = made_from.coding(id, Arc::clone(&result), waiting);
+                    if self.workers.sleep(job) {
+                        self.make_room_of(id, &result, attempt.waiting);
+                    }
+                }
+                // It is out of memory: whoever asks next has it tried again.
+                (true, false) => {
+                    let job = made_from.job(id, vec![result], (true, false));
+                    self.workers.sleep(job);
+                }
+            }
         }
         if finished == Finished::NeedsStandIn {
             let MadeFrom {
@@ -245,6 +295,7 @@ impl Registry {
                     islands: Arc::clone(&islands),
                     cache: Arc::clone(&cache),
                     progress: Arc::clone(&progress),
+                    compresses: true,
                 },
             };
             Some((made_from.compile().0?, made_from))
@@ -269,7 +320,7 @@ impl Registry {
             watchdog: Some(Box::new(move || {
                 watched.give_up_after(LIMIT).map(|_| Done::StandIn(None))
             })),
-            work: Box::new(move || {
+            work: Box::new(move |_| {
                 let found = guard("kept", name.as_str(), MANIFEST, find);
                 Done::StandIn(found.ok().flatten())
             }),
@@ -297,7 +348,8 @@ fn endless(made_from: &MadeFrom) -> Option<Done> {
     let hint = "look for loops within loops, and for lists that grow with every turn";
     Some(Done::Compiled(Box::new(Attempt {
         made_from: made_from.clone(),
-        is_filled: false,
+        waiting: Vec::new(),
+        is_urgent: true,
         compiled: None,
         report: failure(diagnostic.hint(hint)),
         took: LIMIT,

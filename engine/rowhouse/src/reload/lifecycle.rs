@@ -188,6 +188,11 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
         }
     }
 
+    /// Whether what was rendered last, or is waited for, was made from these inputs, so that more that is made of it may be served.
+    pub(super) fn may_finish(&self, inputs: &I) -> bool {
+        self.last() == Some(inputs) && (self.is_at_rest() || self.awaits(inputs))
+    }
+
     /// What is served is out of memory. `result` is what is left of it.
     pub(super) fn sleep(&mut self, inputs: I, result: R) {
         self.pages = Pages::Asleep(inputs.clone());

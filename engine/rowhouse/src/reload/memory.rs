@@ -3,18 +3,24 @@
 //! What a tenant with errors serves stays: nothing else could make it again.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use content::name::TenantId;
 use release::large::is_large;
 use release::snapshot::{Body, Pages, Resource};
-use render::Compiled;
+use render::{Compiled, PlacedMount};
 use server::status::StoreStatus;
 
 use super::persisted::Persisted;
 use super::registry::{Registry, Round};
 use super::releases::QUEUED;
-use super::workers::processors;
+
+/// Tenants that nobody has asked for stay as long as all of them together take no more than this part of the memory: they are quickly rendered again.
+const UNASKED: usize = 4;
+
+/// So many tenants the background renders before it is looked at what there is room for.
+const TOGETHER: usize = 64;
 
 impl Registry {
     /// Looks every second what is in memory, and takes tenants out until the rest fits. Whether there are any, so that a snapshot without them is due.
@@ -44,20 +50,17 @@ impl Registry {
                 awake.push((tenant.is_asked(), tenant.used_at(), id.clone(), own));
             }
         }
-        let average = bytes / tenants.max(1);
         let mut has_room = false;
         if bytes > most {
             awake.sort();
-            // More than is needed, so that not every second brings a new snapshot: of those that nobody asked for a quarter, of the others an eighth.
-            for (is_asked, _, id, own) in awake {
-                let spare = if is_asked { most / 8 } else { most / 4 };
-                if bytes <= most - spare {
+            // More than is needed, so that not every second brings a new snapshot.
+            for (_, _, id, own) in awake {
+                if bytes <= most - most / 8 {
                     break;
                 }
-                if self.put_to_sleep(&id) {
+                if self.put_to_sleep(&id, Vec::new()) {
                     bytes = bytes.saturating_sub(own);
                     tenants -= 1;
-                    self.in_memory.evictions += 1;
                     has_room = true;
                 }
             }
@@ -65,10 +68,39 @@ impl Registry {
         self.looked = Round::since(begun);
         self.in_memory.bytes = bytes;
         self.in_memory.tenants = tenants;
-        let queued = self.store().map_or(0, |store| store.queued());
-        let free = most.saturating_sub(bytes);
-        self.workers.allow(allowed(free, average, queued));
+        self.go_on();
         has_room
+    }
+
+    /// Takes a tenant that was just rendered out of memory again, if nobody has asked for it and there is no room for such.
+    pub(super) fn make_room_of(
+        &mut self,
+        id: &TenantId,
+        compiled: &Compiled,
+        waiting: Vec<Arc<Compiled>>,
+    ) {
+        self.in_memory.bytes += bytes_of(compiled);
+        self.in_memory.tenants += 1;
+        let most = self.memory.unwrap_or(usize::MAX);
+        if !compiled.is_uncoded() || self.in_memory.bytes <= most / UNASKED {
+            return;
+        }
+        let is_writable = self.is_writable();
+        self.keep_one(id, is_writable);
+        let tenant = self.tenants.get(id);
+        if tenant.is_some_and(|tenant| tenant.can_sleep(is_writable))
+            && self.put_to_sleep(id, waiting)
+        {
+            self.in_memory.bytes = self.in_memory.bytes.saturating_sub(bytes_of(compiled));
+            self.in_memory.tenants -= 1;
+        }
+    }
+
+    /// Lets the background render some more tenants: what waits to be recorded is in memory, so that it is no faster than the disk.
+    pub(super) fn go_on(&self) {
+        if self.store().map_or(0, |store| store.queued()) < QUEUED {
+            self.workers.allow(TOGETHER);
+        }
     }
 
     /// What the store holds, for operators.
@@ -87,7 +119,8 @@ impl Registry {
         }
     }
 
-    fn put_to_sleep(&mut self, id: &TenantId) -> bool {
+    /// Takes a tenant out of memory. Whoever asks has it rendered again, and so has who waits at the mounts of `waiting`.
+    fn put_to_sleep(&mut self, id: &TenantId, mut waiting: Vec<Arc<Compiled>>) -> bool {
         let store = self.persisted.as_ref().map(Persisted::store);
         let Some(tenant) = self.tenants.get_mut(id) else {
             return false;
@@ -96,28 +129,19 @@ impl Registry {
         let Some((made_from, asleep)) = tenant.sleep() else {
             return false;
         };
+        self.in_memory.evictions += 1;
         self.hosts.forget(&asleep.pictures);
-        self.workers.sleep(made_from.job(id, Some(asleep), true));
+        waiting.insert(0, asleep);
+        let job = made_from.job(id, waiting, (true, false));
+        self.workers.sleep(job);
         true
     }
-}
-
-/// How many tenants the background may render until the next look: those that there is room for, and a little where there is none, since what cannot leave memory must not keep the others from being looked at.
-///
-/// What waits to be recorded cannot leave memory either: with a full queue the background is no faster than the disk. Where nothing can be recorded, nothing waits.
-fn allowed(free: usize, average: usize, queued: usize) -> usize {
-    let room = match queued < QUEUED {
-        true => free.checked_div(average).unwrap_or(usize::MAX),
-        false => 0,
-    };
-    room.max(processors() * 4)
 }
 
 /// The bytes of the pages of a tenant that are in memory, each once.
 pub(super) fn bytes_of(compiled: &Compiled) -> usize {
     let mut seen = HashSet::new();
-    let pages = compiled.mounts.iter();
-    let pages = pages.filter_map(|placed| placed.mount.pages.get());
+    let pages = compiled.mounts.iter().filter_map(PlacedMount::pages);
     pages
         .flat_map(resources)
         .filter_map(|resource| match resource {
@@ -134,18 +158,4 @@ fn resources(pages: &Pages) -> impl Iterator<Item = &Resource> {
     let not_found = pages.not_found.iter().map(|(_, page)| page);
     let all = pages.resources.values().chain(not_found);
     all.chain([&pages.method_not_allowed]).map(AsRef::as_ref)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_background_renders_what_there_is_room_for_and_what_the_disk_keeps_up_with() {
-        let least = processors() * 4;
-        assert_eq!(allowed(1_000_000, 100, 0), 10_000);
-        assert_eq!(allowed(0, 100, 0), least, "no room");
-        assert_eq!(allowed(1_000_000, 100, QUEUED), least, "a slow disk");
-        assert_eq!(allowed(1_000_000, 0, 0), usize::MAX, "nothing is rendered");
-    }
 }

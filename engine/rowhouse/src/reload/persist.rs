@@ -7,8 +7,40 @@ use super::addresses::Addresses;
 use super::persisted::Persisted;
 use super::registry::Registry;
 use super::tenant::Tenant;
+use content::name::TenantId;
 use content::report::{Code, Severity};
 use release::store::Store;
+
+impl Tenant {
+    /// Hands what is new of it to the thread that writes it, where anything can be written.
+    fn keep(&mut self, id: &TenantId, persisted: Option<&mut Persisted>, is_writable: bool) {
+        if is_writable
+            && let Some(persisted) = &persisted
+            && self.replaced.is_new()
+        {
+            persisted.keep_replaced(id, &self.replaced);
+        }
+        let is_there = self
+            .rendered()
+            .is_some_and(|compiled| !compiled.is_open() || compiled.is_uncoded());
+        if self.lifecycle.is_rendering() || !is_there {
+            return;
+        }
+        let has_grown = self.persisted.cache.has_grown();
+        if !std::mem::take(&mut self.is_new) && !has_grown {
+            return;
+        }
+        let is_kept = persisted.is_some();
+        let Some(persisted) = persisted.filter(|_| is_writable) else {
+            self.persisted.put_off();
+            self.is_new = is_kept;
+            return;
+        };
+        let is_good = self.errors().next().is_none();
+        let good = self.pending.take_if(|_| is_good);
+        persisted.keep_tenant(id, &mut self.persisted, has_grown, good);
+    }
+}
 
 impl Registry {
     /// Takes up what was kept, and keeps what is new from now on.
@@ -30,30 +62,7 @@ impl Registry {
         };
         let is_writable = self.is_writable();
         for (id, tenant) in &mut self.tenants {
-            if is_writable
-                && let Some(persisted) = &self.persisted
-                && tenant.replaced.is_new()
-            {
-                persisted.keep_replaced(id, &tenant.replaced);
-            }
-            let is_there = tenant
-                .rendered()
-                .is_some_and(|compiled| !compiled.is_open());
-            if tenant.lifecycle.is_rendering() || !is_there {
-                continue;
-            }
-            let has_grown = tenant.persisted.cache.has_grown();
-            if !std::mem::take(&mut tenant.is_new) && !has_grown {
-                continue;
-            }
-            let is_good = tenant.errors().next().is_none();
-            let Some(persisted) = self.persisted.as_mut().filter(|_| is_writable) else {
-                tenant.persisted.put_off();
-                tenant.is_new = self.persisted.is_some();
-                continue;
-            };
-            let good = tenant.pending.take_if(|_| is_good);
-            persisted.keep_tenant(id, &mut tenant.persisted, has_grown, good);
+            tenant.keep(id, self.persisted.as_mut(), is_writable);
         }
         if let Some(persisted) = self.persisted.as_mut().filter(|_| is_writable) {
             for (name, folder) in self.themes.good_folders() {
@@ -72,6 +81,18 @@ impl Registry {
             true => self.record(),
             false => self.persisted.is_some(),
         };
+    }
+
+    /// Hands over what is new of one tenant, and what it serves to be recorded as a release.
+    pub(super) fn keep_one(&mut self, id: &TenantId, is_writable: bool) {
+        let shared = Arc::clone(self.shared.served());
+        if let Some(tenant) = self.tenants.get_mut(id) {
+            tenant.keep(id, self.persisted.as_mut(), is_writable);
+            let store = self.persisted.as_ref().map(Persisted::store);
+            if let Some(store) = store.filter(|_| is_writable) {
+                tenant.record(id, store, &shared);
+            }
+        }
     }
 
     /// Whether what is new can be kept: no other process does that, and the disk can be written.

@@ -237,6 +237,9 @@ impl Registry {
         let wait = Wait::Until(Instant::now() + SOON);
         let deployment = self.deployment.clone()?;
         let came = self.take_done(wait, now);
+        if self.workers.is_held() {
+            self.go_on();
+        }
         if came.has_folder {
             return Some(self.settle(wait, now));
         }

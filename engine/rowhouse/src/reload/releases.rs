@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use content::name::TenantId;
 use http::HeaderValue;
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
-use release::store::{New, PlacedPages, Release};
+use release::store::{New, PlacedPages, Release, Store};
 use render::asset::ASSETS;
 use render::{Compiled, PlacedMount};
 use server::control::ControlError;
@@ -31,15 +32,8 @@ impl Registry {
         };
         let shared = Arc::clone(self.shared.served());
         for (id, tenant) in &mut self.tenants {
-            if !tenant.recorded.is_due || !tenant.lifecycle.is_at_rest() {
-                continue;
-            }
-            if store.queued() >= QUEUED {
+            if !tenant.record(id, &store, &shared) {
                 return true;
-            }
-            tenant.recorded.is_due = false;
-            if let Some(release) = tenant.release(&shared) {
-                store.record(id.as_str(), release);
             }
         }
         false
@@ -129,16 +123,31 @@ impl Registry {
 }
 
 impl Tenant {
+    /// Records what it serves, if that is due. Whether nothing is left: the disk may have fallen behind.
+    pub(super) fn record(&mut self, id: &TenantId, store: &Store, shared: &ResourceTable) -> bool {
+        if !self.recorded.is_due || !self.lifecycle.is_at_rest() {
+            return true;
+        }
+        if store.queued() >= QUEUED {
+            return false;
+        }
+        self.recorded.is_due = false;
+        if let Some(release) = self.release(shared) {
+            store.record(id.as_str(), release);
+        }
+        true
+    }
+
     /// What it serves now, if that is something else than what was recorded last.
     fn release(&mut self, shared: &ResourceTable) -> Option<New> {
         let served = self.lifecycle.served()?;
         let MadeFrom { inputs, .. } = &served.inputs;
         let mut places = Vec::new();
-        for PlacedMount { address, mount } in &served.result.mounts {
+        for placed in &served.result.mounts {
             places.push(PlacedPages {
-                host: address.host.clone(),
-                prefix: address.prefix.clone(),
-                pages: mount.pages.get()?.clone(),
+                host: placed.address.host.clone(),
+                prefix: placed.address.prefix.clone(),
+                pages: placed.pages()?.clone(),
             });
         }
         let key = key_of(&places);
@@ -179,11 +188,12 @@ impl Tenant {
     /// Serves a release at those of its addresses that the tenant still has. `None` where it has none of them.
     fn pin(&mut self, release: Release) -> Option<()> {
         let served = self.lifecycle.served()?;
+        let cache = &served.result.cache;
         let mut shared = ResourceTable::new();
         let mut mounts = Vec::new();
         for place in release.places {
             if place.host.is_empty() {
-                shared = render::coded(&place.pages).resources;
+                shared = render::coded(&place.pages, cache).resources;
                 continue;
             }
             let mut addresses = served.inputs.addresses.iter();
@@ -194,10 +204,11 @@ impl Tenant {
                 mount: Arc::new(Mount {
                     tenant: served.inputs.site.id.shared(),
                     prefix: address.prefix.as_str().into(),
-                    pages: Slot::from(render::coded(&place.pages)),
+                    pages: Slot::from(render::coded(&place.pages, cache)),
                     traffic: std::sync::OnceLock::new(),
                 }),
                 address,
+                uncoded: None,
             }));
         }
         if mounts.is_empty() {

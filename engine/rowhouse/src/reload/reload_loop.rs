@@ -27,6 +27,8 @@ use server::status::{State, Status, StatusBoard};
 
 /// The longest that nothing is looked at: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
 const LONGEST: Duration = Duration::from_secs(1);
+/// The same while the background waits for the disk.
+const HELD: Duration = Duration::from_millis(50);
 /// How long until what could not be read is tried again, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest that is waited until it is tried again.
@@ -182,7 +184,11 @@ impl ReloadLoop {
     fn turn(&mut self, watch: &mut Watch, agenda: &mut Agenda) -> bool {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
-        match watch.next(agenda.until(next_change)) {
+        let longest = match self.registry.workers.is_held() {
+            true => HELD,
+            false => LONGEST,
+        };
+        match watch.next(agenda.until(next_change).min(longest)) {
             Some(changes) => {
                 agenda.want(self.wanted(&changes));
             }

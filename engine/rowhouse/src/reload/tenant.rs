@@ -14,7 +14,7 @@ use content::source::Folder;
 use content::tenant::{MANIFEST, Site};
 use render::link::Deployment;
 use render::template::Templates;
-use render::{Compiled, Inputs, Islands};
+use render::{Compiled, Inputs, Islands, PlacedMount};
 use server::status::TenantStatus;
 
 use super::demand::Demand;
@@ -208,9 +208,9 @@ impl Tenant {
 
     /// Lets the files of the content that is served live on, where they are not in memory. To be called before other content is taken.
     pub(super) fn remember_files(&mut self, secure: bool) {
-        let is_asleep = self
-            .rendered()
-            .is_some_and(|compiled| compiled.is_rendered && compiled.is_open());
+        let is_asleep = self.rendered().is_some_and(|compiled| {
+            compiled.is_rendered && compiled.is_open() && !compiled.is_uncoded()
+        });
         if !is_asleep {
             return;
         }
@@ -233,17 +233,14 @@ impl Tenant {
     /// Lets files that only the result before has live on for a while.
     pub(super) fn replace_files(&mut self, new: &Compiled, now: Timestamp) {
         // A tenant's files are the same at all its addresses.
-        let files = |compiled: &Compiled| {
-            let first = compiled.mounts.first();
-            first.map(|placed| Arc::clone(&placed.mount))
-        };
-        if let Some(new) = files(new) {
+        let files = |compiled: &Compiled| compiled.mounts.first().cloned();
+        if let Some(new) = files(new)
+            && let Some(new) = new.pages()
+        {
             let old = self.rendered().and_then(|old| files(old));
-            let old = old.as_ref().and_then(|mount| mount.pages.get());
+            let old = old.as_ref().and_then(PlacedMount::pages);
             let old = old.map(|pages| &pages.resources);
-            if let Some(new) = new.pages.get() {
-                self.replaced.turn(old, &new.resources, now);
-            }
+            self.replaced.turn(old, &new.resources, now);
         }
         self.is_new = true;
     }

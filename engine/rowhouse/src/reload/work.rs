@@ -28,6 +28,8 @@ pub(super) enum Done {
     Read(u64, Option<Box<Read>>),
     /// It was compiled.
     Compiled(Box<Attempt>),
+    /// Its pages were compressed.
+    Coded(Box<(MadeFrom, Compiled)>),
     /// What was good before the process began was compiled; nothing where that was of no use either.
     StandIn(Option<Box<(Compiled, MadeFrom)>>),
 }
@@ -36,8 +38,10 @@ pub(super) enum Done {
 #[derive(Debug)]
 pub(super) struct Attempt {
     pub(super) made_from: MadeFrom,
-    /// Whether those who waited for it have it already.
-    pub(super) is_filled: bool,
+    /// Where requests wait for it that came before it was rendered.
+    pub(super) waiting: Vec<Arc<Compiled>>,
+    /// Whether a snapshot with it is to be served at once.
+    pub(super) is_urgent: bool,
     pub(super) compiled: Option<Compiled>,
     pub(super) report: Report,
     pub(super) took: Duration,

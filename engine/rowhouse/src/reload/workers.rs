@@ -9,7 +9,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -44,7 +44,8 @@ pub(super) struct Job<T> {
     pub(super) kind: Kind,
     /// Whether nobody waits for it.
     pub(super) is_background: bool,
-    pub(super) work: Box<dyn FnOnce() -> T + Send>,
+    /// Is told whether somebody waits for it.
+    pub(super) work: Box<dyn FnOnce(bool) -> T + Send>,
     pub(super) watchdog: Option<Watchdog<T>>,
 }
 
@@ -84,6 +85,8 @@ struct Queue<T> {
     waiting: BTreeMap<Turn, Job<T>>,
     /// What is begun only when somebody asks.
     asleep: BTreeMap<TenantId, Job<T>>,
+    /// The tenants that somebody asked for while nothing of theirs could be brought to the front.
+    wanted: BTreeSet<String>,
     /// When each of those that wait has its turn.
     turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
     /// What is under way, by its number.
@@ -101,6 +104,9 @@ struct Queue<T> {
 
 /// When a job has its turn: the least comes first.
 type Turn = (usize, u64);
+
+/// The turns of what a request waits for.
+const HURRIED: usize = 0;
 
 /// The turns of what nobody waits for.
 const BACKGROUND: usize = usize::MAX;
@@ -147,6 +153,7 @@ impl<T: Send + 'static> Workers<T> {
         let queue = Queue {
             waiting: BTreeMap::new(),
             asleep: BTreeMap::new(),
+            wanted: BTreeSet::new(),
             turns: BTreeMap::new(),
             running: BTreeMap::new(),
             allowed: usize::MAX,
@@ -185,14 +192,25 @@ impl<T: Send + 'static> Workers<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Hands over a job that is begun only when somebody asks for its tenant.
-    pub(super) fn sleep(&self, job: Job<T>) {
-        self.shared.lock().asleep.insert(job.id.clone(), job);
+    /// Hands over a job that is begun only when somebody asks for its tenant, or at once where somebody has. Whether nobody has.
+    pub(super) fn sleep(&self, job: Job<T>) -> bool {
+        let mut queue = self.shared.lock();
+        let is_wanted = queue.wanted.remove(job.id.as_str());
+        if is_wanted {
+            queue.insert(HURRIED, job);
+            self.shared.staff(&mut queue);
+            self.shared.changed.notify_all();
+        } else {
+            queue.asleep.insert(job.id.clone(), job);
+        }
+        !is_wanted
     }
 
     /// Drops what is to be done for a tenant when somebody asks.
     pub(super) fn forget(&self, id: &TenantId) {
-        self.shared.lock().asleep.remove(id);
+        let mut queue = self.shared.lock();
+        queue.asleep.remove(id);
+        queue.wanted.remove(id.as_str());
     }
 
     /// Brings what is to be done in the background for a tenant, or when somebody asks, to the front, for whoever calls the result with its id.
@@ -203,11 +221,12 @@ impl<T: Send + 'static> Workers<T> {
             let asleep = queue.asleep.remove(id);
             let known = queue.turns.get_key_value(id).map(|(id, _)| id.clone());
             let Some(id) = known.or_else(|| Some(asleep.as_ref()?.id.clone())) else {
+                queue.wanted.insert(id.to_owned());
                 return;
             };
             let waiting = queue.remove(&id, None);
             for job in asleep.into_iter().chain(waiting) {
-                queue.insert(0, job);
+                queue.insert(HURRIED, job);
             }
             shared.staff(&mut queue);
             shared.changed.notify_all();
@@ -218,6 +237,12 @@ impl<T: Send + 'static> Workers<T> {
     pub(super) fn allow(&self, jobs: usize) {
         self.shared.lock().allowed = jobs;
         self.shared.changed.notify_all();
+    }
+
+    /// Whether what waits in the background may not begin.
+    pub(super) fn is_held(&self) -> bool {
+        let queue = self.shared.lock();
+        queue.allowed == 0 && queue.waiting.range(Lane::Back.turns()).next().is_some()
     }
 
     /// Lets the owner look what there is to do, for whoever calls the result.
@@ -326,7 +351,7 @@ impl<T: Send + 'static> Shared<T> {
                 queue.threads[lane as usize] -= 1;
                 return;
             }
-            let Some(job) = queue.take(lane) else {
+            let Some((turn, job)) = queue.take(lane) else {
                 queue = self
                     .changed
                     .wait(queue)
@@ -344,8 +369,9 @@ impl<T: Send + 'static> Shared<T> {
             };
             queue.running.insert(number, running);
             let (finish, owner) = (queue.finish.clone(), queue.owner.clone());
+            let name = job.id.clone();
             drop(queue);
-            let done = (job.work)();
+            let done = (job.work)(turn.0 == HURRIED);
             queue = self.lock();
             let running = queue.running.remove(&number);
             if running.is_some_and(|running| !running.is_given_up) {
@@ -353,8 +379,10 @@ impl<T: Send + 'static> Shared<T> {
                 let _ = finish.send((job.id, done));
             }
             self.changed.notify_all();
-            // Of what nobody waits for, the owner hears when all is done.
-            let is_awaited = lane == Lane::Front || queue.waiting.is_empty();
+            // Of what nobody waits for, the owner hears when all is done that may be.
+            let is_wanted = queue.wanted.contains(name.as_str());
+            let is_over = queue.waiting.is_empty() || queue.allowed == 0;
+            let is_awaited = lane == Lane::Front || is_wanted || is_over;
             if let Some(owner) = owner.filter(|_| is_awaited) {
                 let _ = owner.send(Notice::Ready);
             }
@@ -454,7 +482,7 @@ impl<T> Queue<T> {
         running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
     }
 
-    fn take(&mut self, lane: Lane) -> Option<Job<T>> {
+    fn take(&mut self, lane: Lane) -> Option<(Turn, Job<T>)> {
         if lane == Lane::Back && self.allowed == 0 {
             return None;
         }
@@ -470,7 +498,7 @@ impl<T> Queue<T> {
                 self.turns.remove(&job.id);
             }
         }
-        Some(job)
+        Some((turn, job))
     }
 }
 

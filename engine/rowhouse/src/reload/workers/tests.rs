@@ -7,7 +7,7 @@ fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> 
         id: TenantId::new(name).expect("an id"),
         kind: Kind::Compile,
         is_background: false,
-        work: Box::new(work),
+        work: Box::new(|_| work()),
         watchdog: None,
     }
 }
