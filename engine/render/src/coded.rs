@@ -62,3 +62,72 @@ fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
         variants: kept_variants(identity.bytes.clone(), true, level, cache),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue};
+
+    use super::*;
+    use crate::compress::variants;
+    use release::snapshot::fields::Fields;
+
+    fn page(status: StatusCode, text: &str, level: Level) -> Arc<Resource> {
+        let fields = Fields::new(HeaderMap::new(), true, false);
+        let body = Bytes::from(text.repeat(100));
+        Arc::new(Resource::Body(Body {
+            status,
+            fields: Arc::new(fields),
+            cache_tag: None,
+            variants: variants(body, true, level),
+        }))
+    }
+
+    fn pages(of: impl Fn(Level) -> Level) -> Pages {
+        let found = page(StatusCode::OK, "the same words again. ", of(Level::Page));
+        let away = Resource::Redirect(HeaderValue::from_static("/away"));
+        Pages {
+            resources: [
+                ("/".into(), Arc::clone(&found)),
+                ("/same".into(), found),
+                ("/away".into(), Arc::new(away)),
+            ]
+            .into(),
+            not_found: vec![(
+                "".into(),
+                page(StatusCode::NOT_FOUND, "nothing ", of(Level::Error)),
+            )],
+            method_not_allowed: page(StatusCode::METHOD_NOT_ALLOWED, "no ", of(Level::Error)),
+        }
+    }
+
+    fn tags(resource: &Resource) -> Vec<HeaderValue> {
+        match resource {
+            Resource::Body(body) => body.variants.iter().map(|one| one.etag.clone()).collect(),
+            Resource::Redirect(to) => vec![to.clone()],
+        }
+    }
+
+    #[test]
+    fn what_is_compressed_later_is_as_if_it_had_been_compressed_at_once() {
+        let (now, later) = (pages(|level| level), pages(|_| Level::Later));
+        assert_eq!(tags(&later.resources["/"]).len(), 1, "nothing yet");
+        let coded = coded(&later, &Cache::default());
+        for path in ["/", "/same", "/away"] {
+            assert_eq!(
+                tags(&coded.resources[path]),
+                tags(&now.resources[path]),
+                "{path}"
+            );
+        }
+        assert!(Arc::ptr_eq(
+            &coded.resources["/"],
+            &coded.resources["/same"]
+        ));
+        assert_eq!(tags(&coded.not_found[0].1), tags(&now.not_found[0].1));
+        assert_eq!(
+            tags(&coded.method_not_allowed),
+            tags(&now.method_not_allowed)
+        );
+    }
+}

@@ -96,7 +96,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         is_rendered: true,
         neighbour_links: findings.neighbour_links,
         orphans: findings.orphans,
-        fragments: Arc::new(findings.fragments),
+        paths: findings.paths.into(),
         pictures,
         cache: Arc::clone(&inputs.cache),
         listing: site_files.listing,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::lints::links::{Fragments, NeighbourLink};
+use super::lints::links::NeighbourLink;
 use super::lints::pages::Orphan;
 use super::picture::Picture;
 use super::site_files::Listing;
@@ -21,8 +21,8 @@ pub struct Compiled {
     pub neighbour_links: Vec<NeighbourLink>,
     /// Pages that none of its own leads to.
     pub orphans: Vec<Orphan>,
-    /// The paths of its pages, and the ids within them.
-    pub fragments: Arc<Fragments>,
+    /// The paths that a neighbour may link to, in order.
+    pub paths: Arc<[Box<str>]>,
     /// Its entries in the sitemap of its canonical host.
     pub listing: Arc<Listing>,
     /// What the owner has to draw for it.
@@ -31,6 +31,15 @@ pub struct Compiled {
     pub cache: Arc<Cache>,
     /// How many pages it has.
     pub pages: usize,
+}
+
+impl Compiled {
+    /// Whether a neighbour may link to a path.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        let found = self.paths.binary_search_by(|known| (**known).cmp(path));
+        found.is_ok()
+    }
 }
 
 /// A mount and the host it belongs to.

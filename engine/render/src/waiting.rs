@@ -33,7 +33,7 @@ impl Compiled {
             is_rendered: false,
             neighbour_links: Vec::new(),
             orphans: Vec::new(),
-            fragments: Arc::default(),
+            paths: Arc::default(),
             listing: Arc::new(listing(site, &resolver)),
             pictures: Vec::new(),
             cache: Arc::clone(&inputs.cache),

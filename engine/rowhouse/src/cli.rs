@@ -181,9 +181,9 @@ pub struct ServeArguments {
     /// It may be deleted at any time.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The most bytes of pages and pictures in memory [default: half of what the machine or the control group has]
+    /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
     ///
-    /// Beyond it, what nobody has asked for lately goes first, and is rendered again when somebody asks. The program takes some 60 MB besides, and 20 KB for each tenant.
+    /// What is known of a tenant takes some 40 KB, and its pages what is left. Beyond it, what nobody has asked for lately goes first, and is rendered again when somebody asks. The program takes some 60 MB besides.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
     pub memory: Option<usize>,
     /// How many releases of each tenant are kept below `--state`, to list, compare and go back to

@@ -39,8 +39,8 @@ pub(crate) struct Findings {
     pub(crate) neighbour_links: Vec<NeighbourLink>,
     /// Pages that none of the tenant's own leads to.
     pub(crate) orphans: Vec<Orphan>,
-    /// The paths of the pages, and the ids within them.
-    pub(crate) fragments: Fragments,
+    /// The paths that a neighbour may link to, in order.
+    pub(crate) paths: Box<[Box<str>]>,
 }
 
 /// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
@@ -98,7 +98,7 @@ pub(crate) fn check(
         report: report.sorted(),
         neighbour_links,
         orphans,
-        fragments,
+        paths: fragments.into_keys().map(String::into_boxed_str).collect(),
     }
 }
 

@@ -146,7 +146,9 @@ impl Registry {
                 false => tenant.wait(&made_from).into_iter().collect(),
             };
             let is_background = !waiting.is_empty();
-            let is_asked = self.is_patient || (!is_background && tenant.is_asked());
+            // Authors look at what they save.
+            let is_shown = self.is_patient || self.islands.dev.is_some();
+            let is_asked = is_shown || (!is_background && tenant.is_asked());
             jobs.push(made_from.job(id, waiting, (is_background, is_asked)));
         }
         for (id, site) in without_theme {

@@ -53,7 +53,7 @@ impl Registry {
                 let neighbour = tenant.map(|tenant| tenant.compiled());
                 let code = match neighbour {
                     None => Code::UnknownTenant,
-                    Some(Some(neighbour)) if !neighbour.fragments.contains_key(&link.path) => {
+                    Some(Some(neighbour)) if !neighbour.has(&link.path) => {
                         Code::BrokenNeighbourLink
                     }
                     // A neighbour that is not served now has its own errors in the report.
@@ -68,7 +68,7 @@ impl Registry {
                         ),
                         Some(neighbour) => (
                             format!("the tenant `{}` has no page `{}`", link.tenant, link.path),
-                            hint_for(&link.path, neighbour.fragments.keys().map(String::as_str)),
+                            hint_for(&link.path, neighbour.paths.iter().map(AsRef::as_ref)),
                         ),
                     };
                     Diagnostic {

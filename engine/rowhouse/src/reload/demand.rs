@@ -62,10 +62,23 @@ impl Demand {
 }
 
 /// What was in memory at the last look.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct InMemory {
     pub(super) bytes: usize,
     pub(super) tenants: usize,
+    /// The bytes that there is room for.
+    pub(super) most: usize,
     /// How often a tenant was taken out.
     pub(super) evictions: u64,
+}
+
+impl Default for InMemory {
+    fn default() -> Self {
+        Self {
+            bytes: 0,
+            tenants: 0,
+            most: usize::MAX,
+            evictions: 0,
+        }
+    }
 }

@@ -103,6 +103,11 @@ impl Packed {
         Some(folder)
     }
 
+    /// Its bytes in memory.
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The content as it was read.
     pub(super) fn site(&self, id: &TenantId) -> Option<Site> {
         tenant::read(id, &self.folder()?).0

@@ -159,3 +159,44 @@ fn of_the_background_no_more_is_begun_than_is_allowed() {
 
 /// The longest that any of this may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn who_asks_while_a_job_is_under_way_has_what_follows_done_at_once() {
+    let workers = Workers::new();
+    let hurry = workers.hurry();
+    let id = TenantId::new("later").expect("an id");
+    hurry("later");
+    assert!(!workers.sleep(job("later", || 1)), "somebody waits");
+    assert_eq!(all(&workers, Wait::All), [1]);
+    hurry("later");
+    workers.forget(&id);
+    assert!(workers.sleep(job("later", || 2)), "who waited has it");
+    assert!(all(&workers, Wait::All).is_empty());
+    hurry("later");
+    assert_eq!(all(&workers, Wait::All), [2]);
+}
+
+#[test]
+fn a_job_is_told_whether_somebody_waits_for_it() {
+    let workers = Workers::new();
+    let told = |name: &str| Job {
+        work: Box::new(usize::from),
+        ..job(name, || 0)
+    };
+    workers.allow(0);
+    let background = |name| Job {
+        is_background: true,
+        ..told(name)
+    };
+    workers.hand_over(vec![background("wanted"), background("other")]);
+    assert!(workers.is_held());
+    workers.hurry()("wanted");
+    let begun = Instant::now();
+    let first = std::iter::repeat_with(|| workers.next(Wait::Each(SOON)))
+        .take_while(|_| begun.elapsed() < SOON * 100)
+        .find_map(|done| done);
+    assert_eq!(first.map(|(_, done)| done), Some(1));
+    workers.allow(1);
+    assert_eq!(all(&workers, Wait::All), [0]);
+    assert!(!workers.is_held());
+}
