@@ -2,55 +2,30 @@
 //!
 //! Every changed tenant is handed over as a [`Job`]. Whoever handed it over waits for those that are done soon and takes the others when they are.
 //! As many threads as there are processors work on jobs that began within [`SOON`], and four times as many where a great number of folders is to be read. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
-//! A job may have a [`Watchdog`], which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
+//! A job may have a [`Watchdog`](queue::Watchdog), which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
 //! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
 //! What is done in the background has threads of its own, which step back where there is much to do, and nobody waits for it; a request for its tenant brings it to the front ([`Workers::hurry`]).
 
+mod queue;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::Bound;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing::error;
 
+use self::queue::{BACKGROUND, HURRIED, Lane, MANY, Queue, Running};
+pub(super) use self::queue::{Job, Kind, SOON, processors};
 use crate::watch::Notice;
 use content::name::TenantId;
 
-/// How long a job may take to be waited for, once visitors are served.
-pub(super) const SOON: Duration = Duration::from_millis(300);
 /// Threads beyond the number of processors, at most: so many tenants may take long side by side.
 const ASIDE: usize = 16;
-/// How often a tenant may be worked on at once: what never ends must not keep its own correction waiting.
-const OF_ONE_TENANT: usize = 2;
-
-/// What is done for a tenant. Of one kind, only what was handed over last is begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// Its folder is read and checked.
-    Read,
-    /// It is compiled.
-    Compile,
-}
-
-/// Work for one tenant; it does not panic.
-pub(super) struct Job<T> {
-    pub(super) id: TenantId,
-    pub(super) kind: Kind,
-    /// Whether nobody waits for it.
-    pub(super) is_background: bool,
-    /// Is told whether somebody waits for it.
-    pub(super) work: Box<dyn FnOnce(bool) -> T + Send>,
-    pub(super) watchdog: Option<Watchdog<T>>,
-}
-
-/// Asked now and then while a job is under way. What it returns is the result of a job that is given up.
-pub(super) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy)]
@@ -78,73 +53,6 @@ impl<T> fmt::Debug for Workers<T> {
 struct Shared<T> {
     queue: Mutex<Queue<T>>,
     changed: Condvar,
-}
-
-struct Queue<T> {
-    /// By the number of jobs that came together, [`BACKGROUND`] for what nobody waits for, then in their order.
-    waiting: BTreeMap<Turn, Job<T>>,
-    /// What is begun only when somebody asks.
-    asleep: BTreeMap<TenantId, Job<T>>,
-    /// The tenants that somebody asked for while nothing of theirs could be brought to the front.
-    wanted: BTreeSet<String>,
-    /// When each of those that wait has its turn.
-    turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
-    /// What is under way, by its number.
-    running: BTreeMap<u64, Running<T>>,
-    /// How many jobs of the background may still be begun.
-    allowed: usize,
-    /// By [`Lane`].
-    threads: [usize; 2],
-    next: u64,
-    finish: Sender<(TenantId, T)>,
-    /// Who is told whenever something is done.
-    owner: Option<Sender<Notice>>,
-    is_over: bool,
-}
-
-/// When a job has its turn: the least comes first.
-type Turn = (usize, u64);
-
-/// The turns of what a request waits for.
-const HURRIED: usize = 0;
-
-/// The turns of what nobody waits for.
-const BACKGROUND: usize = usize::MAX;
-
-/// Which of the two kinds of threads does a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    /// What somebody waits for.
-    Front,
-    /// What nobody waits for.
-    Back,
-}
-
-impl Lane {
-    const BOTH: [Self; 2] = [Self::Front, Self::Back];
-
-    /// The turns of its jobs.
-    const fn turns(self) -> (Bound<Turn>, Bound<Turn>) {
-        let first = (BACKGROUND, 0);
-        match self {
-            Self::Front => (Bound::Unbounded, Bound::Excluded(first)),
-            Self::Back => (Bound::Included(first), Bound::Unbounded),
-        }
-    }
-}
-
-/// With more jobs than this in the background, their threads leave the processors to everything else; and with more folders than this to be read, more of them are read at once than there are processors.
-const MANY: usize = 64;
-/// So many folders for each processor: those who read wait for the disk most of the time, until the system has it all in memory.
-const READERS: usize = 4;
-
-struct Running<T> {
-    id: TenantId,
-    lane: Lane,
-    is_background: bool,
-    begin: Instant,
-    watchdog: Option<Watchdog<T>>,
-    is_given_up: bool,
 }
 
 impl<T: Send + 'static> Workers<T> {
@@ -390,128 +298,9 @@ impl<T: Send + 'static> Shared<T> {
     }
 }
 
-impl<T> Queue<T> {
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    /// How many threads work side by side.
-    fn most(&self, lane: Lane) -> usize {
-        let next = self.waiting.first_key_value();
-        let is_reading = next.is_some_and(|(_, job)| job.kind == Kind::Read);
-        match lane == Lane::Front && is_reading && self.waiting.len() > MANY {
-            true => processors() * READERS,
-            false => processors(),
-        }
-    }
-
-    /// What is under way on threads of a kind.
-    fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &Running<T>> {
-        let running = self.running.values();
-        running.filter(move |running| running.lane == lane)
-    }
-
-    /// How many of them have been under way for longer than [`SOON`].
-    fn old(&self, lane: Lane) -> usize {
-        let running = self.in_lane(lane);
-        running
-            .filter(|running| running.begin.elapsed() > SOON)
-            .count()
-    }
-
-    /// Adds a job behind those that have as few others with them.
-    fn insert(&mut self, first: usize, job: Job<T>) {
-        let turn = (first, self.number());
-        let turns = self.turns.entry(job.id.clone()).or_default();
-        turns.push((job.kind, turn));
-        self.waiting.insert(turn, job);
-    }
-
-    /// Takes the jobs of a tenant out, of one kind or of all.
-    fn remove(&mut self, id: &TenantId, kind: Option<Kind>) -> Vec<Job<T>> {
-        let Some(turns) = self.turns.get_mut(id) else {
-            return Vec::new();
-        };
-        let is_meant = |(own, _): &mut (Kind, Turn)| kind.is_none_or(|kind| kind == *own);
-        let removed: Vec<_> = turns.extract_if(.., is_meant).collect();
-        if turns.is_empty() {
-            self.turns.remove(id);
-        }
-        let jobs = removed
-            .iter()
-            .filter_map(|(_, turn)| self.waiting.remove(turn));
-        jobs.collect()
-    }
-
-    /// What is under way and not given up.
-    fn not_given_up(&self) -> impl Iterator<Item = &Running<T>> {
-        let running = self.running.values();
-        running.filter(|running| !running.is_given_up)
-    }
-
-    fn given_up(&self, lane: Lane) -> usize {
-        self.in_lane(lane)
-            .filter(|running| running.is_given_up)
-            .count()
-    }
-
-    /// Gives up a job whose watchdog says so.
-    fn give_up(&mut self) -> Option<(TenantId, T)> {
-        let mut running = self.running.values_mut();
-        running.find_map(|running| {
-            let done = running.watchdog.as_mut()?()?;
-            running.watchdog = None;
-            running.is_given_up = true;
-            Some((running.id.clone(), done))
-        })
-    }
-
-    /// Whether something began within this time, or is about to begin.
-    fn has_younger(&self, time: Duration) -> bool {
-        let mut waiting = self.waiting.range(Lane::Front.turns());
-        let can_begin = waiting.any(|(_, job)| !job.is_background && self.may_begin(job));
-        let front = self.in_lane(Lane::Front).count();
-        let mut running = self.not_given_up();
-        running.any(|running| !running.is_background && running.begin.elapsed() <= time)
-            || (can_begin && self.threads[Lane::Front as usize] > front)
-    }
-
-    fn may_begin(&self, job: &Job<T>) -> bool {
-        let running = self.not_given_up();
-        running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
-    }
-
-    fn take(&mut self, lane: Lane) -> Option<(Turn, Job<T>)> {
-        if lane == Lane::Back && self.allowed == 0 {
-            return None;
-        }
-        let mut waiting = self.waiting.range(lane.turns());
-        let turn = waiting.find_map(|(turn, job)| self.may_begin(job).then_some(*turn))?;
-        let job = self.waiting.remove(&turn)?;
-        if lane == Lane::Back {
-            self.allowed -= 1;
-        }
-        if let Some(turns) = self.turns.get_mut(&job.id) {
-            turns.retain(|(_, own)| *own != turn);
-            if turns.is_empty() {
-                self.turns.remove(&job.id);
-            }
-        }
-        Some((turn, job))
-    }
-}
-
 /// Lets everything else go before this thread, as far as the system has that (`setpriority(2)`: on Linux each thread has a priority of its own).
 pub(super) fn step_back() {
     #[cfg(target_os = "linux")]
     // Without it the work is done all the same.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
-}
-
-/// How many threads work side by side. To find that out takes as long as some jobs do, so it is asked once.
-pub(super) fn processors() -> usize {
-    static PROCESSORS: LazyLock<usize> =
-        LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
-    *PROCESSORS
 }

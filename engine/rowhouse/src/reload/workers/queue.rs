@@ -1,0 +1,229 @@
+//! What waits, what is under way, and whose turn it is.
+//!
+//! **Invariant:** starts no thread and does no job.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::LazyLock;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::watch::Notice;
+use content::name::TenantId;
+
+/// How long a job may take to be waited for, once visitors are served.
+pub(in crate::reload) const SOON: Duration = Duration::from_millis(300);
+/// How often a tenant may be worked on at once: what never ends must not keep its own correction waiting.
+const OF_ONE_TENANT: usize = 2;
+
+/// What is done for a tenant. Of one kind, only what was handed over last is begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::reload) enum Kind {
+    /// Its folder is read and checked.
+    Read,
+    /// It is compiled.
+    Compile,
+}
+
+/// Work for one tenant; it does not panic.
+pub(in crate::reload) struct Job<T> {
+    pub(in crate::reload) id: TenantId,
+    pub(in crate::reload) kind: Kind,
+    /// Whether nobody waits for it.
+    pub(in crate::reload) is_background: bool,
+    /// Is told whether somebody waits for it.
+    pub(in crate::reload) work: Box<dyn FnOnce(bool) -> T + Send>,
+    pub(in crate::reload) watchdog: Option<Watchdog<T>>,
+}
+
+/// Asked now and then while a job is under way. What it returns is the result of a job that is given up.
+pub(in crate::reload) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
+
+/// All jobs, and what is known of their threads.
+pub(super) struct Queue<T> {
+    /// By the number of jobs that came together, [`BACKGROUND`] for what nobody waits for, then in their order.
+    pub(super) waiting: BTreeMap<Turn, Job<T>>,
+    /// What is begun only when somebody asks.
+    pub(super) asleep: BTreeMap<TenantId, Job<T>>,
+    /// The tenants that somebody asked for while nothing of theirs could be brought to the front.
+    pub(super) wanted: BTreeSet<String>,
+    /// When each of those that wait has its turn.
+    pub(super) turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
+    /// What is under way, by its number.
+    pub(super) running: BTreeMap<u64, Running<T>>,
+    /// How many jobs of the background may still be begun.
+    pub(super) allowed: usize,
+    /// By [`Lane`].
+    pub(super) threads: [usize; 2],
+    pub(super) next: u64,
+    pub(super) finish: Sender<(TenantId, T)>,
+    /// Who is told whenever something is done.
+    pub(super) owner: Option<Sender<Notice>>,
+    pub(super) is_over: bool,
+}
+
+/// When a job has its turn: the least comes first.
+pub(super) type Turn = (usize, u64);
+
+/// The turns of what a request waits for.
+pub(super) const HURRIED: usize = 0;
+
+/// The turns of what nobody waits for.
+pub(super) const BACKGROUND: usize = usize::MAX;
+
+/// Which of the two kinds of threads does a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// What somebody waits for.
+    Front,
+    /// What nobody waits for.
+    Back,
+}
+
+impl Lane {
+    pub(super) const BOTH: [Self; 2] = [Self::Front, Self::Back];
+
+    /// The turns of its jobs.
+    pub(super) const fn turns(self) -> (Bound<Turn>, Bound<Turn>) {
+        let first = (BACKGROUND, 0);
+        match self {
+            Self::Front => (Bound::Unbounded, Bound::Excluded(first)),
+            Self::Back => (Bound::Included(first), Bound::Unbounded),
+        }
+    }
+}
+
+/// With more jobs than this in the background, their threads leave the processors to everything else; and with more folders than this to be read, more of them are read at once than there are processors.
+pub(super) const MANY: usize = 64;
+/// So many folders for each processor: those who read wait for the disk most of the time, until the system has it all in memory.
+const READERS: usize = 4;
+
+/// A job that is under way.
+pub(super) struct Running<T> {
+    pub(super) id: TenantId,
+    pub(super) lane: Lane,
+    pub(super) is_background: bool,
+    pub(super) begin: Instant,
+    pub(super) watchdog: Option<Watchdog<T>>,
+    pub(super) is_given_up: bool,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// How many threads work side by side.
+    pub(super) fn most(&self, lane: Lane) -> usize {
+        let next = self.waiting.first_key_value();
+        let is_reading = next.is_some_and(|(_, job)| job.kind == Kind::Read);
+        match lane == Lane::Front && is_reading && self.waiting.len() > MANY {
+            true => processors() * READERS,
+            false => processors(),
+        }
+    }
+
+    /// What is under way on threads of a kind.
+    pub(super) fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &Running<T>> {
+        let running = self.running.values();
+        running.filter(move |running| running.lane == lane)
+    }
+
+    /// How many of them have been under way for longer than [`SOON`].
+    pub(super) fn old(&self, lane: Lane) -> usize {
+        let running = self.in_lane(lane);
+        running
+            .filter(|running| running.begin.elapsed() > SOON)
+            .count()
+    }
+
+    /// Adds a job behind those that have as few others with them.
+    pub(super) fn insert(&mut self, first: usize, job: Job<T>) {
+        let turn = (first, self.number());
+        let turns = self.turns.entry(job.id.clone()).or_default();
+        turns.push((job.kind, turn));
+        self.waiting.insert(turn, job);
+    }
+
+    /// Takes the jobs of a tenant out, of one kind or of all.
+    pub(super) fn remove(&mut self, id: &TenantId, kind: Option<Kind>) -> Vec<Job<T>> {
+        let Some(turns) = self.turns.get_mut(id) else {
+            return Vec::new();
+        };
+        let is_meant = |(own, _): &mut (Kind, Turn)| kind.is_none_or(|kind| kind == *own);
+        let removed: Vec<_> = turns.extract_if(.., is_meant).collect();
+        if turns.is_empty() {
+            self.turns.remove(id);
+        }
+        let jobs = removed
+            .iter()
+            .filter_map(|(_, turn)| self.waiting.remove(turn));
+        jobs.collect()
+    }
+
+    /// What is under way and not given up.
+    pub(super) fn not_given_up(&self) -> impl Iterator<Item = &Running<T>> {
+        let running = self.running.values();
+        running.filter(|running| !running.is_given_up)
+    }
+
+    pub(super) fn given_up(&self, lane: Lane) -> usize {
+        self.in_lane(lane)
+            .filter(|running| running.is_given_up)
+            .count()
+    }
+
+    /// Gives up a job whose watchdog says so.
+    pub(super) fn give_up(&mut self) -> Option<(TenantId, T)> {
+        let mut running = self.running.values_mut();
+        running.find_map(|running| {
+            let done = running.watchdog.as_mut()?()?;
+            running.watchdog = None;
+            running.is_given_up = true;
+            Some((running.id.clone(), done))
+        })
+    }
+
+    /// Whether something began within this time, or is about to begin.
+    pub(super) fn has_younger(&self, time: Duration) -> bool {
+        let mut waiting = self.waiting.range(Lane::Front.turns());
+        let can_begin = waiting.any(|(_, job)| !job.is_background && self.may_begin(job));
+        let front = self.in_lane(Lane::Front).count();
+        let mut running = self.not_given_up();
+        running.any(|running| !running.is_background && running.begin.elapsed() <= time)
+            || (can_begin && self.threads[Lane::Front as usize] > front)
+    }
+
+    pub(super) fn may_begin(&self, job: &Job<T>) -> bool {
+        let running = self.not_given_up();
+        running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
+    }
+
+    pub(super) fn take(&mut self, lane: Lane) -> Option<(Turn, Job<T>)> {
+        if lane == Lane::Back && self.allowed == 0 {
+            return None;
+        }
+        let mut waiting = self.waiting.range(lane.turns());
+        let turn = waiting.find_map(|(turn, job)| self.may_begin(job).then_some(*turn))?;
+        let job = self.waiting.remove(&turn)?;
+        if lane == Lane::Back {
+            self.allowed -= 1;
+        }
+        if let Some(turns) = self.turns.get_mut(&job.id) {
+            turns.retain(|(_, own)| *own != turn);
+            if turns.is_empty() {
+                self.turns.remove(&job.id);
+            }
+        }
+        Some((turn, job))
+    }
+}
+
+/// How many threads work side by side. To find that out takes as long as some jobs do, so it is asked once.
+pub(in crate::reload) fn processors() -> usize {
+    static PROCESSORS: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+    *PROCESSORS
+}
