@@ -5,6 +5,7 @@
  * QuickJS runs in the rowhouse process to render the islands' HTML. The manifest says which file is what.
  *
  *   DIR/client/*.js      ES modules, split, named by their content
+ *   DIR/brotli/*.js      the same compressed (RFC 7932), so that no start of the program has to do it; not with `--dev`
  *   DIR/loader.js        one module without static imports, for every page with islands to hold
  *   DIR/server.js        one classic script; not minified, so that its errors name functions
  *   DIR/dev.js           what `rowhouse serve --dev` adds to pages; not among the client's files
@@ -16,6 +17,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { bundleClient, bundleDev, bundleServer } from './build/bundle.mjs';
 import { BuildError } from './build/error.mjs';
 import { findIslands, root } from './build/islands.mjs';
@@ -30,13 +32,26 @@ async function main() {
   const server = await bundleServer(islands, mode);
   const script = await bundleDev(mode);
 
-  rmSync(join(out, 'client'), { recursive: true, force: true });
-  mkdirSync(join(out, 'client'), { recursive: true });
-  for (const [name, bytes] of client.files) writeFileSync(join(out, 'client', name), bytes);
+  for (const folder of ['client', 'brotli']) {
+    rmSync(join(out, folder), { recursive: true, force: true });
+    mkdirSync(join(out, folder), { recursive: true });
+  }
+  for (const [name, bytes] of client.files) {
+    writeFileSync(join(out, 'client', name), bytes);
+    if (!dev) writeFileSync(join(out, 'brotli', name), compressed(bytes));
+  }
   writeFileSync(join(out, 'loader.js'), client.loader);
   writeFileSync(join(out, 'server.js'), server);
   writeFileSync(join(out, 'dev.js'), script);
   writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(manifest(islands, client, mode), null, 2)}\n`);
+}
+
+/** As small as Brotli gets it. */
+function compressed(bytes) {
+  const { BROTLI_PARAM_QUALITY, BROTLI_MAX_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants;
+  return brotliCompressSync(bytes, {
+    params: { [BROTLI_PARAM_QUALITY]: BROTLI_MAX_QUALITY, [BROTLI_PARAM_SIZE_HINT]: bytes.length },
+  });
 }
 
 function options() {

@@ -178,10 +178,6 @@ fn excerpt(output: &Output) -> String {
 
 /// Rust source of the bundle's parts, to be included.
 fn table(bundle: &Path) -> Result<String, io::Error> {
-    let mut client: Vec<PathBuf> = fs::read_dir(bundle.join("client"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, io::Error>>()?;
-    client.sort();
     let mut table = String::new();
     let path = |name: &str| bundle.join(name).display().to_string();
     let _ = writeln!(
@@ -204,19 +200,29 @@ fn table(bundle: &Path) -> Result<String, io::Error> {
         "const LOADER: &str = include_str!({:?});",
         path("loader.js")
     );
-    let _ = writeln!(table, "const CLIENT: &[(&str, &[u8])] = &[");
-    for file in client {
-        let name = file
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let _ = writeln!(
-            table,
-            "    ({name:?}, include_bytes!({:?})),",
-            file.display().to_string()
-        );
+    for (constant, folder) in [("CLIENT", "client"), ("BROTLI", "brotli")] {
+        let _ = writeln!(table, "const {constant}: &[(&str, &[u8])] = &[");
+        for file in files(&bundle.join(folder))? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let _ = writeln!(
+                table,
+                "    ({name:?}, include_bytes!({:?})),",
+                file.display().to_string()
+            );
+        }
+        table.push_str("];\n");
     }
-    table.push_str("];\n");
     Ok(table)
+}
+
+/// The files of a folder, by name; none where it is not there.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, io::Error> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder)?;
+    let files: Result<Vec<PathBuf>, io::Error> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut files = files?;
+    files.sort();
+    Ok(files)
 }

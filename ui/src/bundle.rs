@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::embedded;
 use crate::manifest::Manifest;
 
-type Client = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
+pub(crate) type Client = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
 
 /// A bundle before it has been checked.
 pub(crate) struct Parts {
@@ -20,6 +20,7 @@ pub(crate) struct Parts {
     pub(crate) dev_script: Cow<'static, str>,
     pub(crate) loader: Cow<'static, str>,
     pub(crate) client: Client,
+    pub(crate) brotli: Client,
 }
 
 /// The islands, ready to be rendered and served.
@@ -30,6 +31,8 @@ pub struct Bundle {
     dev_script: Cow<'static, str>,
     loader: Cow<'static, str>,
     client: Client,
+    /// The same compressed, as far as they are, by the names of the files.
+    brotli: Client,
     id: String,
 }
 
@@ -75,18 +78,10 @@ impl Bundle {
     /// # Errors
     /// If a part is missing, unreadable or not understood.
     pub fn from_dir(dir: &Path) -> Result<Bundle, BundleError> {
-        let mut client = Client::new();
-        let folder = dir.join("client");
-        for entry in fs::read_dir(&folder).map_err(read_error(&folder))? {
-            let path = entry.map_err(read_error(&folder))?.path();
-            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                continue;
-            };
-            client.insert(
-                Cow::Owned(name.to_owned()),
-                Cow::Owned(fs::read(&path).map_err(read_error(&path))?),
-            );
-        }
+        let client = read_all(&dir.join("client"))?;
+        // A bundle may do without: what is not there is made at the start.
+        let compressed = Some(dir.join("brotli")).filter(|folder| folder.is_dir());
+        let brotli = compressed.map_or_else(|| Ok(Client::new()), |folder| read_all(&folder))?;
         let text = |name: &str| {
             let path = dir.join(name);
             fs::read_to_string(&path)
@@ -99,6 +94,7 @@ impl Bundle {
             dev_script: text("dev.js")?,
             loader: text("loader.js")?,
             client,
+            brotli,
         })
     }
 
@@ -119,6 +115,7 @@ impl Bundle {
             dev_script: parts.dev_script,
             loader: parts.loader,
             client: parts.client,
+            brotli: parts.brotli,
             id,
         })
     }
@@ -133,6 +130,11 @@ impl Bundle {
         self.client
             .iter()
             .map(|(name, bytes)| (name.as_ref(), bytes.as_ref()))
+    }
+
+    /// A file for the browser in the coding `br` (RFC 7932), where the build made one.
+    pub fn brotli(&self, name: &str) -> Option<&[u8]> {
+        self.brotli.get(name).map(AsRef::as_ref)
     }
 
     /// The script that sets the globals `render(name, propsJson, prefix)` and `renderStatic(name, propsJson)`, each
@@ -157,6 +159,22 @@ impl Bundle {
     }
 }
 
+/// The files of a folder, by name.
+fn read_all(folder: &Path) -> Result<Client, BundleError> {
+    let mut files = Client::new();
+    for entry in fs::read_dir(folder).map_err(read_error(folder))? {
+        let path = entry.map_err(read_error(folder))?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        files.insert(
+            Cow::Owned(name.to_owned()),
+            Cow::Owned(fs::read(&path).map_err(read_error(&path))?),
+        );
+    }
+    Ok(files)
+}
+
 fn read_error(path: &Path) -> impl Fn(io::Error) -> BundleError {
     move |source| BundleError::Read {
         path: path.to_owned(),
@@ -175,7 +193,7 @@ fn id(parts: &Parts) -> String {
     add(parts.server_script.as_bytes());
     add(parts.dev_script.as_bytes());
     add(parts.loader.as_bytes());
-    for (name, bytes) in &parts.client {
+    for (name, bytes) in parts.client.iter().chain(&parts.brotli) {
         add(name.as_bytes());
         add(bytes);
     }
@@ -198,7 +216,9 @@ mod tests {
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("client")).unwrap();
+        for folder in ["client", "brotli"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
         for (name, text) in files {
             fs::write(dir.path().join(name), text).unwrap();
         }
@@ -218,11 +238,14 @@ mod tests {
             ("server.js", "globalThis.render = 1"),
             ("dev.js", "3"),
             ("client/runtime.B.js", "2"),
+            ("brotli/runtime.B.js", "4"),
             ("loader.js", "1"),
         ]);
         let bundle = Bundle::from_dir(dir.path()).unwrap();
         let files: Vec<_> = bundle.files().collect();
         assert_eq!(files, [("runtime.B.js", b"2".as_slice())]);
+        assert_eq!(bundle.brotli("runtime.B.js"), Some(b"4".as_slice()));
+        assert_eq!(bundle.brotli("other.js"), None);
         assert_eq!(bundle.server_script(), "globalThis.render = 1");
         assert_eq!(bundle.dev_script(), "3");
         assert_eq!(bundle.loader(), "1");
@@ -313,6 +336,12 @@ mod tests {
             bundle
                 .files()
                 .all(|(name, bytes)| name.ends_with(".js") && !bytes.is_empty())
+        );
+        let runtime = &bundle.manifest().runtime.file;
+        assert!(
+            bundle
+                .brotli(runtime)
+                .is_some_and(|compressed| !compressed.is_empty())
         );
     }
 }

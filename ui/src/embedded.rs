@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::bundle::Parts;
+use crate::bundle::{Client, Parts};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -12,9 +12,14 @@ pub(crate) fn parts() -> Parts {
         server_script: Cow::Borrowed(SERVER_SCRIPT),
         dev_script: Cow::Borrowed(DEV_SCRIPT),
         loader: Cow::Borrowed(LOADER),
-        client: CLIENT
-            .iter()
-            .map(|(name, bytes)| (Cow::Borrowed(*name), Cow::Borrowed(*bytes)))
-            .collect(),
+        client: files(CLIENT),
+        brotli: files(BROTLI),
     }
+}
+
+fn files(table: &[(&'static str, &'static [u8])]) -> Client {
+    let files = table.iter();
+    files
+        .map(|(name, bytes)| (Cow::Borrowed(*name), Cow::Borrowed(*bytes)))
+        .collect()
 }

@@ -29,6 +29,8 @@ pub struct Asset {
     pub hashed_name: String,
     /// The bytes as they are served.
     pub bytes: Bytes,
+    /// The same in the coding `br`, where that was made before.
+    pub(super) brotli: Option<Bytes>,
     /// Whether something names it.
     used: Arc<AtomicBool>,
     /// What is known of a tenant's picture that is made of pixels.
@@ -72,6 +74,12 @@ impl Asset {
         }
     }
 
+    /// The same with its coding `br`, if that is there.
+    #[must_use]
+    pub(super) fn compressed(self, brotli: Option<Bytes>) -> Self {
+        Self { brotli, ..self }
+    }
+
     /// Remembers that something names it.
     pub(super) fn take(&self) -> &Self {
         self.used.store(true, Relaxed);
@@ -90,6 +98,7 @@ impl Asset {
             name: hashed_name.clone(),
             hashed_name,
             bytes,
+            brotli: None,
             used: Arc::default(),
             raster: None,
         }

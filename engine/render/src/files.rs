@@ -28,12 +28,15 @@ pub(super) fn file(
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
         cache_tag: None,
-        variants: compress::kept_variants(
-            asset.bytes.clone(),
-            is_compressible(media_type),
-            level,
-            cache,
-        ),
+        variants: match &asset.brotli {
+            Some(brotli) => compress::with_brotli(asset.bytes.clone(), brotli.clone()),
+            None => compress::kept_variants(
+                asset.bytes.clone(),
+                is_compressible(media_type),
+                level,
+                cache,
+            ),
+        },
     })
 }
 

@@ -68,7 +68,10 @@ impl Islands {
     pub fn kept(bundle: Bundle, secure: bool, cache: &Cache) -> Self {
         let assets: Vec<Asset> = bundle
             .files()
-            .map(|(name, bytes)| Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)))
+            .map(|(name, bytes)| {
+                let brotli = bundle.brotli(name).map(Bytes::copy_from_slice);
+                Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)).compressed(brotli)
+            })
             .collect();
         Self {
             files: shared_files(&assets, Level::Shared, secure, cache),
