@@ -9,6 +9,7 @@
  *   DIR/loader.js        one module without static imports, for every page with islands to hold
  *   DIR/server.js        one classic script; not minified, so that its errors name functions
  *   DIR/dev.js           what `rowhouse serve --dev` adds to pages; not among the client's files
+ *   DIR/console.js       the script of the console; not among them, either
  *   DIR/manifest.json    islands with their files, imports and prop schemas
  *
  * `--dev` takes React's development build, which reports every hydration mismatch. The same sources give the
@@ -18,7 +19,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { brotliCompressSync, constants } from 'node:zlib';
-import { bundleClient, bundleDev, bundleServer } from './build/bundle.mjs';
+import { bundleClient, bundleConsole, bundleDev, bundleServer } from './build/bundle.mjs';
 import { BuildError } from './build/error.mjs';
 import { findIslands, root } from './build/islands.mjs';
 import { manifest } from './build/manifest.mjs';
@@ -31,6 +32,7 @@ async function main() {
   const client = await bundleClient(islands, mode);
   const server = await bundleServer(islands, mode);
   const script = await bundleDev(mode);
+  const forConsole = await bundleConsole(mode);
 
   for (const folder of ['client', 'brotli']) {
     rmSync(join(out, folder), { recursive: true, force: true });
@@ -43,6 +45,7 @@ async function main() {
   writeFileSync(join(out, 'loader.js'), client.loader);
   writeFileSync(join(out, 'server.js'), server);
   writeFileSync(join(out, 'dev.js'), script);
+  writeFileSync(join(out, 'console.js'), forConsole);
   writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(manifest(islands, client, mode), null, 2)}\n`);
 }
 

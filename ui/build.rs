@@ -197,6 +197,11 @@ fn table(bundle: &Path) -> Result<String, io::Error> {
     );
     let _ = writeln!(
         table,
+        "/// The script of the console, which the program serves to operators and to no visitor.\npub const CONSOLE_SCRIPT: &str = include_str!({:?});",
+        path("console.js")
+    );
+    let _ = writeln!(
+        table,
         "const LOADER: &str = include_str!({:?});",
         path("loader.js")
     );

@@ -129,7 +129,6 @@ impl TestServer {
             .args(["-c", HAND_OVER, "sh"])
             .arg(binary())
             .args(["serve", "--admin", "127.0.0.1:0"])
-            .args(["--origin", &format!("http://localhost:{}", visitors.port())])
             .args(more)
             .env_remove("RUST_LOG")
             // As `deploy/` has it: what the allocator keeps for each thread is not what tests of memory look for.
@@ -138,6 +137,9 @@ impl TestServer {
             .stdin(OwnedFd::from(socket))
             .stdout(Stdio::null())
             .stderr(stderr);
+        if !more.contains(&"--origin") {
+            command.args(["--origin", &format!("http://localhost:{}", visitors.port())]);
+        }
         let child = command.spawn().expect("a started server");
         // The command holds the socket, too, and connections would wait there for a program that has ended.
         drop(command);
@@ -220,6 +222,19 @@ impl TestServer {
     #[must_use]
     pub fn operator_as(&self, host: &str, path: &str) -> Answer {
         ask(self.operators, "GET", path, &[("host", host)]).expect("an answer")
+    }
+
+    /// What a form of the console would get, from a browser that names itself with these fields.
+    #[must_use]
+    pub fn submit(&self, path: &str, form: &str, fields: &[(&str, &str)]) -> Answer {
+        let length = form.len().to_string();
+        let mut all = vec![
+            ("host", "localhost"),
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("content-length", &*length),
+        ];
+        all.extend(fields);
+        ask_with(self.operators, "POST", path, &all, form).expect("an answer")
     }
 
     /// The process, for `/proc`.
@@ -305,6 +320,16 @@ pub fn reserved_address() -> SocketAddr {
 }
 
 fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Option<Answer> {
+    ask_with(address, method, path, headers, "")
+}
+
+fn ask_with(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    content: &str,
+) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
@@ -314,6 +339,7 @@ fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) 
         request.push_str(&format!("{name}: {value}\r\n"));
     }
     request.push_str("\r\n");
+    request.push_str(content);
     stream.write_all(request.as_bytes()).ok()?;
     let mut reader = BufReader::new(stream);
     let (status, headers) = read_head(&mut reader).ok()?;

@@ -104,11 +104,11 @@ fn a_terminal_is_greeted_with_the_sites_and_ctrl_c_ends_it() {
         "http://localhost:8080/app",
         "http://app.localhost:8080",
         "Listening  127.0.0.1:",
-        "Admin      http://127.0.0.1:",
+        "Console    http://127.0.0.1:",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
     }
-    let admin = text.split_once("Admin      http://").expect("an address").1;
+    let admin = text.split_once("Console    http://").expect("an address").1;
     let admin = admin.split('/').next().expect("an address");
     let probe = run(&workspace(), &["probe", "--admin", admin]);
     assert!(probe.status.success(), "{}", stderr(&probe));

@@ -6,6 +6,7 @@ mod addresses;
 mod attacks;
 mod caching;
 mod command_line;
+mod console;
 mod demand;
 mod deployment;
 mod dev;

@@ -108,11 +108,16 @@ export async function bundleServer(islands, mode) {
 }
 
 /** The script that keeps an open page as its files are, as bytes: by itself, since visitors never get it. */
-export async function bundleDev(mode) {
+export const bundleDev = (mode) => bundleApart('dev', mode);
+
+/** The script of the console, as bytes: by itself, since visitors never get it. */
+export const bundleConsole = (mode) => bundleApart('console', mode);
+
+async function bundleApart(name, mode) {
   const { outputFiles } = await build({
     ...common(mode),
-    entryPoints: ['./runtime/dev/index.ts'],
-    outfile: 'dev.js',
+    entryPoints: [`./runtime/${name}/index.ts`],
+    outfile: `${name}.js`,
     format: 'esm',
     platform: 'browser',
     target: 'es2022',

@@ -10,4 +10,5 @@ mod embedded;
 mod manifest;
 
 pub use bundle::{Bundle, BundleError};
+pub use embedded::CONSOLE_SCRIPT;
 pub use manifest::{Island, Manifest, Mode, Module};

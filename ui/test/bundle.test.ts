@@ -10,7 +10,7 @@ const PAGE = 80_000;
 /** Bytes from which Chromium compiles a script on another thread while it arrives. */
 const STREAMED = 30_000;
 
-const { manifest, server, loader, client } = bundle();
+const { client, console: script, loader, manifest, server } = bundle();
 
 const filesOf = ({ file, imports }: { file: string; imports: string[] }) => [file, ...imports];
 const named = new Set([manifest.runtime, ...Object.values(manifest.islands)].flatMap(filesOf));
@@ -75,5 +75,5 @@ test('production and development are told apart', () => {
 });
 
 test('the same sources give the same bytes', () => {
-  assert.deepEqual(bundle(), { manifest, server, loader, client });
+  assert.deepEqual(bundle(), { client, console: script, loader, manifest, server });
 });

@@ -20,6 +20,7 @@ export interface Bundle {
   manifest: Manifest;
   server: string;
   loader: string;
+  console: string;
   /** Client files by name. */
   client: Map<string, Buffer>;
 }
@@ -32,6 +33,7 @@ export function bundle(...flags: string[]): Bundle {
     return {
       manifest: JSON.parse(readFileSync(join(dir, 'manifest.json'), 'utf8')),
       loader: readFileSync(join(dir, 'loader.js'), 'utf8'),
+      console: readFileSync(join(dir, 'console.js'), 'utf8'),
       server: readFileSync(join(dir, 'server.js'), 'utf8'),
       client: new Map(names.map((name) => [name, readFileSync(join(dir, 'client', name))])),
     };

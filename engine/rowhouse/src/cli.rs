@@ -23,7 +23,7 @@ use server::settings::network;
 use flags::{CachingFlags, LimitFlags};
 use https::HttpsFlags;
 pub use https::{CertificatesArguments, ProbeArguments};
-pub use running::{ListFormat, RunningServer};
+pub use running::{AdminTokenFlag, ListFormat, RunningServer};
 pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
 
 /// What the program ends with.
@@ -158,6 +158,9 @@ pub struct ServeArguments {
         value_parser = host_name
     )]
     pub admin_host: Vec<String>,
+    /// What commands have to come with.
+    #[command(flatten)]
+    pub token: AdminTokenFlag,
     /// Time for requests under way to finish after SIGTERM or Ctrl-C
     ///
     /// Keep it below the time after which your supervisor kills the process, which is 30 seconds for most.
@@ -443,6 +446,9 @@ pub struct RollbackArguments {
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
+    /// What the server wants commands to come with.
+    #[command(flatten)]
+    pub token: AdminTokenFlag,
 }
 
 /// `resume`.
@@ -454,6 +460,9 @@ pub struct ResumeArguments {
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
+    /// What the server wants commands to come with.
+    #[command(flatten)]
+    pub token: AdminTokenFlag,
 }
 
 /// The address of a collector.

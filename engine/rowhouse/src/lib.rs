@@ -10,7 +10,7 @@
 //!                                 ▲     └─► export ──► files
 //!                               watch
 //!
-//! main ──► cli ──► commands ──► reload, watch, export, manual
+//! main ──► cli ──► commands ──► reload, watch, export, manual, console
 //! ```
 //!
 //! # What each does not know
@@ -22,6 +22,7 @@
 //! - [`reload`] is the only one that sees both what renders and what is served. A tenant's failure, be it an error, a panic or work without end, removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
 //! - [`export`] knows only a snapshot: what it writes is what would be served.
 //! - [`manual`] knows the lists that the program has of its own keys, flags, metrics and errors, and nothing of how pages are made of them.
+//! - [`console`] shows what others say of themselves, to operators alone; it changes nothing.
 //! - What is for authors (`--dev`) is an input of rendering and a setting of serving; without the flag not one byte is different.
 //!
 //! # Walkthrough: a request
@@ -53,6 +54,12 @@
 //! 2. `rowhouse rollback` asks the admin listener, which asks the owner ([`reload::Operator`]). It loads the release, pins it on disk, and swaps in a snapshot with the release's pages in the tenant's mounts.
 //! 3. The folder is read, rendered, reported and recorded as before. `rowhouse resume` swaps its pages in again.
 //!
+//! # Walkthrough: an operator looks
+//!
+//! 1. A browser asks the admin listener for `/`. What no other route answers is a page of the [`console`].
+//! 2. It reads how tenants are from the status board, charts from the counters' [history](server::history), and what is wrong from the owner, for the tenants of that page alone ([`reload::Operator::findings`]). While the owner is busy, the errors stand there in a line each.
+//! 3. Whenever something is reported, `/events` says so; the open page asks for itself again, and replaces what differs. A button sends a form to the route that `rowhouse rollback` asks, too.
+//!
 //! # Walkthrough: a new folder
 //!
 //! 1. The folder's name is the tenant's id, if it is a host label.
@@ -64,6 +71,7 @@ pub mod watch;
 pub mod export;
 
 pub mod cli;
+pub mod console;
 pub mod manual;
 pub mod reload;
 

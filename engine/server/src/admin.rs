@@ -10,10 +10,13 @@
 //! | `/tenants/{id}/diff?from=&to=` | what changed between two of them, as JSON |
 //! | `POST /tenants/{id}/rollback?release=` | serves one of them and stays with it |
 //! | `POST /tenants/{id}/resume` | follows the tenant's folder again |
+//! | `POST /tenants/{id}/read` | reads the tenant's folder again |
+//! | `/events` | that something changed, as server-sent events |
+//! | `/`, and whatever else there is | the pages of the [`Console`] |
 //! | `/certificates` | how it stands with the certificate of every host, as JSON; 404 without `--https` |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
 //!
-//! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing. Commands need a header field that no web page can send ([`COMMAND`]).
+//! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing. A web page of another origin is refused by what its browser says of it. Commands need a header field that no web page can send ([`COMMAND`]) or, where there is one, the [`AdminToken`].
 //! The router is axum's, with layers of tower-http for the time that an answer may take, for content, which nothing here takes, and for the fields that all answers have.
 //! Accepting is own code: `axum::serve` has no limit for connections, no time for a request's header fields and none for a client that does not read. Here each connection has one request and a time, and the oldest makes room for the newest, so that clients that stall take neither descriptors nor the place of others.
 //!
@@ -21,16 +24,19 @@
 //!
 //! **Invariant:** changes nothing itself; what it shows is in the snapshot store and on the status board, and commands are passed on to the [`Control`].
 
+mod guard;
+mod pages;
 mod releases;
+mod token;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use axum::extract::{Query, Request, State as Shared};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::extract::{Query, State as Shared};
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -41,16 +47,22 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
 use tokio::task::AbortHandle;
+use tokio::time::MissedTickBehavior;
 use tower::ServiceBuilder;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use self::pages::Watched;
+pub use self::pages::version;
+use self::releases::Access;
 pub use self::releases::COMMAND;
+pub use self::token::AdminToken;
 use super::access::AccessLog;
+use super::console::Console;
 use super::control::Control;
 use super::error::ServeError;
-use super::host::{HostError, requested_host};
+use super::history::STEP;
 use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};
 use super::snapshot_store::SnapshotStore;
@@ -74,6 +86,10 @@ pub struct Admin {
     pub hosts: Vec<String>,
     /// Who lists, compares and changes what tenants serve; `None` where nothing is kept.
     pub control: Option<Arc<dyn Control>>,
+    /// What commands have to come with; `None` where any program on this side may give them, and no browser.
+    pub token: Option<AdminToken>,
+    /// Who makes the pages for browsers; `None` where there are none.
+    pub console: Option<Arc<dyn Console>>,
     /// What HTTPS is spoken with; `None` where a proxy does it.
     pub tls: Option<Arc<Tls>>,
 }
@@ -95,7 +111,17 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// When the socket cannot be waited on.
 pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> {
     let listener = listen::nonblocking(listener)?;
+    let snapshots = Arc::clone(&admin.snapshots);
     let service = TowerToHyperService::new(router(admin));
+    tokio::select! {
+        () = sample(&snapshots) => {}
+        () = accept(&listener, service) => {}
+    }
+    Ok(())
+}
+
+/// Answers one connection beside the other.
+async fn accept(listener: &tokio::net::TcpListener, service: TowerToHyperService<Router>) {
     let mut server = http1::Builder::new();
     server
         .timer(TokioTimer::new())
@@ -103,7 +129,7 @@ pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> 
         .keep_alive(false);
     let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
     loop {
-        let (socket, _) = listen::accept(&listener).await;
+        let (socket, _) = listen::accept(listener).await;
         open.retain(|connection| !connection.is_finished());
         // A client that asks is answered at once; a connection that is still open after all others came only holds its place.
         if open.len() >= CONNECTIONS
@@ -140,32 +166,27 @@ pub fn host_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Lets only requests through that name this listener. Whoever names no host at all is no browser, and cannot have been led here.
-async fn own_host(Shared(admin): Shared<Admin>, request: Request, next: Next) -> Response {
-    let host = requested_host(request.uri(), request.headers(), request.version());
-    let is_own = match host {
-        Ok(host) => {
-            host.is_empty()
-                || host == "localhost"
-                || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
-                || admin.hosts.iter().any(|own| *own == host)
-        }
-        Err(error) => error == HostError::Missing,
-    };
-    if is_own {
-        return next.run(request).await;
-    }
-    let text = "421 Misdirected Request: this address answers to IP addresses and `localhost`; other names are given by `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
-    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
-}
-
 fn router(admin: Admin) -> Router {
+    let hosts: Arc<[String]> = admin.hosts.clone().into();
     let layers = ServiceBuilder::new()
         .layer(fixed_field(CACHE_CONTROL, "no-store"))
         .layer(fixed_field(X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .layer(from_fn_with_state(admin.clone(), own_host))
-        .layer(RequestBodyLimitLayer::new(0));
+        .layer(from_fn_with_state(hosts, guard::own_host))
+        .layer(from_fn(guard::own_origin));
     let within = |time| TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, time);
+    let access = Access {
+        token: admin.token.clone(),
+        console: admin.console.clone(),
+    };
+    let commands = releases::router(admin.control.clone(), access);
+    let watched = Watched {
+        board: Arc::clone(&admin.board),
+        snapshots: Arc::clone(&admin.snapshots),
+    };
+    let pages = Router::new()
+        .fallback(pages::page)
+        .with_state(admin.console.clone())
+        .layer(RequestBodyLimitLayer::new(0));
     Router::new()
         .route("/livez", get(|| async { "live\n" }))
         .route("/readyz", get(readyz))
@@ -174,9 +195,24 @@ fn router(admin: Admin) -> Router {
         .route("/certificates", get(certificates))
         .route("/tls/ask", get(tls_ask))
         .layer(within(HANDLER_TIMEOUT))
-        .merge(releases::router(admin.control.clone()).layer(within(CONTROL_TIMEOUT)))
+        .route("/events", get(pages::events).with_state(watched))
+        .layer(RequestBodyLimitLayer::new(0))
+        .merge(commands.merge(pages).layer(within(CONTROL_TIMEOUT)))
         .layer(layers)
         .with_state(admin)
+}
+
+/// Takes a sample of all counters now and then, for as long as it is polled.
+async fn sample(snapshots: &SnapshotStore) {
+    let mut step = tokio::time::interval_at(tokio::time::Instant::now() + STEP, STEP);
+    step.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = Instant::now();
+    loop {
+        step.tick().await;
+        let took = last.elapsed();
+        last = Instant::now();
+        snapshots.history.take(snapshots.total(), took);
+    }
 }
 
 fn fixed_field(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {

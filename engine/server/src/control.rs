@@ -1,4 +1,4 @@
-//! What operators ask of whoever owns the tenants: which releases are kept, what changed between them, back to one, and on with the folder.
+//! What operators ask of whoever owns the tenants: which releases are kept, what changed between them, back to one, on with the folder, and the folder read again.
 //!
 //! **Invariant:** knows neither HTTP requests nor how releases are kept. The admin listener calls a [`Control`], the owner of the tenants is one, and neither knows the other.
 
@@ -40,6 +40,12 @@ pub trait Control: fmt::Debug + Send + Sync {
     /// # Errors
     /// When nothing is kept, there is no such tenant, or the work failed.
     fn resume(&self, tenant: &str) -> Result<(), ControlError>;
+
+    /// Has the tenant's folder read again, as if something in it had changed. It is read soon; what comes of it is on the status board.
+    ///
+    /// # Errors
+    /// When there is no such tenant, or nobody reads folders any longer.
+    fn read_again(&self, tenant: &str) -> Result<(), ControlError>;
 }
 
 /// A release, as it is listed.

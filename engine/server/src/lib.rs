@@ -11,11 +11,11 @@
 //!                                         v
 //!                                       respond: host, path, redirect, negotiate, condition
 //!
-//! listen -> admin (axum, tower-http) -> status, metrics, snapshot_store, control
+//! listen -> admin (axum, tower-http) -> status, metrics, snapshot_store, control, console
 //! ```
 //! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3). [`tls`] speaks the same over TLS, where the settings have it, with certificates of operators and those that [`acme`] gets for the hosts of the snapshot; else a proxy does.
 //!
-//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](respond::respond), which looks the answer up; its bytes are those of the snapshot.
+//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](respond::respond), which looks the answer up; its bytes are those of the snapshot. What the console shows of requests costs them nothing: [`history`] reads the counters now and then. Only what a tenant has no page for is noted ([`not_found`]).
 //!
 //! # What is own code, and what that saves
 //! A request costs some microseconds, so that small things are a part of it; `benches/against_nginx.rs` holds the budget.
@@ -36,7 +36,7 @@
 //! * the command line: [`ServeSettings`](settings::ServeSettings) are plain values;
 //! * OpenTelemetry: who wants spans brings [`RequestSpans`](spans::RequestSpans).
 //!
-//! A request takes no lock, opens no file and builds no body. Nothing that a client makes up becomes a log field, a metric series or state of its own.
+//! A request takes no lock, opens no file and builds no body. Nothing that a client makes up becomes a log field, a metric series or state of its own, but for a bounded number of paths that are [`not_found`].
 
 mod acceptor;
 pub mod access;
@@ -50,6 +50,7 @@ mod command;
 mod condition;
 mod connection_counters;
 mod connection_state;
+pub mod console;
 mod context;
 pub mod control;
 pub mod descriptors;
@@ -58,12 +59,14 @@ mod error;
 mod event_service;
 pub mod events;
 pub mod forwarded;
+pub mod history;
 mod host;
 mod layers;
 pub mod listen;
 pub mod metric_list;
 mod metrics;
 mod negotiate;
+pub mod not_found;
 mod path;
 mod peer;
 mod permit;

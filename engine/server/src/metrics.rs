@@ -343,7 +343,7 @@ impl Counters {
         gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
 
         let help = "When the process began, since 1970";
-        let started = self.board.started.duration_since(UNIX_EPOCH);
+        let started = self.board.started().duration_since(UNIX_EPOCH);
         let started = started.map_or(0, |since| since.as_secs());
         gauge(encoder, "start_time", help, Some(&Unit::Seconds), started)?;
 

@@ -17,6 +17,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
 use super::connection_counters::ConnectionCounters;
+use super::history::{History, Sample};
+use super::not_found::NotFound;
 use super::tls::handshake_counters::HandshakeCounters;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{HostEntry, Mount, Snapshot};
@@ -56,6 +58,10 @@ pub struct SnapshotStore {
     pub connections: ConnectionCounters,
     /// What happened to TLS handshakes.
     pub handshakes: HandshakeCounters,
+    /// What was answered in the last hour.
+    pub history: History,
+    /// What tenants have no page for.
+    pub not_found: NotFound,
 }
 
 /// Upper bounds of the histogram of waits, in seconds.
@@ -82,6 +88,8 @@ impl Default for SnapshotStore {
             unknown: Traffic::default(),
             connections: ConnectionCounters::default(),
             handshakes: HandshakeCounters::default(),
+            history: History::default(),
+            not_found: NotFound::default(),
         }
     }
 }
@@ -164,6 +172,17 @@ impl SnapshotStore {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .elapsed()
+    }
+
+    /// Everything that was answered since the start, but for tenants that are gone.
+    pub(super) fn total(&self) -> Sample {
+        let mut total = Sample::default();
+        for traffic in self.tenants().values() {
+            total.add_traffic(traffic);
+        }
+        total.add_traffic(&self.shared);
+        total.add_traffic(&self.unknown);
+        total
     }
 
     /// The counters of every tenant in the snapshot, by id.

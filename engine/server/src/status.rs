@@ -122,12 +122,14 @@ pub struct StatusBoard {
     /// Apart from the status, so that no reload takes it back.
     draining: AtomicBool,
     /// When the process began.
-    pub(super) started: SystemTime,
+    started: SystemTime,
     /// Seconds that reloads took.
     pub(super) reloads: Histogram,
     /// How long tenants took to be rendered.
     pub renders: RenderTimes,
     store: ArcSwap<StoreStatus>,
+    /// How often something was reported.
+    changes: watch::Sender<u64>,
     attempts: watch::Sender<u64>,
     /// The last heartbeat of the reload loop.
     beat: ArcSwap<Instant>,
@@ -147,6 +149,7 @@ impl Default for StatusBoard {
             reloads: Histogram::new(RELOAD_BOUNDS),
             renders: RenderTimes::default(),
             store: ArcSwap::default(),
+            changes: watch::Sender::default(),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
             restarts: AtomicU64::new(0),
@@ -164,6 +167,19 @@ impl StatusBoard {
     /// Reports how the tenants are now.
     pub fn replace(&self, status: Status) {
         self.current.store(Arc::new(status));
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// How often something was reported, to be waited on.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// When the process began.
+    #[must_use]
+    pub const fn started(&self) -> SystemTime {
+        self.started
     }
 
     /// Whether requests should be sent here: every tenant has been tried, and the process does not drain.
@@ -187,6 +203,7 @@ impl StatusBoard {
                 alarm: problem.clone(),
                 ..Status::clone(status)
             });
+            self.changes.send_modify(|changes| *changes += 1);
         }
         self.attempts.send_modify(|attempts| *attempts += 1);
     }

@@ -70,6 +70,10 @@ impl Control for OneTenant {
     fn resume(&self, tenant: &str) -> Result<(), ControlError> {
         Self::check(tenant, None)
     }
+
+    fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
+        Self::check(tenant, None)
+    }
 }
 
 const COMMAND: &str = "x-rowhouse-command: 1\r\n";
@@ -105,6 +109,7 @@ fn releases_are_listed_compared_and_chosen() {
             serde_json::json!({ "release": 2 }),
         ),
         ("POST", "resume", serde_json::json!({})),
+        ("POST", "read", serde_json::json!({})),
     ] {
         let path = format!("/tenants/bluedoor/{path}");
         assert_eq!(answer(&admin, method, &path), (200, expected), "{path}");
@@ -121,6 +126,7 @@ fn what_cannot_be_done_is_said_with_a_status_and_why() {
         ("GET", "diff"),
         ("POST", "rollback"),
         ("POST", "resume"),
+        ("POST", "read"),
     ] {
         for (listener, tenant, status, why) in [
             (&admin, "nobody", 404, "there is no tenant `nobody`"),
@@ -161,7 +167,7 @@ fn no_web_page_gives_commands() {
     let admin = AdminListener::with_control(snapshots, Some(Arc::new(OneTenant)));
     let with_origin = format!("{COMMAND}origin: http://localhost:8081\r\n");
     let with_content = format!("{COMMAND}content-length: 1\r\n");
-    for verb in ["rollback", "resume"] {
+    for verb in ["rollback", "resume", "read"] {
         let path = format!("/tenants/bluedoor/{verb}");
         for (method, host, fields, status) in [
             ("POST", "localhost", COMMAND, 200),

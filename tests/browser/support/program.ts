@@ -4,13 +4,16 @@ import { createServer } from 'node:net';
 import { expect, test } from '@playwright/test';
 import { binary } from './environment.ts';
 
-/** Serves the tenants of a folder and waits until they are all ready: the process, and the origin that it answers at. */
-export function serve(folder: string, ...more: string[]): Promise<[ChildProcess, string]> {
+/** What runs: the process, the origin that it answers visitors at, and the one for operators. */
+type Program = [server: ChildProcess, origin: string, admin: string];
+
+/** Serves the tenants of a folder and waits until they are all ready. */
+export function serve(folder: string, ...more: string[]): Promise<Program> {
   return start(folder, 'serve', '--admin', '127.0.0.1:0', ...more);
 }
 
 /** The same with any command that serves. */
-export async function start(folder: string, ...command: string[]): Promise<[ChildProcess, string]> {
+export async function start(folder: string, ...command: string[]): Promise<Program> {
   const port = await reservedPort();
   const origin = `http://localhost:${port}`;
   const flags = ['--listen', `127.0.0.1:${port}`, '--origin', origin];
@@ -22,12 +25,13 @@ export async function start(folder: string, ...command: string[]): Promise<[Chil
   server.stderr.on('data', (part: Buffer) => {
     log += part.toString();
   });
+  const admin = () => /"admin":"([^"]+)"/.exec(log)?.[1];
   const ready = async () => {
-    const admin = /"admin":"([^"]+)"/.exec(log)?.[1];
-    return admin && (await fetch(`http://${admin}/readyz`)).ok;
+    const address = admin();
+    return address !== undefined && (await fetch(`http://${address}/readyz`)).ok;
   };
   await expect.poll(ready, { message: 'a ready server', timeout: 80_000 }).toBe(true);
-  return [server, origin];
+  return [server, origin, `http://${admin()}`];
 }
 
 /**

@@ -3,6 +3,7 @@
 //! **Invariant:** plain values.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
@@ -17,6 +18,16 @@ pub struct RunningServer {
         default_value = "127.0.0.1:8081"
     )]
     pub admin: SocketAddr,
+}
+
+/// What changes something comes with, where the server wants it.
+#[derive(Debug, Clone, Args)]
+pub struct AdminTokenFlag {
+    /// A file with a secret word of 16 characters or more, which whatever changes something has to come with: `rollback`, `resume`, and the buttons of the console
+    ///
+    /// Without it the server takes `rollback` and `resume` of any program that reaches its admin address, and the console changes nothing. It is read at the start.
+    #[arg(long, env = "ROWHOUSE_ADMIN_TOKEN_FILE", value_name = "FILE")]
+    pub admin_token_file: Option<PathBuf>,
 }
 
 /// How a list is printed.

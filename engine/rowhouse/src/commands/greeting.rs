@@ -259,7 +259,7 @@ impl fmt::Display for Greeting {
         }
         writeln!(
             formatter,
-            "  {DIM}Admin{DIM:#}      {LINK}http://{admin}/tenants{LINK:#}  {DIM}and /readyz, /metrics{DIM:#}"
+            "  {DIM}Console{DIM:#}    {LINK}http://{admin}/{LINK:#}"
         )?;
         writeln!(formatter, "  {DIM}Stop{DIM:#}       Ctrl-C\n")
     }

@@ -3,6 +3,7 @@
 //! Exit codes: 0 success, 1 errors in the content or a running server refused, 2 could not run.
 
 mod admin_client;
+mod admin_token;
 mod certificates;
 mod check;
 mod export;

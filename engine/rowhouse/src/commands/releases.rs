@@ -12,9 +12,11 @@ use jiff::tz::TimeZone;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::admin_client::ask;
+use super::admin_token;
 use super::output::{ERRORS, print, say};
 use crate::cli::{
-    DiffArguments, ListFormat, ReleasesArguments, ResumeArguments, RollbackArguments, RunningServer,
+    AdminTokenFlag, DiffArguments, ListFormat, ReleasesArguments, ResumeArguments,
+    RollbackArguments, RunningServer,
 };
 use server::admin::COMMAND;
 use server::control::{Change, PageChange, Refusal, ReleaseLine, RolledBack};
@@ -33,7 +35,7 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 pub(super) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
     let tenant = &arguments.tenant;
     let target = format!("/tenants/{tenant}/releases");
-    let asked: Result<Vec<ReleaseLine>, _> = question(arguments.server, "GET", &target)?;
+    let asked: Result<Vec<ReleaseLine>, _> = question(arguments.server, "GET", &target, "")?;
     Ok(match asked {
         Err(refusal) => refused(&refusal),
         Ok(releases) => {
@@ -59,7 +61,7 @@ pub(super) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
         .filter_map(|(name, number)| number.map(|number| format!("{name}={number}")))
         .collect();
     let target = format!("/tenants/{}/diff?{}", arguments.tenant, query.join("&"));
-    let asked: Result<Vec<PageChange>, _> = question(arguments.server, "GET", &target)?;
+    let asked: Result<Vec<PageChange>, _> = question(arguments.server, "GET", &target, "")?;
     Ok(match asked {
         Err(refusal) => refused(&refusal),
         Ok(changes) => {
@@ -81,7 +83,7 @@ pub(super) fn roll_back(arguments: &RollbackArguments) -> anyhow::Result<ExitCod
         None => format!("/tenants/{tenant}/rollback"),
         Some(number) => format!("/tenants/{tenant}/rollback?release={number}"),
     };
-    let asked: Result<RolledBack, _> = question(arguments.server, "POST", &target)?;
+    let asked: Result<RolledBack, _> = command(arguments.server, &arguments.token, &target)?;
     Ok(match asked {
         Err(refusal) => refused(&refusal),
         Ok(RolledBack { release }) => {
@@ -97,7 +99,7 @@ pub(super) fn roll_back(arguments: &RollbackArguments) -> anyhow::Result<ExitCod
 pub(super) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
     let tenant = &arguments.tenant;
     let target = format!("/tenants/{tenant}/resume");
-    let asked: Result<IgnoredAny, _> = question(arguments.server, "POST", &target)?;
+    let asked: Result<IgnoredAny, _> = command(arguments.server, &arguments.token, &target)?;
     Ok(match asked {
         Err(refusal) => refused(&refusal),
         Ok(_) => {
@@ -107,7 +109,20 @@ pub(super) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the server answers, or why it refuses.
+/// What the server answers to what changes something.
+fn command<T: DeserializeOwned>(
+    server: RunningServer,
+    token: &AdminTokenFlag,
+    target: &str,
+) -> anyhow::Result<Result<T, Refusal>> {
+    let mut fields = format!("{COMMAND}: 1\r\n");
+    if let Some(token) = admin_token::read(token)? {
+        fields.push_str(&format!("authorization: Bearer {}\r\n", token.trim()));
+    }
+    question(server, "POST", target, &fields)
+}
+
+/// What the server answers, or why it refuses. `fields` are whole lines.
 ///
 /// # Errors
 /// When no server is reached, or what answers is none of ours.
@@ -115,10 +130,10 @@ fn question<T: DeserializeOwned>(
     server: RunningServer,
     method: &str,
     target: &str,
+    fields: &str,
 ) -> anyhow::Result<Result<T, Refusal>> {
     let admin = server.admin;
-    let command = format!("{COMMAND}: 1\r\n");
-    let answer = ask(admin, method, target, &command, PATIENCE).map_err(|error| {
+    let answer = ask(admin, method, target, fields, PATIENCE).map_err(|error| {
         anyhow!(
             "no server answers at `{admin}` ({error}): start it with `rowhouse serve --state DIR`, or name its admin address with `--admin`"
         )
@@ -312,7 +327,10 @@ release  since                pages                cause
     fn a_command_comes_as_one_that_no_web_page_sends() {
         let (admin, thread) = server("HTTP/1.1 200 OK\r\n\r\n{\"release\":3}");
         let target = "/tenants/app/rollback?release=3";
-        let answer: RolledBack = question(admin, "POST", target).unwrap().unwrap();
+        let none = AdminTokenFlag {
+            admin_token_file: None,
+        };
+        let answer: RolledBack = command(admin, &none, target).unwrap().unwrap();
         assert_eq!(answer.release, 3);
         assert_eq!(
             thread.join().unwrap(),
@@ -323,10 +341,30 @@ release  since                pages                cause
     }
 
     #[test]
+    fn a_command_brings_the_token_and_a_question_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, "0123456789abcdef\n").unwrap();
+        let token = AdminTokenFlag {
+            admin_token_file: Some(file.clone()),
+        };
+        let (admin, thread) = server("HTTP/1.1 200 OK\r\n\r\n{\"release\":3}");
+        let _: RolledBack = command(admin, &token, "/x").unwrap().unwrap();
+        let asked = thread.join().unwrap();
+        assert!(
+            asked.contains("\r\nauthorization: Bearer 0123456789abcdef\r\n"),
+            "{asked}"
+        );
+        std::fs::write(&file, "short").unwrap();
+        let error = command::<RolledBack>(admin, &token, "/x").unwrap_err();
+        assert!(format!("{error:#}").contains("at least 16"), "{error:#}");
+    }
+
+    #[test]
     fn a_refusal_is_told_from_a_server_that_is_none_of_ours() {
         let ask = |answer| {
             let (admin, _thread) = server(answer);
-            question::<RolledBack>(admin, "POST", "/x")
+            question::<RolledBack>(admin, "POST", "/x", "")
         };
         let refusal = ask("HTTP/1.1 409 Conflict\r\n\r\n{\"error\":\"nothing is kept\"}").unwrap();
         assert_eq!(refusal.unwrap_err().error, "nothing is kept");

@@ -16,6 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
 
+use super::admin_token;
 use super::greeting::{Greeting, Overview};
 use super::otlp::Spans;
 use super::output::FAILED;
@@ -23,6 +24,7 @@ use super::progress;
 use super::setup::registry;
 use super::{https, log, memory, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
+use crate::console::{Pages, Parts};
 use crate::reload::{Inbox, Operator, ReloadLoop, log_report};
 use crate::watch::{Method, Notice};
 use content::report::guard::guard;
@@ -47,6 +49,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let visitors = https::listeners(arguments)?;
     let tls = https::tls(arguments, &visitors)?;
+    let token = admin_token::token(&arguments.token)?;
     let operators =
         bind(arguments.admin).context("the address for operators is set by `--admin`")?;
     let keep = Keep {
@@ -104,12 +107,20 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         WatchMethod::Poll => Method::Polling,
         WatchMethod::Off => Method::Off,
     });
-    let operator = Operator {
+    let operator = Arc::new(Operator {
         store,
         inbox,
         owner: owner.clone(),
         board: Arc::clone(&board),
-    };
+        tenants: arguments.content.tenants.clone(),
+    });
+    let console = Pages::new(Parts {
+        operator: Arc::clone(&operator),
+        snapshots: Arc::clone(&snapshots),
+        tls: tls.clone(),
+        origin: arguments.content.origin.clone(),
+        has_token: token.is_some(),
+    });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -122,7 +133,9 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             board,
             access_log,
             hosts: arguments.admin_host.clone(),
-            control: Some(Arc::new(operator)),
+            control: Some(operator),
+            token,
+            console: Some(Arc::new(console.context("cannot make the console")?)),
             tls,
         },
         owner,

@@ -12,7 +12,7 @@
 //!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
 //!     memory, packed   what nobody asks for gives its memory back
 //!     demand, completion   what is made only for tenants that somebody asks for: pictures, the best codings
-//!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks
+//!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks, `findings` what is told of some tenants
 //!     workers  the threads for steps 1 and 3
 //!   background the threads that draw pictures and compress pages well
 //! ```
@@ -32,6 +32,7 @@ mod completion;
 mod cross_tenant;
 mod demand;
 mod dev;
+mod findings;
 mod hosts;
 mod lifecycle;
 mod memory;
@@ -52,6 +53,7 @@ mod themes;
 mod work;
 mod workers;
 
+pub use self::findings::{Findings, Found};
 pub use self::operator::{Inbox, Operator};
 pub use self::persisted::Persisted;
 pub use self::places::Places;

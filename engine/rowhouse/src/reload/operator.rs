@@ -2,6 +2,7 @@
 //!
 //! Lists and comparisons are read from the disk at once. What changes what is served is done by the owner, between two changes of folders.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
@@ -11,10 +12,17 @@ use server::control::{Control, ControlError, PageChange, ReleaseLine};
 use server::status::StatusBoard;
 
 use super::compare::compare;
+use super::findings::Findings;
 use crate::watch::Notice;
 
 /// How long the owner may take; the admin listener waits a little longer.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a page waits for what the owner has found: it can do without.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// So many may wait for it at once: of an owner that hangs nobody expects an answer.
+const WAITING: usize = 16;
 
 /// What the owner has still to do, and where it says what came of it.
 #[derive(Debug, Clone, Default)]
@@ -22,10 +30,18 @@ pub struct Inbox(Arc<Mutex<Vec<Wish>>>);
 
 /// Something that an operator asks for.
 #[derive(Debug)]
-pub(super) struct Wish {
-    pub(super) tenant: String,
-    pub(super) what: What,
-    pub(super) done: Sender<Result<u64, ControlError>>,
+pub(super) enum Wish {
+    /// Something that changes what is served.
+    Change {
+        tenant: String,
+        what: What,
+        done: Sender<Result<u64, ControlError>>,
+    },
+    /// What is to be said of these tenants.
+    Look {
+        tenants: Vec<String>,
+        done: Sender<Findings>,
+    },
 }
 
 /// What is asked for.
@@ -38,6 +54,10 @@ pub(super) enum What {
 }
 
 impl Inbox {
+    fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Everything that was asked for since the last time.
     pub(super) fn take(&self) -> Vec<Wish> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -55,17 +75,42 @@ pub struct Operator {
     pub owner: Sender<Notice>,
     /// What it says of the tenants.
     pub board: Arc<StatusBoard>,
+    /// The folder of tenants.
+    pub tenants: PathBuf,
 }
 
 impl Operator {
     fn store(&self, tenant: &str) -> Result<&Store, ControlError> {
         let store = self.store.as_deref().ok_or(ControlError::NoState)?;
+        self.known(tenant).map(|()| store)
+    }
+
+    fn known(&self, tenant: &str) -> Result<(), ControlError> {
         let status = self.board.current();
         let is_known = status.tenants.iter().any(|known| &*known.id == tenant);
         match is_known {
-            true => Ok(store),
+            true => Ok(()),
             false => Err(ControlError::UnknownTenant(tenant.to_owned())),
         }
+    }
+
+    /// What the owner has to say of these tenants now, each with all its errors and warnings. `None` where it is busy.
+    #[must_use]
+    pub fn findings(&self, tenants: Vec<String>) -> Option<Findings> {
+        if self.inbox.len() >= WAITING {
+            return None;
+        }
+        let (done, is_done) = channel();
+        self.send(Wish::Look { tenants, done });
+        is_done.recv_timeout(GLANCE).ok()
+    }
+
+    fn send(&self, wish: Wish) {
+        let mut inbox = self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inbox.push(wish);
+        drop(inbox);
+        // Without an owner nobody answers, which whoever waits notices.
+        let _ = self.owner.send(Notice::Ready);
     }
 
     fn load(&self, tenant: &str, number: u64) -> Result<Release, ControlError> {
@@ -79,16 +124,11 @@ impl Operator {
     fn ask(&self, tenant: &str, what: What) -> Result<u64, ControlError> {
         self.store(tenant)?;
         let (done, is_done) = channel();
-        let wish = Wish {
+        self.send(Wish::Change {
             tenant: tenant.to_owned(),
             what,
             done,
-        };
-        let mut inbox = self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inbox.push(wish);
-        drop(inbox);
-        // Without an owner nobody answers, which is said below.
-        let _ = self.owner.send(Notice::Ready);
+        });
         is_done.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             let seconds = PATIENCE.as_secs();
             Err(ControlError::Failed(format!(
@@ -139,5 +179,12 @@ impl Control for Operator {
 
     fn resume(&self, tenant: &str) -> Result<(), ControlError> {
         self.ask(tenant, What::Resume).map(drop)
+    }
+
+    fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
+        self.known(tenant)?;
+        let folder = Notice::Path(self.tenants.join(tenant));
+        let gone = |_| ControlError::Failed("nobody reads the folders any longer".to_owned());
+        self.owner.send(folder).map_err(gone)
     }
 }

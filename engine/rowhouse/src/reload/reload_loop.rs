@@ -18,7 +18,7 @@ use super::background::BackgroundWorker;
 use super::operator::{Inbox, What, Wish};
 use super::registry::Registry;
 use crate::watch::{Changes, Method, Notice, Watch};
-use content::report::guard::inject;
+use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
 use server::events::Events;
@@ -208,8 +208,19 @@ impl ReloadLoop {
 
     /// Does what operators asked for, and says so once it is served.
     fn answer_operators(&mut self) {
-        for Wish { tenant, what, done } in self.inbox.take() {
+        for wish in self.inbox.take() {
             let registry = &mut self.registry;
+            let (tenant, what, done) = match wish {
+                Wish::Change { tenant, what, done } => (tenant, what, done),
+                Wish::Look { tenants, done } => {
+                    // Whoever only looks ends nothing.
+                    let findings = || registry.findings(&tenants);
+                    if let Ok(findings) = guard("findings", "all", "tenants", findings) {
+                        let _ = done.send(findings);
+                    }
+                    continue;
+                }
+            };
             let answer = match what {
                 What::RollBack(number) => registry.roll_back(&tenant, number),
                 What::Resume => registry.resume(&tenant).map(|()| 0),

@@ -1,6 +1,9 @@
-//! The routes for releases: list, compare, roll back, resume.
+//! The routes for releases: list, compare, roll back, resume, and read a folder again.
 //!
-//! Commands need the header field [`COMMAND`] and no `Origin`. A web page of somebody else in an operator's browser can send neither: for a field that is not on a short list, browsers first ask whether they may (a CORS preflight), and nobody here says yes.
+//! # Commands
+//! Without a token, they need the header field [`COMMAND`] and no `Origin`. A web page of somebody else in an operator's browser can send neither: for a field that is not on a short list, browsers first ask whether they may (a CORS preflight), and nobody here says yes. Browsers thus give no commands at all.
+//! With one, they need the token, as `Authorization: Bearer` (RFC 6750, section 2.1) or as the field `token` of a form, which is how the console sends it. Who is from another origin never comes this far.
+//! A browser that sends a form is led back to the tenant's page of the console, or shown why not.
 //!
 //! The work blocks and has a thread of its own, one request at a time, in the order in which they came.
 //!
@@ -8,21 +11,28 @@
 
 use std::sync::Arc;
 
+use axum::body::{Body, to_bytes};
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State as Shared};
-use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse, Response};
+use axum::extract::{Form, FromRequest as _, Path, Query, RawPathParams, Request, State as Shared};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use http::header::ORIGIN;
-use http::{HeaderName, StatusCode};
+use http::header::{ACCEPT, AUTHORIZATION, ORIGIN, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
+use tower_http::limit::RequestBodyLimitLayer;
 
+use super::token::AdminToken;
+use crate::console::Console;
 use crate::control::{Control, ControlError, Refusal, RolledBack};
 
 /// The header field that a command comes with, with the value `1`.
 pub const COMMAND: HeaderName = HeaderName::from_static("x-rowhouse-command");
+
+/// Bytes of a form with a token.
+const LONGEST_FORM: usize = 4096;
 
 /// Who does the work, and whose turn it is.
 #[derive(Debug, Clone)]
@@ -31,17 +41,33 @@ struct Releases {
     turn: Arc<Semaphore>,
 }
 
+/// Who may give commands, and how browsers are answered.
+#[derive(Debug, Clone)]
+pub(super) struct Access {
+    pub(super) token: Option<AdminToken>,
+    pub(super) console: Option<Arc<dyn Console>>,
+}
+
 /// The routes. They are complete: what is merged with them need not know the control.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(
     control: Option<Arc<dyn Control>>,
+    access: Access,
 ) -> Router<S> {
+    let longest = if access.token.is_some() {
+        LONGEST_FORM
+    } else {
+        0
+    };
     let commands = Router::new()
         .route("/tenants/{id}/rollback", post(roll_back))
         .route("/tenants/{id}/resume", post(resume))
-        .route_layer(from_fn(no_web_page));
+        .route("/tenants/{id}/read", post(read_again))
+        .route_layer(from_fn_with_state(access, permitted))
+        .layer(RequestBodyLimitLayer::new(longest));
     Router::new()
         .route("/tenants/{id}/releases", get(list))
         .route("/tenants/{id}/diff", get(diff))
+        .layer(RequestBodyLimitLayer::new(0))
         .merge(commands)
         .with_state(Releases {
             control,
@@ -49,17 +75,86 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
         })
 }
 
-/// Lets only commands through that no web page can have sent.
-async fn no_web_page(request: Request, next: Next) -> Response {
-    let fields = request.headers();
-    let is_command = fields.get(COMMAND).is_some_and(|value| value == "1");
-    if is_command && !fields.contains_key(ORIGIN) {
-        return next.run(request).await;
+/// Lets only commands through that may be given, and answers browsers with pages.
+async fn permitted(
+    Shared(access): Shared<Access>,
+    parameters: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut parameters = parameters.iter();
+    let tenant = parameters.next().map_or("", |(_, id)| id).to_owned();
+    let verb = request.uri().path().rsplit('/').next().unwrap_or_default();
+    let verb = verb.to_owned();
+    let console = access.console.filter(|_| is_from_a_form(request.headers()));
+    let answer = match refused(access.token.as_ref(), request).await {
+        Ok(request) => next.run(request).await,
+        Err(answer) => answer,
+    };
+    let Some(console) = console else {
+        return answer;
+    };
+    if answer.status().is_success() {
+        return Redirect::to(&format!("/sites/{tenant}?done={verb}")).into_response();
     }
-    let why = format!(
-        "a command comes with the header field `{COMMAND}: 1` and without `Origin`, so that no web page can send one"
-    );
-    refusal(StatusCode::FORBIDDEN, why)
+    let status = answer.status();
+    let text = to_bytes(answer.into_body(), LONGEST_FORM).await;
+    let refusal = text
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok());
+    let error = refusal.map_or_else(|| status.to_string(), |Refusal { error }| error);
+    console.refusal(&tenant, status, &error).map(Body::from)
+}
+
+/// Whether a browser has sent a form, and shows what comes back.
+fn is_from_a_form(fields: &HeaderMap) -> bool {
+    let accepts = fields.get(ACCEPT).and_then(|value| value.to_str().ok());
+    fields.contains_key(ORIGIN) && accepts.is_some_and(|types| types.contains("text/html"))
+}
+
+#[derive(Debug, Deserialize)]
+struct TokenForm {
+    token: String,
+}
+
+/// The request again, where it may command; otherwise the answer.
+async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request, Response> {
+    let fields = request.headers();
+    let Some(token) = token else {
+        let is_command = fields.get(COMMAND).is_some_and(|value| value == "1");
+        if is_command && !fields.contains_key(ORIGIN) {
+            return Ok(request);
+        }
+        let why = format!(
+            "a command comes with the header field `{COMMAND}: 1` and without `Origin`, so that no web page can send one"
+        );
+        return Err(refusal(StatusCode::FORBIDDEN, why));
+    };
+    let (head, body) = request.into_parts();
+    let bearer = head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let bearer = bearer.and_then(|value| value.strip_prefix(b"Bearer "));
+    let given = match bearer {
+        Some(bearer) => Some(bearer.to_vec()),
+        None => {
+            let form = Request::from_parts(head.clone(), body);
+            let form = Form::<TokenForm>::from_request(form, &()).await;
+            let given = form.ok().map(|Form(form)| form.token.trim().to_owned());
+            given
+                .filter(|given| !given.is_empty())
+                .map(String::into_bytes)
+        }
+    };
+    let why = match given {
+        Some(given) if token.is(&given) => return Ok(Request::from_parts(head, Body::empty())),
+        Some(_) => "that is not the token of this server",
+        None => {
+            "a command needs the token of this server, which `--admin-token-file` (ROWHOUSE_ADMIN_TOKEN_FILE) names"
+        }
+    };
+    let mut answer = refusal(StatusCode::UNAUTHORIZED, why.to_owned());
+    let scheme = HeaderValue::from_static("Bearer");
+    answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    Err(answer)
 }
 
 async fn list(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
@@ -113,6 +208,14 @@ async fn resume(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) 
         Ok(serde_json::Map::new())
     };
     releases.ask(resume).await
+}
+
+async fn read_again(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
+    let read_again = move |control: &dyn Control| {
+        control.read_again(&tenant)?;
+        Ok(serde_json::Map::new())
+    };
+    releases.ask(read_again).await
 }
 
 impl Releases {

@@ -1,11 +1,12 @@
 //! Counts what is answered, by tenant.
 //!
-//! **Invariant:** changes nothing; takes no lock, since a tenant's counters hang on its mounts.
+//! **Invariant:** changes nothing; takes no lock, since a tenant's counters hang on its mounts. What is [`not_found`](crate::not_found) is tried to be noted, and never waited for.
 
 use std::convert::Infallible;
 use std::future::ready;
 use std::task::{Context, Poll};
 
+use http::StatusCode;
 use tower::Service;
 
 use super::exchange::{Answered, Exchange, Inner};
@@ -44,6 +45,12 @@ impl<'a, S: Inner<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
             answer.bytes(),
             exchange.started.elapsed(),
         );
+        if let (StatusCode::NOT_FOUND, Owner::Tenant(mount)) =
+            (answer.response.status(), answer.owner)
+            && let Some(path) = exchange.head.uri.path().strip_prefix(&*mount.prefix)
+        {
+            self.snapshots.not_found.record(&mount.tenant, path);
+        }
         ready(Ok(answer))
     }
 }

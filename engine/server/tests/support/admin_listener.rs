@@ -5,8 +5,12 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
 use super::wire::{Reply, get};
-use server::admin::{self, Admin};
+use server::admin::{self, Admin, AdminToken};
+use server::console::Console;
 use server::control::Control;
 use server::listen;
 use server::snapshot_store::SnapshotStore;
@@ -23,6 +27,14 @@ impl AdminListener {
     }
 
     pub fn with_control(snapshots: &Arc<SnapshotStore>, control: Option<Arc<dyn Control>>) -> Self {
+        Self::with_token(snapshots, control, None)
+    }
+
+    pub fn with_token(
+        snapshots: &Arc<SnapshotStore>,
+        control: Option<Arc<dyn Control>>,
+        token: Option<AdminToken>,
+    ) -> Self {
         let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let board = Arc::new(StatusBoard::default());
@@ -32,6 +44,8 @@ impl AdminListener {
             access_log: None,
             hosts: vec!["monitoring.example".to_owned()],
             control,
+            token,
+            console: Some(Arc::new(OnePage)),
             tls: None,
         };
         std::thread::spawn(move || {
@@ -60,5 +74,25 @@ impl AdminListener {
         assert_eq!(status, 200);
         assert!(text.ends_with("# EOF\n"), "{text}");
         text
+    }
+}
+
+/// A console that shows what it was asked for.
+#[derive(Debug)]
+struct OnePage;
+
+impl Console for OnePage {
+    fn page(&self, path: &str, query: &str) -> Response<Bytes> {
+        let mut response = Response::new(format!("{path}?{query}").into());
+        if path != "/" {
+            *response.status_mut() = StatusCode::NOT_FOUND;
+        }
+        response
+    }
+
+    fn refusal(&self, tenant: &str, status: StatusCode, error: &str) -> Response<Bytes> {
+        let mut response = Response::new(format!("{tenant}: {error}").into());
+        *response.status_mut() = status;
+        response
     }
 }

@@ -1,0 +1,248 @@
+//! The list of sites: a page of it, as many as are asked for, with those that need somebody first.
+
+use std::time::SystemTime;
+
+use serde::Serialize;
+use server::status::{State, Status, TenantStatus};
+use url::form_urlencoded;
+
+use super::parts::{Asked, Parts};
+use super::problems::Counts;
+use super::words::{Moment, count, grouped};
+use crate::reload::Findings;
+
+/// Sites on a page of the list.
+const ON_A_PAGE: usize = 50;
+
+/// A page of the list of sites.
+#[derive(Debug, Serialize)]
+pub(super) struct List {
+    pub(super) query: String,
+    /// As it stands in a link.
+    encoded: String,
+    pub(super) chosen: &'static str,
+    kinds: Vec<Kind>,
+    pub(super) rows: Vec<Row>,
+    found: String,
+    /// The numbers of the pages before and after.
+    before: Option<usize>,
+    after: Option<usize>,
+    pub(super) page: usize,
+    pages: usize,
+}
+
+/// Sites that can be looked at by themselves.
+#[derive(Debug, Serialize)]
+struct Kind {
+    name: &'static str,
+    label: &'static str,
+    count: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    id: String,
+    state: &'static str,
+    is_under_way: bool,
+    pinned: Option<u64>,
+    url: Option<String>,
+    address: String,
+    more_addresses: usize,
+    pages: String,
+    release: Option<Release>,
+    since: Moment,
+    counts: Option<Counts>,
+}
+
+/// The last release of a site.
+#[derive(Debug, Serialize)]
+struct Release {
+    number: u64,
+    at: Moment,
+    cause: String,
+}
+
+/// Whether somebody has to correct something.
+pub(super) fn is_broken(tenant: &TenantStatus) -> bool {
+    matches!(tenant.state, State::Degraded | State::Absent) || !tenant.errors.is_empty()
+}
+
+/// The address that a tenant is known by.
+pub(super) fn address(
+    parts: &Parts,
+    tenant: &TenantStatus,
+    findings: Option<&Findings>,
+) -> Option<String> {
+    let found = findings.and_then(|findings| findings.tenants.get(&*tenant.id));
+    let canonical = found.and_then(|found| found.canonical.clone());
+    let domain = parts.origin.domain();
+    let mut hosts = tenant.hosts.iter();
+    canonical
+        .or_else(|| hosts.find(|host| host.starts_with(domain)).cloned())
+        .or_else(|| tenant.hosts.first().cloned())
+}
+
+pub(super) fn row(
+    parts: &Parts,
+    tenant: &TenantStatus,
+    findings: Option<&Findings>,
+    now: SystemTime,
+) -> Row {
+    let found = findings.and_then(|findings| findings.tenants.get(&*tenant.id));
+    let address = address(parts, tenant, findings);
+    let store = parts.operator.store.as_ref();
+    let last = store.and_then(|store| store.list(&tenant.id).into_iter().next());
+    Row {
+        id: tenant.id.to_string(),
+        state: tenant.state.name(),
+        is_under_way: tenant.is_under_way && tenant.state != State::Pending,
+        pinned: tenant.pinned,
+        url: address.as_ref().map(|address| parts.url(address)),
+        address: address.unwrap_or_default(),
+        more_addresses: tenant.hosts.len().saturating_sub(1),
+        pages: count(tenant.pages, "page"),
+        release: last.map(|last| Release {
+            number: last.number,
+            at: Moment::new(last.at, now),
+            cause: cause(&last.cause),
+        }),
+        since: Moment::new(tenant.since, now),
+        counts: found.map(|found| Counts::of(&found.diagnostics)),
+    }
+}
+
+/// The first file that had changed, and how many others.
+pub(super) fn cause(files: &[String]) -> String {
+    match files {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, others @ ..] => format!("{first} and {} more", others.len()),
+    }
+}
+
+/// Whether a site is of a kind.
+type IsOne<'a> = &'a dyn Fn(&TenantStatus) -> bool;
+
+/// The sites of the page that was asked for, and the list without its rows. Broken and pinned ones come first.
+pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantStatus>, List) {
+    let is_pinned = |tenant: &TenantStatus| tenant.pinned.is_some();
+    let is_pending = |tenant: &TenantStatus| tenant.state == State::Pending || tenant.is_under_way;
+    let kinds: [(&str, &str, IsOne<'_>); 4] = [
+        ("all", "All", &|_| true),
+        ("broken", "With errors", &is_broken),
+        ("pinned", "Pinned", &is_pinned),
+        ("pending", "To be rendered", &is_pending),
+    ];
+    let kind = kinds.iter().find(|(name, ..)| *name == asked.text("show"));
+    let (chosen, _, is_of_kind) = kind.unwrap_or(&kinds[0]);
+    let query = asked.text("q").to_lowercase();
+    let is_meant = |tenant: &TenantStatus| {
+        query.is_empty()
+            || tenant.id.contains(&query)
+            || tenant.hosts.iter().any(|host| host.contains(&query))
+    };
+    let mut found: Vec<&TenantStatus> = (status.tenants.iter())
+        .filter(|tenant| is_of_kind(tenant) && is_meant(tenant))
+        .collect();
+    // They are in the order of their ids, and stay so.
+    found.sort_by_key(|tenant| match tenant {
+        tenant if is_broken(tenant) => 0,
+        tenant if is_pinned(tenant) => 1,
+        _ => 2,
+    });
+    let pages = found.len().div_ceil(ON_A_PAGE).max(1);
+    let page = asked.number::<usize>("page").unwrap_or(1).clamp(1, pages);
+    let list = List {
+        query: asked.text("q").to_owned(),
+        encoded: form_urlencoded::byte_serialize(asked.text("q").as_bytes()).collect(),
+        chosen,
+        kinds: kinds
+            .iter()
+            .map(|(name, label, is_one)| Kind {
+                name,
+                label,
+                count: grouped(
+                    status
+                        .tenants
+                        .iter()
+                        .filter(|tenant| is_one(tenant))
+                        .count() as u64,
+                ),
+            })
+            .collect(),
+        rows: Vec::new(),
+        found: count(found.len(), "site"),
+        before: (page > 1).then(|| page - 1),
+        after: (page < pages).then(|| page + 1),
+        page,
+        pages,
+    };
+    let first = (page - 1) * ON_A_PAGE;
+    let shown = found.into_iter().skip(first).take(ON_A_PAGE).collect();
+    (shown, list)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn tenant(id: &str, state: State, pinned: Option<u64>) -> TenantStatus {
+        TenantStatus {
+            id: id.into(),
+            state,
+            since: SystemTime::UNIX_EPOCH,
+            pages: 1,
+            hosts: Arc::from([format!("{id}.studio.example")]),
+            compiled_in: Duration::ZERO,
+            is_under_way: false,
+            errors: Vec::new(),
+            pinned,
+        }
+    }
+
+    fn ids(status: &Status, query: &str) -> Vec<String> {
+        let (shown, _) = chosen(status, &Asked::of(query));
+        shown.iter().map(|tenant| tenant.id.to_string()).collect()
+    }
+
+    #[test]
+    fn what_needs_somebody_comes_first() {
+        let status = Status {
+            tenants: vec![
+                tenant("a", State::Live, None),
+                tenant("b", State::Pending, None),
+                tenant("c", State::Live, Some(3)),
+                tenant("d", State::Degraded, None),
+                tenant("e", State::Absent, Some(1)),
+            ],
+            ..Status::default()
+        };
+        assert_eq!(ids(&status, ""), ["d", "e", "c", "a", "b"]);
+        assert_eq!(ids(&status, "show=broken"), ["d", "e"]);
+        assert_eq!(ids(&status, "show=pinned"), ["e", "c"]);
+        assert_eq!(ids(&status, "show=pending"), ["b"]);
+        assert_eq!(ids(&status, "show=else&q=C.Studio"), ["c"]);
+        assert_eq!(ids(&status, "q=nobody"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn ten_thousand_sites_are_many_short_pages() {
+        let tenants =
+            (0..10_000).map(|number| tenant(&format!("site-{number:05}"), State::Live, None));
+        let status = Status {
+            tenants: tenants.collect(),
+            ..Status::default()
+        };
+        let (shown, list) = chosen(&status, &Asked::of("page=200"));
+        assert_eq!((shown.len(), &*shown[0].id), (ON_A_PAGE, "site-09950"));
+        assert_eq!(
+            (list.pages, list.before, list.after),
+            (200, Some(199), None)
+        );
+        let (shown, list) = chosen(&status, &Asked::of("page=9999&q=site-0000"));
+        assert_eq!((shown.len(), list.page, &*list.found), (10, 1, "10 sites"));
+    }
+}

@@ -1,0 +1,100 @@
+//! What visitors asked for and did not find, with the line of a manifest that leads them on.
+//!
+//! **Invariant:** suggests only pages that the tenant serves.
+
+use content::report::nearest;
+use release::snapshot::{HostEntry, Resource, Snapshot};
+use serde::Serialize;
+use server::not_found::Missing;
+
+use super::words::grouped;
+
+/// A path that a tenant has no page for.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct MissingPath {
+    path: String,
+    count: String,
+    /// The line below `redirects:` of the tenant's manifest.
+    redirect: String,
+}
+
+impl MissingPath {
+    /// `pages`: what the tenant has.
+    pub(super) fn new(missing: Missing, pages: &[String]) -> Self {
+        let Missing { path, count } = missing;
+        let similar = nearest(&path, pages.iter().map(String::as_str));
+        let redirect = format!(
+            "  - {{from: {}, to: {}}}",
+            scalar(&path),
+            scalar(similar.unwrap_or("/"))
+        );
+        Self {
+            path,
+            count: grouped(count),
+            redirect,
+        }
+    }
+}
+
+/// The pages of a tenant, by their paths from its own root.
+pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
+    let sites = snapshot.hosts.values().filter_map(|host| match host {
+        HostEntry::Site(routes) => Some(routes),
+        HostEntry::Moved(_) => None,
+    });
+    let mut mounts = sites.flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()));
+    let mount = mounts.find(|mount| *mount.tenant == *tenant);
+    let pages = mount.and_then(|mount| mount.pages.get());
+    let Some(pages) = pages else {
+        return Vec::new();
+    };
+    let is_page = |path: &str, resource: &Resource| {
+        matches!(resource, Resource::Body(_)) && !path.contains('.')
+    };
+    let all = pages.resources.iter();
+    let all = all.filter(|(path, resource)| is_page(path, resource));
+    let mut paths: Vec<String> = all.map(|(path, _)| path.to_string()).collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// A text as it may stand between braces in YAML: quoted where a sign could mean something (YAML 1.2, section 7.3).
+fn scalar(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
+    if text.bytes().all(is_plain) {
+        text.to_owned()
+    } else {
+        // A JSON string is a double-quoted one of YAML.
+        serde_json::Value::from(text).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_leads_to_the_most_similar_page() {
+        let pages = ["/", "/prices", "/terms"].map(str::to_owned);
+        let redirect = |path: &str| {
+            let missing = Missing {
+                path: path.to_owned(),
+                count: 1_200,
+            };
+            MissingPath::new(missing, &pages)
+        };
+        assert_eq!(
+            redirect("/price").redirect,
+            "  - {from: /price, to: /prices}"
+        );
+        assert_eq!(redirect("/price").count, "1,200");
+        assert_eq!(
+            redirect("/something-else-entirely").redirect,
+            "  - {from: /something-else-entirely, to: /}"
+        );
+        assert_eq!(
+            redirect("/a,{b}\"").redirect,
+            r#"  - {from: "/a,{b}\"", to: /}"#
+        );
+    }
+}

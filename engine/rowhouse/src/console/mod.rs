@@ -1,0 +1,219 @@
+//! The console: what operators look at in a browser, at `/` of the admin listener.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | [`home`], [`list`] | the first page: how all is, charts, the sites that need somebody, a page of the others |
+//! | [`site`] | the page of a tenant, and the comparison of two of its releases |
+//! | [`problems`], [`missing`], [`charts`], [`words`] | parts of these: errors as `check` prints them, paths without a page, the last hour, numbers |
+//!
+//! [`parts`] is where it all comes from. The pages are templates in the binary (`engine/rowhouse/console/`), complete without script. The script in `ui/runtime/console/` asks for a page again when the server says that something changed, and puts what is new in place of what was there.
+//!
+//! **Invariant:** changes nothing; commands go to the admin listener's own routes. What a page costs depends on what it shows, not on how many tenants there are, but for one look at the state of each.
+
+mod charts;
+mod home;
+mod list;
+mod missing;
+mod parts;
+mod problems;
+mod site;
+mod words;
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+};
+use http::{Response, StatusCode};
+use serde::Serialize;
+use server::admin::version;
+use server::console::Console;
+use tera::{Context, Tera};
+use tracing::error;
+
+use self::parts::Asked;
+pub use self::parts::Parts;
+use self::words::Moment;
+
+/// Nothing but what this listener has itself, and no HTML that a script writes.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const TEMPLATES: [(&str, &str); 6] = [
+    ("parts.html", include_str!("../../console/parts.html")),
+    ("frame.html", include_str!("../../console/frame.html")),
+    ("home.html", include_str!("../../console/home.html")),
+    ("site.html", include_str!("../../console/site.html")),
+    ("compare.html", include_str!("../../console/compare.html")),
+    ("notice.html", include_str!("../../console/notice.html")),
+];
+
+const STYLE: &str = include_str!("../../console/console.css");
+const ICON: &str = include_str!("../../console/icon.svg");
+
+/// The fields that every page and file has: who may show it, and who may read it.
+const FIELDS: [(HeaderName, &str); 4] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    // With `no-referrer` a form of this origin would come without its name (Fetch, section 3.2).
+    (REFERRER_POLICY, "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// The console's pages.
+#[derive(Debug)]
+pub struct Pages {
+    parts: Parts,
+    templates: Tera,
+}
+
+/// What every page has.
+#[derive(Debug, Serialize)]
+struct Frame {
+    program: &'static str,
+    /// What the page shows, so that the script knows when that is old.
+    version: String,
+    now: Moment,
+    has_token: bool,
+}
+
+impl Pages {
+    /// # Errors
+    /// When a template is none, which a test would have told.
+    pub fn new(parts: Parts) -> Result<Self, tera::Error> {
+        let mut templates = Tera::new();
+        templates.add_raw_templates(TEMPLATES)?;
+        Ok(Self { parts, templates })
+    }
+
+    fn rendered(
+        &self,
+        template: &str,
+        view: &impl Serialize,
+        status: StatusCode,
+    ) -> Response<Bytes> {
+        let frame = Frame {
+            program: env!("CARGO_PKG_VERSION"),
+            version: version(&self.parts.operator.board, &self.parts.snapshots),
+            now: Moment::new(SystemTime::now(), SystemTime::now()),
+            has_token: self.parts.has_token,
+        };
+        let rendered = Context::from_serialize(view).and_then(|mut context| {
+            context.insert("frame", &frame);
+            self.templates.render(template, &context)
+        });
+        match rendered {
+            Ok(html) => answer(status, "text/html; charset=utf-8", html.into()),
+            Err(error) => {
+                error!(template, %error, "a page of the console cannot be made");
+                let text = "the page cannot be made: the log says why\n";
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                answer(status, "text/plain; charset=utf-8", text.into())
+            }
+        }
+    }
+
+    fn notice(
+        &self,
+        status: StatusCode,
+        title: &str,
+        text: &str,
+        tenant: Option<&str>,
+    ) -> Response<Bytes> {
+        let view = Notice {
+            title,
+            text,
+            tenant,
+        };
+        self.rendered("notice.html", &view, status)
+    }
+
+    fn no_page(&self) -> Response<Bytes> {
+        let text = "The console has no page at this address.";
+        self.notice(StatusCode::NOT_FOUND, "Not found", text, None)
+    }
+}
+
+/// A page that says one thing.
+#[derive(Debug, Serialize)]
+struct Notice<'a> {
+    title: &'a str,
+    text: &'a str,
+    tenant: Option<&'a str>,
+}
+
+impl Console for Pages {
+    fn page(&self, path: &str, query: &str) -> Response<Bytes> {
+        let asked = Asked::of(query);
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        let view_of_site = match &segments[..] {
+            [""] => {
+                let view = home::view(&self.parts, &asked);
+                return self.rendered("home.html", &view, StatusCode::OK);
+            }
+            ["console.css"] => return file("text/css; charset=utf-8", STYLE),
+            ["console.js"] => {
+                return file(
+                    "text/javascript; charset=utf-8",
+                    rowhouse_ui::CONSOLE_SCRIPT,
+                );
+            }
+            ["icon.svg"] => return file("image/svg+xml", ICON),
+            ["sites", id] => site::view(&self.parts, id, &asked)
+                .map(|view| self.rendered("site.html", &view, StatusCode::OK)),
+            ["sites", id, "compare"] => site::comparison(&self.parts, id, &asked).map(|compared| {
+                let status = compared
+                    .as_ref()
+                    .map_or_else(|(status, _)| *status, |_| StatusCode::OK);
+                match compared {
+                    Ok(view) => self.rendered("compare.html", &view, status),
+                    Err((_, error)) => self.notice(status, "Nothing to compare", &error, Some(id)),
+                }
+            }),
+            _ => None,
+        };
+        view_of_site.unwrap_or_else(|| self.no_page())
+    }
+
+    fn refusal(&self, tenant: &str, status: StatusCode, error: &str) -> Response<Bytes> {
+        let tenant = site::is_known(&self.parts, tenant).then_some(tenant);
+        self.notice(status, "Not done", error, tenant)
+    }
+}
+
+fn file(media_type: &'static str, text: &'static str) -> Response<Bytes> {
+    answer(
+        StatusCode::OK,
+        media_type,
+        Bytes::from_static(text.as_bytes()),
+    )
+}
+
+fn answer(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    for (name, value) in FIELDS {
+        fields.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_is_one() {
+        let mut templates = Tera::new();
+        templates.add_raw_templates(TEMPLATES).unwrap();
+        assert_eq!(templates.get_template_names().count(), TEMPLATES.len());
+    }
+}

@@ -1,0 +1,303 @@
+//! The page of a tenant, and the comparison of two of its releases.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use content::report::{Diagnostic, Severity};
+use http::StatusCode;
+use release::snapshot::traffic::Traffic;
+use serde::Serialize;
+use server::control::{Change, Control as _, PageChange, ReleaseLine};
+use server::status::TenantStatus;
+use server::tls::overview::{CertificateLine, CertificateState, overview};
+
+use super::list::cause;
+use super::missing::{MissingPath, pages_of};
+use super::parts::{Asked, Parts};
+use super::problems::Problem;
+use super::words::{Moment, count, grouped, micros, percent};
+
+/// Errors and warnings on a page; `rowhouse check` prints all.
+const MOST_PROBLEMS: usize = 30;
+/// Changed pages of a comparison, and lines of each.
+const MOST_CHANGES: usize = 50;
+const MOST_LINES: usize = 300;
+
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    id: String,
+    state: &'static str,
+    is_under_way: bool,
+    since: Moment,
+    pinned: Option<u64>,
+    pages: String,
+    compiled_in: String,
+    addresses: Vec<Address>,
+    requests: String,
+    error_share: String,
+    median: String,
+    slow: String,
+    problems: Vec<Problem>,
+    more_problems: usize,
+    /// Errors in a line each, where the owner of the tenants is too busy to say more.
+    lines: Vec<String>,
+    /// Why there may be more than is shown.
+    is_partial: bool,
+    releases: Option<Vec<Release>>,
+    certificates: Vec<Certificate>,
+    missing: Vec<MissingPath>,
+    /// What was just done.
+    done: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Address {
+    url: String,
+    is_canonical: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Release {
+    number: u64,
+    at: Moment,
+    cause: String,
+    pages: String,
+    is_served: bool,
+    is_pinned: bool,
+    /// The one before it, to compare with.
+    before: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Certificate {
+    host: String,
+    state: &'static str,
+    end: Option<Moment>,
+    is_ordering: bool,
+    error: Option<String>,
+}
+
+/// What two releases do not answer alike.
+#[derive(Debug, Serialize)]
+pub(super) struct Comparison {
+    id: String,
+    from: u64,
+    to: u64,
+    releases: Vec<Release>,
+    changes: Vec<Changed>,
+    more: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Changed {
+    path: String,
+    change: &'static str,
+    lines: Vec<Line>,
+    more: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    /// `added`, `removed` or `same`.
+    kind: &'static str,
+    text: String,
+}
+
+fn status_of(parts: &Parts, id: &str) -> Option<TenantStatus> {
+    let status = parts.operator.board.current();
+    let mut tenants = status.tenants.iter();
+    tenants.find(|tenant| *tenant.id == *id).cloned()
+}
+
+/// Whether there is such a tenant.
+pub(super) fn is_known(parts: &Parts, id: &str) -> bool {
+    status_of(parts, id).is_some()
+}
+
+/// The page of a tenant, where there is one.
+pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
+    let now = SystemTime::now();
+    let tenant = status_of(parts, id)?;
+    let findings = parts.operator.findings(vec![id.to_owned()]);
+    let is_partial = (findings.as_ref()).is_none_or(|findings| !findings.with_neighbours);
+    let found = findings.and_then(|mut findings| findings.tenants.remove(id));
+    let lines = if found.is_none() {
+        tenant.errors.clone()
+    } else {
+        Vec::new()
+    };
+    let found = found.unwrap_or_default();
+    let is_note = |one: &&Diagnostic| one.severity == Severity::Note;
+    let problems = || found.diagnostics.iter().filter(|one| !is_note(one));
+    let traffic = parts.snapshots.tenants().remove(id);
+    let sample = traffic
+        .map(|traffic| since_start(&traffic))
+        .unwrap_or_default();
+    let pages = pages_of(&parts.snapshots.current(), id);
+    let missing = parts.snapshots.not_found.of(id).into_iter();
+    Some(View {
+        id: id.to_owned(),
+        state: tenant.state.name(),
+        is_under_way: tenant.is_under_way,
+        since: Moment::new(tenant.since, now),
+        pinned: tenant.pinned,
+        pages: grouped(tenant.pages as u64),
+        compiled_in: micros(tenant.compiled_in.as_secs_f64() * 1e6),
+        addresses: addresses(parts, &tenant, found.canonical.as_deref()),
+        requests: sample.requests,
+        error_share: sample.error_share,
+        median: sample.median,
+        slow: sample.slow,
+        problems: problems().take(MOST_PROBLEMS).map(Problem::new).collect(),
+        more_problems: problems().count().saturating_sub(MOST_PROBLEMS),
+        lines,
+        is_partial,
+        releases: parts
+            .operator
+            .releases(id)
+            .ok()
+            .map(|releases| lines_of(&releases, now)),
+        certificates: certificates(parts, &tenant, now),
+        missing: missing
+            .map(|missing| MissingPath::new(missing, &pages))
+            .collect(),
+        done: match asked.text("done") {
+            "rollback" => {
+                "An earlier release is served, whatever changes in the folder. Resume follows the folder again."
+            }
+            "resume" => "The folder is followed again.",
+            "read" => "The folder is being read again.",
+            _ => "",
+        },
+    })
+}
+
+/// What a tenant has served since it came, in words.
+#[derive(Debug, Default)]
+struct Served {
+    requests: String,
+    error_share: String,
+    median: String,
+    slow: String,
+}
+
+fn since_start(traffic: &Arc<Traffic>) -> Served {
+    let sample = server::history::Sample::of(traffic);
+    let time = |share| {
+        sample
+            .percentile(share)
+            .map_or_else(|| "–".to_owned(), micros)
+    };
+    Served {
+        requests: grouped(sample.requests),
+        error_share: sample.error_share().map_or_else(|| "–".to_owned(), percent),
+        median: time(0.5),
+        slow: time(0.99),
+    }
+}
+
+fn addresses(parts: &Parts, tenant: &TenantStatus, canonical: Option<&str>) -> Vec<Address> {
+    let hosts = tenant.hosts.iter();
+    let mut all: Vec<Address> = hosts
+        .map(|host| Address {
+            url: parts.url(host),
+            is_canonical: Some(host.as_str()) == canonical,
+        })
+        .collect();
+    all.sort_by_key(|address| !address.is_canonical);
+    all
+}
+
+/// Newest first, as they come.
+fn lines_of(releases: &[ReleaseLine], now: SystemTime) -> Vec<Release> {
+    let before = |index: usize| releases.get(index + 1).map(|release| release.number);
+    let line = |(index, release): (usize, &ReleaseLine)| Release {
+        number: release.number,
+        at: Moment::of_seconds(release.at, now),
+        cause: cause(&release.cause),
+        pages: count(release.pages, "page"),
+        is_served: release.is_served,
+        is_pinned: release.is_pinned,
+        before: before(index),
+    };
+    releases.iter().enumerate().map(line).collect()
+}
+
+fn certificates(parts: &Parts, tenant: &TenantStatus, now: SystemTime) -> Vec<Certificate> {
+    let Some(tls) = &parts.tls else {
+        return Vec::new();
+    };
+    let hosts = tenant.hosts.iter();
+    let hosts: Vec<&str> = hosts.filter_map(|host| host.split('/').next()).collect();
+    let lines = overview(&parts.snapshots, tls).into_iter();
+    let own = lines.filter(|line| hosts.contains(&&*line.host));
+    let certificate = |line: CertificateLine| Certificate {
+        host: line.host,
+        state: match line.state {
+            CertificateState::Valid => "valid",
+            CertificateState::Expired => "expired",
+            CertificateState::Missing => "missing",
+        },
+        end: line.not_after.map(|end| Moment::of_seconds(end, now)),
+        is_ordering: line.ordering,
+        error: line.error.map(|error| error.detail),
+    };
+    own.map(certificate).collect()
+}
+
+/// What two releases of a tenant do not answer alike, or why that cannot be said. Nothing where there is no such tenant.
+pub(super) fn comparison(
+    parts: &Parts,
+    id: &str,
+    asked: &Asked,
+) -> Option<Result<Comparison, (StatusCode, String)>> {
+    status_of(parts, id)?;
+    let now = SystemTime::now();
+    let compared = || {
+        let releases = parts.operator.releases(id)?;
+        let to = asked
+            .number("to")
+            .or_else(|| Some(releases.first()?.number));
+        let mut earlier = releases.iter().map(|release| release.number);
+        let from = asked
+            .number("from")
+            .or_else(|| earlier.find(|number| Some(*number) < to));
+        let changes = parts.operator.diff(id, from, to)?;
+        Ok(Comparison {
+            id: id.to_owned(),
+            from: from.unwrap_or_default(),
+            to: to.unwrap_or_default(),
+            releases: lines_of(&releases, now),
+            more: changes.len().saturating_sub(MOST_CHANGES),
+            changes: changes
+                .into_iter()
+                .take(MOST_CHANGES)
+                .map(changed)
+                .collect(),
+        })
+    };
+    let refused = |error: server::control::ControlError| (error.status(), error.to_string());
+    Some(compared().map_err(refused))
+}
+
+fn changed(change: PageChange) -> Changed {
+    let all = change.text.lines().count();
+    let line = |text: &str| Line {
+        kind: match text.as_bytes().first() {
+            Some(b'+') => "added",
+            Some(b'-') => "removed",
+            _ => "same",
+        },
+        text: text.to_owned(),
+    };
+    Changed {
+        path: change.path,
+        change: match change.change {
+            Change::Added => "added",
+            Change::Removed => "removed",
+            Change::Changed => "changed",
+        },
+        lines: change.text.lines().take(MOST_LINES).map(line).collect(),
+        more: all.saturating_sub(MOST_LINES),
+    }
+}

@@ -1,0 +1,107 @@
+//! Who may ask: nobody whom a name of somebody else has led here, and no web page of another origin.
+//!
+//! A browser says where a request comes from: `Origin` (RFC 6454) with all that may change something, `Sec-Fetch-Site` and `Sec-Fetch-Mode` (Fetch Metadata) with every request. Programs say neither, and are let through: what they may do is a matter of [`commands`](super::releases).
+//!
+//! **Invariant:** looks at header fields alone.
+
+use std::net::IpAddr;
+
+use axum::extract::{Request, State as Shared};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::host::{HostError, requested_host};
+
+/// Lets only requests through that name this listener, by an IP address, by `localhost` or by one of these names. Whoever names no host at all is no browser, and cannot have been led here.
+pub(super) async fn own_host(
+    Shared(hosts): Shared<std::sync::Arc<[String]>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let host = requested_host(request.uri(), request.headers(), request.version());
+    let is_own = match host {
+        Ok(host) => {
+            host.is_empty()
+                || host == "localhost"
+                || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+                || hosts.iter().any(|own| *own == host)
+        }
+        Err(error) => error == HostError::Missing,
+    };
+    if is_own {
+        return next.run(request).await;
+    }
+    let text = "421 Misdirected Request: this address answers to IP addresses and `localhost`; other names are given by `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
+    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+}
+
+/// Refuses what a web page of another origin asks.
+pub(super) async fn own_origin(request: Request, next: Next) -> Response {
+    if is_of_own_origin(request.method(), request.headers()) {
+        return next.run(request).await;
+    }
+    let text = "403 Forbidden: a web page of another origin may ask nothing here\n";
+    (StatusCode::FORBIDDEN, text).into_response()
+}
+
+fn is_of_own_origin(method: &Method, fields: &HeaderMap) -> bool {
+    let field = |name: &str| fields.get(name).map(|value| value.to_str().unwrap_or(""));
+    let own = field(HOST.as_str());
+    if let Some(origin) = field(ORIGIN.as_str())
+        && origin.split_once("://").map(|(_, host)| host) != own
+    {
+        return false;
+    }
+    match field("sec-fetch-site") {
+        None | Some("same-origin" | "none") => true,
+        // A link from elsewhere may lead here; what it opens, the other page cannot read.
+        Some(_) => {
+            method == Method::GET
+                && field("sec-fetch-mode") == Some("navigate")
+                && field("sec-fetch-dest") == Some("document")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_let_through(method: &Method, fields: &[(&'static str, &'static str)]) -> bool {
+        let mut all = HeaderMap::new();
+        all.insert(HOST, "localhost:8081".parse().unwrap());
+        for (name, value) in fields {
+            all.insert(*name, value.parse().unwrap());
+        }
+        is_of_own_origin(method, &all)
+    }
+
+    #[test]
+    fn a_page_of_another_origin_is_told_by_what_browsers_say() {
+        let link = [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ];
+        for (method, fields, expected) in [
+            (Method::GET, &[][..], true),
+            (Method::POST, &[], true),
+            (Method::POST, &[("origin", "http://localhost:8081")], true),
+            (Method::POST, &[("origin", "https://localhost:8081")], true),
+            (Method::POST, &[("origin", "http://localhost:8080")], false),
+            (Method::GET, &[("origin", "http://evil.example")], false),
+            (Method::POST, &[("origin", "null")], false),
+            (Method::GET, &[("sec-fetch-site", "same-origin")], true),
+            (Method::GET, &[("sec-fetch-site", "none")], true),
+            (Method::GET, &[("sec-fetch-site", "same-site")], false),
+            (Method::GET, &[("sec-fetch-site", "cross-site")], false),
+            (Method::GET, &link, true),
+            (Method::POST, &link, false),
+            (Method::GET, &link[..2], false),
+        ] {
+            assert_eq!(is_let_through(&method, fields), expected, "{fields:?}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The console at `/` of the admin listener: what it shows without a script, what it does, and for whom.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rowhouse_tests::{Answer, TestServer};
+
+use crate::state::Street;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// What a browser says of a form of the console.
+const BROWSER: [(&str, &str); 3] = [
+    ("origin", "http://localhost"),
+    ("sec-fetch-site", "same-origin"),
+    ("accept", "text/html,*/*;q=0.8"),
+];
+
+fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A server that takes commands with [`TOKEN`].
+fn served(street: &Street) -> TestServer {
+    street.write("token", TOKEN);
+    let folder = street.path("");
+    TestServer::start(
+        &folder,
+        &["--state", "state", "--admin-token-file", "token"],
+    )
+}
+
+/// A page of the console.
+fn page(server: &TestServer, path: &str) -> String {
+    let answer = server.operator(path);
+    assert_eq!(answer.status, 200, "{path}");
+    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+    answer.text()
+}
+
+/// The text of a page as people read it, in one line.
+fn words(html: &str) -> String {
+    let mut text = String::new();
+    for piece in html.split('<').skip(1) {
+        text.push(' ');
+        text.push_str(piece.split_once('>').map_or("", |(_, text)| text));
+    }
+    let text = text.replace("&#x27;", "'").replace("&#x2F;", "/");
+    let text = text.replace("&gt;", ">").replace("&quot;", "\"");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn save(street: &Street, text: &str) {
+    let front = "---\ntitle: Terms\n---\n";
+    street.write("tenants/app/pages/terms.md", &format!("{front}{text}\n"));
+}
+
+fn visitor_reads(server: &TestServer, words: &str) -> bool {
+    let answer = server.get(&server.domain(), "/app/terms");
+    answer.text().contains(words)
+}
+
+/// The number of the newest release, once the folder's words are recorded.
+fn newest(server: &TestServer) -> u64 {
+    let text = server.operator("/tenants/app/releases").text();
+    let releases: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+    releases
+        .first()
+        .and_then(|release| release["number"].as_u64())
+        .unwrap_or(0)
+}
+
+#[test]
+fn the_first_page_is_complete_without_a_script() {
+    let street = Street::new();
+    let server = served(&street);
+    wait("a release", || newest(&server) == 1);
+    let html = page(&server, "/");
+    let text = words(&html);
+    for shown in [
+        "Both sites are well",
+        "Requests a second",
+        "Server errors (5xx)",
+        "99th percentile",
+        "To be rendered",
+        "Memory",
+        "Disk",
+        "Release 1,",
+        "as the program found it at its start",
+        "2 sites",
+    ] {
+        assert!(text.contains(shown), "`{shown}` in {text}");
+    }
+    let address = format!("href=\"http:&#x2F;&#x2F;{}&#x2F;app", server.domain());
+    let plain = format!("href=\"http://{}/app", server.domain());
+    assert!(html.contains(&address) || html.contains(&plain), "{html}");
+    assert!(
+        html.contains("role=\"img\"")
+            && html.contains("aria-label=\"Requests a second over the last hour")
+    );
+    let site = words(&page(&server, "/sites/app"));
+    for shown in [
+        "app is live",
+        "warning[heading-order]",
+        "as the program found it at its start",
+        "Every path that was asked for was found.",
+    ] {
+        assert!(site.contains(shown), "`{shown}` in {site}");
+    }
+    assert_eq!(server.operator("/sites/nobody").status, 404);
+    assert_eq!(server.operator("/sites/nobody/compare").status, 404);
+    assert_eq!(server.operator("/nothing").status, 404);
+}
+
+#[test]
+fn only_what_this_listener_has_itself_is_let_into_a_page() {
+    let street = Street::new();
+    let server = served(&street);
+    let answer = server.operator("/");
+    let policy = answer.header("content-security-policy");
+    for part in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin");
+    assert_eq!(answer.header("cache-control"), "no-store");
+    let html = answer.text();
+    assert!(
+        !html.contains("<style") && !html.contains(" style=") && !html.contains(" onclick="),
+        "{html}"
+    );
+    for (path, media_type) in [
+        ("/console.css", "text/css; charset=utf-8"),
+        ("/console.js", "text/javascript; charset=utf-8"),
+        ("/icon.svg", "image/svg+xml"),
+    ] {
+        assert!(html.contains(&format!("\"{path}\"")), "{path}");
+        let file = server.operator(path);
+        assert_eq!(
+            (file.status, file.header("content-type")),
+            (200, media_type)
+        );
+        // Visitors get none of it.
+        assert_eq!(server.get(&server.domain(), path).status, 404, "{path}");
+    }
+    assert_eq!(server.get(&server.domain(), "/sites/app").status, 404);
+    assert_eq!(server.get(&server.domain(), "/events").status, 404);
+}
+
+#[test]
+fn an_error_is_shown_as_check_prints_it() {
+    let street = Street::new();
+    let server = served(&street);
+    street.write(
+        "tenants/app/pages/terms.md",
+        "---\ntitel: Terms <b>\n---\nNew.\n",
+    );
+    wait("the error", || page(&server, "/").contains("unknown-key"));
+    for path in ["/", "/?show=broken", "/?q=APP"] {
+        let html = page(&server, path);
+        assert!(words(&html).contains("1 of 2 sites has errors"), "{path}");
+        assert!(html.contains("sites/app"), "{path}");
+    }
+    for path in ["/", "/sites/app"] {
+        let html = page(&server, path);
+        let text = words(&html);
+        for shown in [
+            "degraded",
+            "error[unknown-key]: unknown key `titel`",
+            "terms.md:2:1",
+            "^^^^^",
+            "did you mean `title`?",
+        ] {
+            assert!(text.contains(shown), "`{shown}` in {path}: {text}");
+        }
+        assert!(
+            html.contains("&lt;b&gt;") && !html.contains("<b>"),
+            "{html}"
+        );
+    }
+    assert!(words(&page(&server, "/?q=home")).contains("1 site"));
+    assert!(words(&page(&server, "/?q=nobody")).contains("No site here."));
+    save(&street, "Mended.");
+    wait("its end", || {
+        page(&server, "/").contains("Both sites are well")
+    });
+}
+
+#[test]
+fn the_console_rolls_back_resumes_and_compares() {
+    let street = Street::new();
+    let server = served(&street);
+    wait("a release", || newest(&server) == 1);
+    save(&street, "The words are fresh.");
+    wait("the next release", || newest(&server) == 2);
+    let compared = words(&page(&server, "/sites/app/compare"));
+    for shown in [
+        "What changed from 1 to 2",
+        "/terms changed",
+        "The words are fresh.",
+    ] {
+        assert!(compared.contains(shown), "`{shown}` in {compared}");
+    }
+    assert_eq!(
+        server.operator("/sites/app/compare?from=1&to=9").status,
+        404
+    );
+    let html = page(&server, "/sites/app");
+    assert!(
+        html.contains("tenants/app/rollback?release=1")
+            || html.contains("tenants&#x2F;app&#x2F;rollback?release=1"),
+        "{html}"
+    );
+    let right = format!("token={TOKEN}");
+    let done = |answer: &Answer| (answer.status, answer.header("location").to_owned());
+    let answer = server.submit("/tenants/app/rollback?release=1", &right, &BROWSER);
+    assert_eq!(done(&answer), (303, "/sites/app?done=rollback".to_owned()));
+    assert!(!visitor_reads(&server, "fresh"));
+    for path in ["/", "/sites/app", "/?show=pinned"] {
+        assert!(
+            words(&page(&server, path)).contains("pinned to 1"),
+            "{path}"
+        );
+    }
+    assert!(
+        words(&page(&server, "/sites/app?done=rollback")).contains("An earlier release is served")
+    );
+    let answer = server.submit("/tenants/app/resume", &right, &BROWSER);
+    assert_eq!(done(&answer), (303, "/sites/app?done=resume".to_owned()));
+    assert!(visitor_reads(&server, "fresh"));
+}
+
+#[test]
+fn nobody_changes_anything_without_the_token_or_from_elsewhere() {
+    let street = Street::new();
+    let server = served(&street);
+    wait("a release", || newest(&server) == 1);
+    save(&street, "The words are fresh.");
+    wait("the next release", || newest(&server) == 2);
+    let right = format!("token={TOKEN}");
+    let [_, site, accept] = BROWSER;
+    let foreign = [
+        ("origin", "http://evil.example"),
+        ("sec-fetch-site", "cross-site"),
+        accept,
+    ];
+    let cross_site = [BROWSER[0], ("sec-fetch-site", "cross-site"), accept];
+    let other_port = [("origin", "http://localhost:1"), site, accept];
+    for (form, fields, status) in [
+        ("", &BROWSER, 401),
+        ("token=0123456789abcdef0123456789abcdeF", &BROWSER, 401),
+        (&right, &foreign, 403),
+        (&right, &cross_site, 403),
+        (&right, &other_port, 403),
+    ] {
+        let answer = server.submit("/tenants/app/rollback?release=1", form, fields);
+        assert_eq!(
+            answer.status,
+            status,
+            "{form} {fields:?}: {}",
+            answer.text()
+        );
+        assert!(!answer.text().contains(TOKEN));
+    }
+    // A browser that gives the wrong token is shown a page that says so.
+    let answer = server.submit("/tenants/app/resume", "token=wrong", &BROWSER);
+    assert!(words(&answer.text()).contains("that is not the token of this server"));
+    for path in ["/", "/sites/app", "/tenants", "/console.js"] {
+        assert_eq!(
+            server.operator_as("rebound.example", path).status,
+            421,
+            "{path}"
+        );
+    }
+    assert!(visitor_reads(&server, "fresh"), "nothing was changed");
+}
+
+#[test]
+fn without_a_token_the_console_changes_nothing_and_says_how_to() {
+    let street = Street::new();
+    let server = street.serve();
+    wait("a release", || newest(&server) == 1);
+    let html = page(&server, "/sites/app");
+    assert!(words(&html).contains("Changing is off here."), "{html}");
+    assert!(html.contains("--admin-token-file"));
+    assert!(
+        !html.contains("<form") && !html.contains("Roll back to"),
+        "{html}"
+    );
+    let answer = server.submit("/tenants/app/resume", "", &BROWSER);
+    assert_eq!(answer.status, 403);
+    let answer = server.submit("/tenants/app/resume", "token=", &BROWSER);
+    assert_eq!(answer.status, 413);
+}
+
+#[test]
+fn a_folder_is_read_again_where_nobody_watches() {
+    let street = Street::new();
+    street.write("token", TOKEN);
+    let flags = ["--watch", "off", "--admin-token-file", "token"];
+    let server = TestServer::start(&street.path(""), &flags);
+    save(&street, "The words are fresh.");
+    let right = format!("token={TOKEN}");
+    let answer = server.submit("/tenants/app/read", &right, &BROWSER);
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, "/sites/app?done=read")
+    );
+    wait("the new words", || visitor_reads(&server, "fresh"));
+    assert_eq!(
+        server
+            .submit("/tenants/nobody/read", &right, &BROWSER)
+            .status,
+        404
+    );
+}
+
+#[test]
+fn certificates_are_shown_with_their_end_and_those_that_end_soon_first_of_all() {
+    let street = Street::new();
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    let in_five_days = SystemTime::now() + Duration::from_secs(5 * 24 * 60 * 60);
+    parameters.not_after = in_five_days.into();
+    let certificate = parameters.self_signed(&key).expect("a certificate");
+    street.write("certificate.pem", &certificate.pem());
+    street.write("key.pem", &key.serialize_pem());
+    let server = TestServer::start(
+        &street.path(""),
+        &[
+            "--https",
+            "127.0.0.1:0",
+            "--origin",
+            "https://localhost",
+            "--certificate",
+            "certificate.pem",
+            "--certificate-key",
+            "key.pem",
+        ],
+    );
+    let text = words(&page(&server, "/"));
+    for shown in [
+        "localhost has a certificate that ends in 4 days",
+        "app.localhost has no certificate",
+    ] {
+        assert!(text.contains(shown), "`{shown}` in {text}");
+    }
+    let site = words(&page(&server, "/sites/app"));
+    for shown in ["app.localhost missing", "localhost valid ends in 4 days"] {
+        assert!(site.contains(shown), "`{shown}` in {site}");
+    }
+}
+
+#[test]
+fn what_was_not_found_is_listed_with_a_redirect_and_without_persons() {
+    let street = Street::new();
+    let server = served(&street);
+    let domain = server.domain();
+    for path in [
+        "/app/term",
+        "/app/term?who=secret",
+        "/app/a@b.example",
+        "/app/%3Cscript%3E",
+    ] {
+        assert_eq!(server.get(&domain, path).status, 404, "{path}");
+    }
+    let html = page(&server, "/sites/app");
+    let text = words(&html);
+    assert!(
+        text.contains("2× /term - {from: /term, to: /terms}"),
+        "{text}"
+    );
+    assert!(text.contains("/%3Cscript%3E"), "{text}");
+    assert!(!html.contains("secret") && !html.contains("a@b"), "{html}");
+    assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, first of all /term"));
+    // What is to be pasted is what a manifest takes.
+    let manifest = fs::read_to_string(street.path("tenants/app/tenant.yaml")).expect("a manifest");
+    let redirect = "redirects:\n  - {from: /term, to: /terms}\n";
+    street.write("tenants/app/tenant.yaml", &format!("{manifest}{redirect}"));
+    wait("the redirect", || {
+        server.get(&domain, "/app/term").status == 308
+    });
+}
