@@ -8,6 +8,7 @@ mod check;
 mod export;
 mod greeting;
 mod https;
+mod live;
 mod log;
 mod manual;
 mod memory;
