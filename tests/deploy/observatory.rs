@@ -1,19 +1,41 @@
 //! What Mozilla's HTTP Observatory looks for (npm `@mdn/mdn-http-observatory`), on every host of the six sites: with all of it a site has 130 points and an A+.
 //!
-//! The program itself is not run here, since it asks the internet and brings two hundred packages; CONTRIBUTING.md says how to run it.
+//! The Observatory itself brings two hundred packages, and is asked with `ROWHOUSE_LONG` only.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
 
-use rowhouse_tests::{reserved_address, workspace};
+use rowhouse_tests::{is_long, reserved_address, workspace};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::http;
-use crate::support::{Rowhouse, wait_for};
+use crate::support::{Rowhouse, run, wait_for};
 use crate::tls::{Signer, visit};
 
 /// Half a year, in seconds: what it wants of HSTS.
 const HALF_A_YEAR: u64 = 15_768_000;
+
+/// The version whose criteria these are.
+const PACKAGE: &str = "@mdn/mdn-http-observatory@1.4.8";
+
+/// Has Node take names of the test for this machine, at the ports of the server under test.
+const ROUTE: &str = r"const net = require('node:net');
+const { HTTP_PORT, HTTPS_PORT } = process.env;
+const connect = net.Socket.prototype.connect;
+net.Socket.prototype.connect = function (...given) {
+  const options = Array.isArray(given[0]) ? given[0][0] : given[0];
+  if (/\.example$/.test(options?.host ?? '')) {
+    options.servername ??= options.host;
+    options.port = Number(options.port) === 443 ? HTTPS_PORT : HTTP_PORT;
+    options.host = '127.0.0.1';
+  }
+  return connect.apply(this, given);
+};
+";
 
 /// The fields of an answer by lower-case name, and its status.
 fn head(answer: &str) -> (u16, BTreeMap<String, String>) {
@@ -78,11 +100,51 @@ fn every_host_has_what_the_observatory_wants() {
         leads_to_https(redirect, host);
     }
     assert!(pages >= 6, "{pages}");
+    if is_long() {
+        fs::write(folder.path().join("root.pem"), signer.root()).expect("a file");
+        let hosts = hosts.iter().filter_map(|line| line["host"].as_str());
+        scan(folder.path(), hosts, secure, redirect);
+    }
 }
 
 /// The first step from HTTP is to HTTPS at the same host, and needs no other.
-fn leads_to_https(redirect: std::net::SocketAddr, host: &str) {
+fn leads_to_https(redirect: SocketAddr, host: &str) {
     let mut visitor = http::Visitor::connect(redirect).expect("a connection");
     let (status, location) = visitor.lead(host, "/").expect("an answer");
     assert_eq!((status, location), (308, format!("https://{host}/")));
+}
+
+/// What the Observatory itself says of each host.
+fn scan<'h>(
+    folder: &Path,
+    hosts: impl Iterator<Item = &'h str>,
+    secure: SocketAddr,
+    redirect: SocketAddr,
+) {
+    // Its scripts fetch the list of preloaded hosts, which has none of the test's.
+    let (installed, said) = run(Command::new("npm")
+        .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .arg("--prefix")
+        .arg(folder)
+        .arg(PACKAGE));
+    assert!(installed, "{said}");
+    let package = folder.join("node_modules/@mdn/mdn-http-observatory");
+    fs::write(package.join("conf/hsts-preload.json"), "{}").expect("a file");
+    fs::write(folder.join("route.cjs"), ROUTE).expect("a file");
+    for host in hosts {
+        let output = Command::new("node")
+            .arg("--require")
+            .arg(folder.join("route.cjs"))
+            .arg(package.join("src/scan.js"))
+            .arg(host)
+            .env("NODE_EXTRA_CA_CERTS", folder.join("root.pem"))
+            .env("HTTP_PORT", redirect.port().to_string())
+            .env("HTTPS_PORT", secure.port().to_string())
+            .output()
+            .expect("node");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let scan = &found["scan"];
+        assert_eq!(scan["grade"], "A+", "{host}: {found:#}");
+        assert!(scan["score"].as_u64() >= Some(130), "{host}: {found:#}");
+    }
 }
