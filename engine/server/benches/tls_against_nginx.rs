@@ -348,7 +348,6 @@ fn caddy(folder: &Path) -> Server {
         "{{
           admin off
           auto_https off
-          persist_config off
           log {{
             output discard
           }}
