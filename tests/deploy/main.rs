@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod acme_proxy;
+mod archive;
 mod authority;
 mod browser;
 mod caddy;
