@@ -1,10 +1,15 @@
 /** How the suite runs. The program under test is already running: see support/environment.ts. */
 import { defineConfig } from '@playwright/test';
 import { findChromium } from './chromium.mjs';
-import { site } from './support/environment.ts';
+import { httpsAddress, site } from './support/environment.ts';
+
+const HTTPS = '**/https.spec.ts';
+const hosts = [site.hostname, `*.${site.hostname}`].map((host) => `MAP ${host} ${httpsAddress}`);
 
 export default defineConfig({
   testDir: 'specs',
+  testMatch: httpsAddress ? HTTPS : '**/*.spec.ts',
+  testIgnore: httpsAddress ? [] : HTTPS,
   fullyParallel: true,
   workers: 2,
   retries: 0,
@@ -29,6 +34,7 @@ export default defineConfig({
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
+        ...(httpsAddress ? [`--host-resolver-rules=${hosts.join(',')}`] : []),
       ],
     },
   },

@@ -4,6 +4,9 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+/// Header fields in their order.
+type Fields = Vec<(String, String)>;
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Visitor {
@@ -26,6 +29,19 @@ impl Visitor {
         path: &str,
         more: &str,
     ) -> io::Result<(u16, bool, Vec<u8>)> {
+        let (status, fields, body) = self.answer(host, path, more)?;
+        let connection = field(&fields, "connection").unwrap_or_default();
+        Ok((status, !connection.eq_ignore_ascii_case("close"), body))
+    }
+
+    /// Asks once: the status, and where it leads.
+    pub(crate) fn lead(&mut self, host: &str, path: &str) -> io::Result<(u16, String)> {
+        let (status, fields, _) = self.answer(host, path, "")?;
+        let location = field(&fields, "location").unwrap_or_default();
+        Ok((status, location.to_owned()))
+    }
+
+    fn answer(&mut self, host: &str, path: &str, more: &str) -> io::Result<(u16, Fields, Vec<u8>)> {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n{more}\r\n");
         self.stream.get_mut().write_all(request.as_bytes())?;
         let mut line = String::new();
@@ -35,7 +51,7 @@ impl Visitor {
             .nth(1)
             .and_then(|status| status.parse().ok())
             .ok_or_else(|| io::Error::other(format!("no status in {line:?}")))?;
-        let (mut kept, mut length) = (true, None);
+        let mut fields = Vec::new();
         loop {
             line.clear();
             if self.stream.read_line(&mut line)? == 0 {
@@ -44,25 +60,30 @@ impl Visitor {
             let Some((name, value)) = line.trim_end().split_once(':') else {
                 break;
             };
-            if name.eq_ignore_ascii_case("connection") {
-                kept = !value.trim().eq_ignore_ascii_case("close");
-            } else if name.eq_ignore_ascii_case("content-length") {
-                length = value.trim().parse().ok();
-            }
+            fields.push((name.to_owned(), value.trim().to_owned()));
         }
         let mut body = Vec::new();
-        match length {
+        match field(&fields, "content-length").and_then(|text| text.parse().ok()) {
             Some(length) => {
                 body.resize(length, 0);
                 self.stream.read_exact(&mut body)?;
             }
-            None if kept => return Err(io::Error::other("a body without a length")),
+            None if field(&fields, "connection") != Some("close") => {
+                return Err(io::Error::other("a body without a length"));
+            }
             None => {
                 self.stream.read_to_end(&mut body)?;
             }
         }
-        Ok((status, kept, body))
+        Ok((status, fields, body))
     }
+}
+
+/// The value of a header field.
+fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
+    let mut fields = fields.iter();
+    let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| &**value)
 }
 
 /// One request on a connection of its own: the status and the body; nothing when nobody answers.

@@ -350,31 +350,41 @@ fn tenants_from_config_maps_lie_as_the_program_wants_them() {
     assert!(content, "{said}");
 }
 
-#[test]
-fn kustomize_puts_both_variants_together() {
-    let Some(program) = one_of(&["kubectl", "kustomize"]) else {
-        return;
-    };
+/// What `kubectl apply -k` would send for a variant; nothing where no program is there that can say it.
+fn built(variant: &str) -> Option<Vec<Value>> {
+    let program = one_of(&["kubectl", "kustomize"])?;
     let verb = if program == "kubectl" {
         "kustomize"
     } else {
         "build"
     };
-    for (variant, claims) in [("base", 1), ("configmap", 0)] {
-        let folder = place("kubernetes").join(variant).display().to_string();
-        let (content, said) = tool(program, &[verb, &folder]);
-        assert!(content, "{said}");
-        let documents: Vec<Value> = serde_saphyr::from_multiple(&said).expect("YAML");
+    let folder = place("kubernetes").join(variant).display().to_string();
+    let (content, said) = tool(program, &[verb, &folder]);
+    assert!(content, "{said}");
+    Some(serde_saphyr::from_multiple(&said).expect("YAML"))
+}
+
+/// The one document of a kind.
+fn of_kind<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
+    let mut found = documents.iter().filter(|one| word(one, "/kind") == kind);
+    let one = found.next().unwrap_or_else(|| panic!("no {kind}"));
+    assert!(found.next().is_none(), "two of {kind}");
+    one
+}
+
+#[test]
+fn kustomize_puts_every_variant_together() {
+    for (variant, claims) in [("base", 1), ("configmap", 0), ("https", 1)] {
+        let Some(documents) = built(variant) else {
+            return;
+        };
         let kinds: Vec<&str> = documents.iter().map(|one| word(one, "/kind")).collect();
         let count = kinds
             .iter()
             .filter(|kind| **kind == "PersistentVolumeClaim")
             .count();
         assert_eq!(count, claims, "{variant}: {kinds:?}");
-        let deployment = documents
-            .iter()
-            .find(|one| word(one, "/kind") == "Deployment")
-            .expect("a deployment");
+        let deployment = of_kind(&documents, "Deployment");
         let volumes = items(deployment, "/spec/template/spec/volumes");
         let of_tenants = volumes
             .iter()
@@ -394,5 +404,59 @@ fn kustomize_puts_both_variants_together() {
             names(items(container(deployment), "/volumeMounts")),
             names(volumes)
         );
+    }
+}
+
+#[test]
+fn https_in_the_pods_has_the_same_ports_everywhere_and_its_certificate() {
+    let Some(documents) = built("https") else {
+        return;
+    };
+    let deployment = of_kind(&documents, "Deployment");
+    let container = container(deployment);
+    let open = items(
+        of_kind(&documents, "NetworkPolicy"),
+        "/spec/ingress/0/ports",
+    );
+    let open: BTreeSet<&str> = open.iter().map(|port| word(port, "/port")).collect();
+    let service = of_kind(&documents, "Service");
+    let served = items(service, "/spec/ports").iter();
+    let served: BTreeSet<(&str, u64)> = served
+        .map(|port| (word(port, "/targetPort"), number(port, "/port")))
+        .collect();
+    assert_eq!(served, [("http-redirect", 80), ("https", 443)].into());
+    assert_eq!(open, served.iter().map(|(name, _)| *name).collect());
+    for (name, variable_name) in [
+        ("https", "ROWHOUSE_HTTPS"),
+        ("http-redirect", "ROWHOUSE_HTTP_REDIRECT"),
+    ] {
+        let port = items(container, "/ports")
+            .iter()
+            .find(|port| word(port, "/name") == name)
+            .map(|port| number(port, "/containerPort"));
+        let address = variable(container, variable_name);
+        assert_eq!(
+            Some(address),
+            port.map(|port| format!("0.0.0.0:{port}")).as_deref()
+        );
+    }
+    assert_eq!(word(service, "/spec/externalTrafficPolicy"), "Local");
+    let believed = items(container, "/env").iter();
+    let believed = believed.filter(|one| word(one, "/name") == "ROWHOUSE_TRUSTED_PROXY");
+    assert_eq!(believed.count(), 0, "nobody stands before the pods");
+
+    // The names that Kubernetes gives the parts of a Secret of the type `kubernetes.io/tls`, in the folder that is mounted.
+    let mount = items(container, "/volumeMounts")
+        .iter()
+        .find(|mount| word(mount, "/name") == "certificate")
+        .expect("the certificate");
+    assert!(mount.get("subPath").is_none(), "it would never change");
+    let folder = word(mount, "/mountPath");
+    for (file, variable_name) in [
+        ("tls.crt", "ROWHOUSE_CERTIFICATE"),
+        ("tls.key", "ROWHOUSE_CERTIFICATE_KEY"),
+    ] {
+        let path = variable(container, variable_name);
+        assert_eq!(path, format!("{folder}/{file}"));
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -120,6 +121,18 @@ impl Program {
         let child = command
             .stdin(Stdio::null())
             .stdout(log.reopen().expect("a file"))
+            .stderr(log.reopen().expect("a file"))
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Self { child, log }
+    }
+
+    /// The same with sockets at its standard input and output; its log is what it says to standard error.
+    pub(crate) fn start_between(command: &mut Command, input: OwnedFd, output: OwnedFd) -> Self {
+        let log = NamedTempFile::new().expect("a file");
+        let child = command
+            .stdin(input)
+            .stdout(output)
             .stderr(log.reopen().expect("a file"))
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -5,6 +5,7 @@
 mod client;
 pub mod hostile;
 mod measure;
+mod playwright;
 mod server;
 mod site;
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use client::Visitor;
 pub use measure::{Process, Times};
+pub use playwright::{must_succeed, playwright};
 pub use server::{Answer, TestServer, address_in, binary, reserved_address};
 pub use site::{TestSite, copy, expect_text, text_of};
 

@@ -8,7 +8,8 @@ use content::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
 /// Codes that no folder in a repository can show; each has a test of its own below or beside its module.
-const WITHOUT_FIXTURE: [Code; 8] = [
+const WITHOUT_FIXTURE: [Code; 9] = [
+    Code::Certificate,
     Code::FolderTwice,
     Code::ForeignSymlink,
     Code::IslandFailed,

@@ -72,6 +72,7 @@ codes! {
     BrokenLink => "broken-link", "A link leads to no page of its tenant. Where that is known and wanted, `known_missing` in the manifest says so.";
     BrokenPicture => "broken-picture", "A picture cannot be read as one, or ends before it should: visitors see a part of it, or a sign that something is missing. It is served as it is.";
     BrokenNeighbourLink => "broken-neighbour-link", "A link leads to a page that another tenant does not have now. Neighbours come and go, so this is a warning.";
+    Certificate => "certificate", "Visitors of a host get no valid certificate, or the one that they get cannot be renewed. Only `rowhouse check --live` says so: it asks the running server, whose reason stands before the authority's words.";
     Draft => "draft", "How many pages of a tenant are drafts. Only `rowhouse serve --dev` shows them, marked as such; without it they do not exist.";
     DescriptionLength => "description-length", "A description that search results and shared links show as it is has 50 to 160 characters.";
     DuplicateDescription => "duplicate-description", "Two pages describe themselves in the same words, so that a list of results does not tell them apart.";

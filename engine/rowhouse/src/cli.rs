@@ -291,6 +291,12 @@ pub struct CheckArguments {
     /// The folder that the server is given as `--state`: warns of tenants that were rolled back
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Ask the running server, too: which hosts have no valid certificate, and why
+    #[arg(long, conflicts_with = "explain")]
+    pub live: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: RunningServer,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,

@@ -1,8 +1,8 @@
-//! CPU time of TLS, side by side with nginx, with the same key, suite and group: a request on a kept connection, a full handshake, and a resumed one. Then the 99th percentile of a visitor while another address begins thousands of handshakes a second and ends none.
+//! CPU time of TLS, side by side with nginx and, where it is installed, Caddy, with the same certificate, key, suite and group: a request on a kept connection, a full handshake, and a resumed one. Then the 99th percentile of a visitor while another address begins thousands of handshakes a second and ends none.
 //!
-//! Both answer with the same body and a handful of fields. Each server has one thread, on the first core; the client is on the second. The servers take short turns, and each ratio is the median of the turns' ratios.
+//! All answer with the same body and a handful of fields. Each server has one thread, on the first core; the client is on the second. The servers take short turns, and each ratio is the median of the turns' ratios.
 //!
-//! `cargo bench -p server --bench tls_against_nginx`; it needs `nginx` and `taskset`.
+//! `cargo bench -p server --bench tls_against_nginx`; it needs `nginx` and `taskset`; without `caddy` that one is left out.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/authority.rs"]
@@ -85,35 +85,50 @@ fn compare() {
     let (chain, key) = authority.sign(&[HOST]);
     fs::write(folder.join("chain.pem"), chain).unwrap();
     fs::write(folder.join("key.pem"), key).unwrap();
-    let servers = [nginx(&folder), of_this_program("rowhouse", &folder)];
+    let mut servers = vec![of_this_program("rowhouse", &folder), nginx(&folder)];
+    match is_installed("caddy") {
+        true => servers.push(caddy(&folder)),
+        false => println!("`caddy` is not installed, and is left out"),
+    }
     let roots = authority.roots();
     for (what, measure) in [
         ("request, kept connection", Measure::Kept),
         ("full handshake", Measure::Full),
         ("resumed handshake", Measure::Resumed),
     ] {
-        let mut clients = servers
-            .each_ref()
-            .map(|one| Client::new(one, &roots, measure));
-        let mut turn = || clients.each_mut().map(Client::cost);
-        for _ in 0..WARM_UP {
-            turn();
-        }
-        let turns: Vec<_> = (0..TURNS).map(|_| turn()).collect();
-        let median = |number: usize| {
-            let costs: Vec<f64> = turns.iter().map(|turn| turn[number]).collect();
-            quantile(&costs, 0.5)
-        };
-        let ratios: Vec<f64> = turns.iter().map(|turn| turn[1] / turn[0]).collect();
-        let [low, middle, high] = [0.25, 0.5, 0.75].map(|part| quantile(&ratios, part));
-        let (nginx, rowhouse) = (median(0), median(1));
-        println!(
-            "{what:<26} nginx {nginx:>7.1} us, rowhouse {rowhouse:>7.1} us, ratio {middle:.3} ({low:.3}-{high:.3})"
-        );
+        side_by_side(what, measure, &servers, &roots);
     }
     drop(servers);
     under_a_flood(&folder, &roots);
     let _ = fs::remove_dir_all(folder);
+}
+
+/// Has the servers take turns, and prints what each costs and the first one's share of the others' cost.
+fn side_by_side(what: &str, measure: Measure, servers: &[Server], roots: &RootCertStore) {
+    let clients = servers.iter();
+    let mut clients: Vec<_> = clients
+        .map(|one| Client::new(one, roots, measure))
+        .collect();
+    let mut turn = || clients.iter_mut().map(Client::cost).collect::<Vec<f64>>();
+    for _ in 0..WARM_UP {
+        turn();
+    }
+    let turns: Vec<_> = (0..TURNS).map(|_| turn()).collect();
+    let median = |number: usize| {
+        let costs: Vec<f64> = turns.iter().map(|turn| turn[number]).collect();
+        quantile(&costs, 0.5)
+    };
+    print!("{what:<26} {} {:>7.1} us", servers[0].name, median(0));
+    for (number, server) in servers.iter().enumerate().skip(1) {
+        let ratios: Vec<f64> = turns.iter().map(|turn| turn[0] / turn[number]).collect();
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|part| quantile(&ratios, part));
+        print!(
+            "; {} {:>7.1} us, ratio {middle:.3} ({low:.3}-{high:.3})",
+            server.name,
+            median(number)
+        );
+    }
+    println!();
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,6 +335,48 @@ fn nginx(folder: &Path) -> Server {
     let mut command = on_first_core();
     command.args(["nginx", "-c"]).arg(path);
     Server::of("nginx", &mut command, address)
+}
+
+fn caddy(folder: &Path) -> Server {
+    let address = free_address();
+    let here = folder.display();
+    let fields: String = FIELDS
+        .iter()
+        .map(|(name, value)| format!("{name} \"{value}\"\n"))
+        .collect();
+    let configuration = format!(
+        "{{
+          admin off
+          auto_https off
+          log {{
+            output discard
+          }}
+        }}
+        https://{HOST}:{} {{
+          bind {}
+          tls {here}/chain.pem {here}/key.pem {{
+            protocols tls1.3
+          }}
+          root * {here}/pages
+          header {{
+            x-request-id {{http.request.uuid}}
+            {fields}
+          }}
+          file_server
+        }}",
+        address.port(),
+        address.ip()
+    );
+    let path = folder.join("Caddyfile");
+    fs::write(&path, configuration).unwrap();
+    let mut command = on_first_core();
+    command
+        .args(["caddy", "run", "--adapter", "caddyfile", "--config"])
+        .arg(path)
+        .env("XDG_DATA_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .stderr(std::process::Stdio::null());
+    Server::of("caddy", &mut command, address)
 }
 
 fn serve_rowhouse(limited: bool) {

@@ -74,10 +74,15 @@ pub(super) struct ConnectionState {
     waker: RefCell<Option<Waker>>,
     /// The request brought content that nobody reads.
     unread: Cell<bool>,
+    /// Nothing has come yet, and the connection is too new for that to mean that nothing will.
+    expects: Cell<bool>,
 }
 
 /// How long a connection that is over may take to read its last response.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long a new connection may take to its first request while the process ends: a client that has just done a handshake has a request on its way, and browsers do not try again on a connection that was never used.
+const FIRST: Duration = Duration::from_secs(1);
 
 impl ConnectionState {
     pub(super) fn new(now: Instant, phase: Phase) -> Self {
@@ -93,6 +98,7 @@ impl ConnectionState {
             overdue: Cell::new(None),
             waker: RefCell::new(None),
             unread: Cell::new(false),
+            expects: Cell::new(true),
         }
     }
 
@@ -107,6 +113,7 @@ impl ConnectionState {
 
     /// Bytes came. Over HTTP/2 they may be anything, so that only requests and bodies count as steps there.
     pub(super) fn read(&self) {
+        self.expects.set(false);
         if self.phase.get() == Phase::Idle {
             self.begin_request();
             self.enter(Phase::Head);
@@ -162,6 +169,11 @@ impl ConnectionState {
 
     pub(super) fn has_unread(&self) -> bool {
         self.unread.get()
+    }
+
+    /// Whether the first request of HTTP/1.1 is on its way.
+    pub(super) fn expects_request(&self) -> bool {
+        self.expects.get() && self.phase.get() == Phase::Head
     }
 
     pub(super) fn has_streams(&self) -> bool {
@@ -230,6 +242,10 @@ impl ConnectionState {
         if steps != seen {
             self.seen.set((steps, now));
             return None;
+        }
+        if self.expects_request() && now.duration_since(since) >= FIRST {
+            self.expects.set(false);
+            self.wake();
         }
         let (limit, overdue) = match self.phase.get() {
             Phase::Handshake => (limits.handshake, Overdue::Handshake),
@@ -305,6 +321,21 @@ mod tests {
             Some(Overdue::Head)
         );
         assert_eq!(state.overdue(), Some(Overdue::Head));
+    }
+
+    #[test]
+    fn a_new_connection_is_waited_for_until_something_comes_or_a_second_has_passed() {
+        let start = Instant::now();
+        let state = ConnectionState::new(start, Phase::Handshake);
+        assert!(!state.expects_request(), "a handshake is waited for anyway");
+        state.enter(Phase::Head);
+        assert_eq!(state.check(start, &limits()), None);
+        assert!(state.expects_request());
+        assert_eq!(state.check(start + FIRST, &limits()), None);
+        assert!(!state.expects_request());
+        let other = ConnectionState::new(start, Phase::Head);
+        other.read();
+        assert!(!other.expects_request());
     }
 
     #[test]

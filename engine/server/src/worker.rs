@@ -359,7 +359,8 @@ impl Worker {
                 return Poll::Ready(Some(ended));
             }
             let has_to_end = overdue.is_some() && !state.spare();
-            if (has_to_end || self.is_draining.get()) && !asked_to_end {
+            let drains = self.is_draining.get() && !state.expects_request();
+            if (has_to_end || drains) && !asked_to_end {
                 asked_to_end = true;
                 connection.as_mut().graceful_shutdown();
                 if let Poll::Ready(ended) = connection.as_mut().poll(cx) {

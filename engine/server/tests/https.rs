@@ -353,12 +353,16 @@ fn a_proxy_that_passes_tcp_on_names_the_visitor() {
 fn connections_drain_at_the_end() {
     let mut site = Site::start();
     let mut idle = site.client("studio.example").unwrap();
+    let mut new = site.client("studio.example").unwrap();
     let mut busy = site.client("studio.example").unwrap();
     busy.write_all(b"GET / HTTP/1.1\r\nhost: studio").unwrap();
-    until("both", || {
-        site.server.snapshots.connections.open.load(Relaxed) == 2
+    until("all", || {
+        site.server.snapshots.connections.open.load(Relaxed) == 3
     });
     site.server.stop();
+    // The handshake is over, and the request was on its way.
+    let answer = ask(&mut new, &last("/", "studio.example"));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let mut rest = Vec::new();
     let _ = idle.read_to_end(&mut rest);
     assert!(rest.is_empty());

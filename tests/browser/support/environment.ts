@@ -5,6 +5,12 @@ import { resolve } from 'node:path';
 /** Where the program serves the studio's site, for example `http://localhost:41234`. */
 export const site = new URL(required('ROWHOUSE_URL'));
 
+/**
+ * Where the hosts of `site` are, as `127.0.0.1:8443`, when the program under test speaks HTTPS for a domain that no
+ * resolver knows. Then `https.spec.ts` runs, and nothing else.
+ */
+export const httpsAddress = process.env.ROWHOUSE_HTTPS_ADDRESS;
+
 /** File with the output of `rowhouse routes --format json`. */
 export const routesFile = required('ROWHOUSE_ROUTES');
 

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** whatever it prints comes from the server's admin listener, without control characters.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,18 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prints a line for each host; 1 where one of them has no valid certificate.
 pub(super) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
-    let admin = arguments.server.admin;
-    let answer = ask(admin, "GET", "/certificates", "", PATIENCE)
-        .with_context(|| format!("nobody answers at `{admin}`"))?;
-    if answer.status == 404 {
+    let Some(lines) = asked(arguments.server.admin)? else {
         say("error: the server does not speak HTTPS: it was started without `--https`");
         return Ok(ExitCode::from(ERRORS));
-    }
-    if answer.status != 200 {
-        return Err(anyhow!("the server answers {}", answer.status));
-    }
-    let lines: Vec<CertificateLine> = serde_json::from_str(&answer.text)
-        .context("the answer is not what this version of rowhouse understands")?;
+    };
     match arguments.format {
         ListFormat::Json => print(&serde_json::to_string_pretty(&lines)?),
         ListFormat::Text => print(table(&lines, Timestamp::now().as_second()).trim_end()),
@@ -39,6 +32,22 @@ pub(super) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode>
         true => ExitCode::SUCCESS,
         false => ExitCode::from(ERRORS),
     })
+}
+
+/// What the server at this address says of every host; nothing where it does not speak HTTPS.
+///
+/// # Errors
+/// When nobody answers there, or something else than this version of rowhouse.
+pub(super) fn asked(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateLine>>> {
+    let answer = ask(admin, "GET", "/certificates", "", PATIENCE)
+        .with_context(|| format!("nobody answers at `{admin}`"))?;
+    match answer.status {
+        404 => Ok(None),
+        200 => serde_json::from_str(&answer.text)
+            .map(Some)
+            .context("the answer is not what this version of rowhouse understands"),
+        status => Err(anyhow!("the server answers {status}")),
+    }
 }
 
 fn table(lines: &[CertificateLine], now: i64) -> String {

@@ -7,6 +7,7 @@ use annotate_snippets::Renderer;
 
 use jiff::Timestamp;
 
+use super::live;
 use super::output::{ERRORS, FAILED, print, say};
 use super::sarif;
 use super::setup::registry;
@@ -36,8 +37,12 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     }
     let pinned = arguments.state.as_deref();
     let pinned = pinned.map(|state| pinned_of(&known, state, registry.places()));
+    let served = match arguments.live {
+        true => live::diagnostics(arguments.server.admin, &registry.places().tenants)?,
+        false => Vec::new(),
+    };
     let all = registry.report().into_iter();
-    let all = all.chain(pinned.into_iter().flatten());
+    let all = all.chain(pinned.into_iter().flatten()).chain(served);
     let mut report = Report::default();
     report.extend(all.filter(|diagnostic| concerns(diagnostic, arguments)));
     let report = report.sorted();

@@ -9,6 +9,7 @@ mod check;
 mod export;
 mod greeting;
 mod https;
+mod live;
 mod log;
 mod manual;
 mod memory;

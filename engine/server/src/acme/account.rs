@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** orders nothing.
 
+use std::time::Instant;
+
 use instant_acme::{Account, AccountCredentials, Error, ExternalAccountKey, NewAccount};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
@@ -10,6 +12,8 @@ use tracing::{info, warn};
 use super::AcmeSettings;
 use super::client::AuthorityClient;
 use super::folder::Folder;
+use super::order::of_request;
+use super::plan::Failure;
 
 /// An account as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -23,7 +27,15 @@ pub(super) struct AccountOwner {
     settings: AcmeSettings,
     client: AuthorityClient,
     folder: Folder,
-    account: Mutex<Option<Account>>,
+    state: Mutex<AccountState>,
+}
+
+/// What the last try came to.
+#[derive(Default)]
+struct AccountState {
+    account: Option<Account>,
+    /// Why there was none, and when that was known.
+    failure: Option<(Instant, Failure)>,
 }
 
 impl AccountOwner {
@@ -32,7 +44,7 @@ impl AccountOwner {
             settings,
             client,
             folder,
-            account: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
@@ -40,28 +52,42 @@ impl AccountOwner {
     ///
     /// # Errors
     /// When the authority does not answer, or does not want it.
-    pub(super) async fn get(&self) -> Result<Account, Error> {
-        // Orders that begin together wait for one answer.
-        let mut known = self.account.lock().await;
-        if let Some(account) = &*known {
+    pub(super) async fn get(&self) -> Result<Account, Failure> {
+        let begin = Instant::now();
+        // Orders that begin together wait for one answer, whatever it is.
+        let mut state = self.state.lock().await;
+        if let Some(account) = &state.account {
             return Ok(account.clone());
         }
-        let kept = match self.kept().await {
-            Some(kept) => Some(kept?),
-            None => None,
-        };
-        let account = match kept {
-            Some(account) => account,
-            None => self.create().await?,
-        };
-        *known = Some(account.clone());
-        Ok(account)
+        if let Some((at, failure)) = &state.failure
+            && begin <= *at
+        {
+            return Err(failure.clone());
+        }
+        match self.take_up_or_create().await {
+            Ok(account) => {
+                state.account = Some(account.clone());
+                Ok(account)
+            }
+            Err(error) => {
+                let failure = of_request(error);
+                state.failure = Some((Instant::now(), failure.clone()));
+                Err(failure)
+            }
+        }
+    }
+
+    async fn take_up_or_create(&self) -> Result<Account, Error> {
+        match self.kept().await {
+            Some(kept) => kept,
+            None => self.create().await,
+        }
     }
 
     /// Forgets an account that the authority does not know any more.
     pub(super) async fn forget(&self) {
         warn!("the authority does not know the account any more; the next order makes a new one");
-        *self.account.lock().await = None;
+        self.state.lock().await.account = None;
         let _ = self.folder.keep_account(b"");
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use instant_acme::{CertificateIdentifier, Error};
+use instant_acme::{Account, CertificateIdentifier, Error};
 use thiserror::Error as ThisError;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -21,7 +21,7 @@ use super::AcmeSettings;
 use super::account::AccountOwner;
 use super::client::AuthorityClient;
 use super::folder::Folder;
-use super::order::{Issued, is_unknown_account, of_request, order};
+use super::order::{Issued, is_unknown_account, order};
 use super::plan::{AuthorityPlan, Failure, Lifetime, Method, NamePlan, OrderBudget};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::attempts::{AttemptBoard, FailureKind};
@@ -112,9 +112,11 @@ struct Name {
 /// What a task comes back with.
 enum Done {
     Order(Box<str>, Result<Issued, Failure>),
-    /// The window in which the authority wants a renewal, and when to ask again.
-    Question(Box<str>, Option<((SystemTime, SystemTime), Duration)>),
+    Question(Box<str>, Option<RenewalWindow>),
 }
+
+/// When the authority wants a renewal, and when to ask again.
+type RenewalWindow = ((SystemTime, SystemTime), Duration);
 
 struct Manager {
     methods: Vec<Method>,
@@ -252,7 +254,7 @@ impl Manager {
             self.tasks.spawn(async move {
                 let result = match account.get().await {
                     Ok(account) => order(&account, &host, method, replaces, &certificates).await,
-                    Err(error) => Err(of_request(error)),
+                    Err(failure) => Err(failure),
                 };
                 Done::Order(host, result)
             });
@@ -274,20 +276,11 @@ impl Manager {
             let (account, host) = (Arc::clone(&self.account), host.clone());
             self.questions += 1;
             self.tasks.spawn(async move {
-                let asked = async {
-                    let account = account.get().await?;
-                    account.renewal_info(&identifier).await
+                let answer = match account.get().await {
+                    Ok(account) => renewal_window(&account, &host, &identifier).await,
+                    Err(_) => None,
                 };
-                let answer = asked.await.map(|(info, again)| {
-                    let window = info.suggested_window;
-                    ((window.start.into(), window.end.into()), again)
-                });
-                if let Err(error) = &answer
-                    && !matches!(error, Error::Unsupported(_))
-                {
-                    debug!(host = &*host, %error, "the authority does not say when to renew");
-                }
-                Done::Question(host, answer.ok())
+                Done::Question(host, answer)
             });
         }
     }
@@ -354,12 +347,7 @@ impl Manager {
         }
     }
 
-    fn take_question(
-        &mut self,
-        host: &str,
-        answer: Option<((SystemTime, SystemTime), Duration)>,
-        now: SystemTime,
-    ) {
+    fn take_question(&mut self, host: &str, answer: Option<RenewalWindow>, now: SystemTime) {
         self.questions = self.questions.saturating_sub(1);
         if let (Some(name), Some((window, again))) = (self.names.get_mut(host), answer) {
             name.plan.suggest(window, again, now, chance());
@@ -436,6 +424,25 @@ impl Manager {
         };
         let soonest = names.map(until).min().unwrap_or(LONGEST);
         soonest.clamp(SHORTEST, LONGEST)
+    }
+}
+
+/// The window in which the authority wants a renewal, and when to ask again.
+async fn renewal_window(
+    account: &Account,
+    host: &str,
+    identifier: &CertificateIdentifier<'_>,
+) -> Option<RenewalWindow> {
+    match account.renewal_info(identifier).await {
+        Ok((info, again)) => {
+            let window = info.suggested_window;
+            Some(((window.start.into(), window.end.into()), again))
+        }
+        Err(Error::Unsupported(_)) => None,
+        Err(error) => {
+            debug!(host, %error, "the authority does not say when to renew");
+            None
+        }
     }
 }
 

@@ -60,6 +60,26 @@ impl Lifetime {
     }
 }
 
+/// A time that is waited for. A clock that is set back to before it began ends it, too: else a clock that was a year ahead once would make a name wait for a year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wait {
+    since: SystemTime,
+    until: SystemTime,
+}
+
+impl Wait {
+    fn new(now: SystemTime, length: Duration) -> Self {
+        Self {
+            since: now,
+            until: now + length,
+        }
+    }
+
+    fn is_over(self, now: SystemTime) -> bool {
+        now < self.since || self.until <= now
+    }
+}
+
 /// How it stands with one name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NamePlan {
@@ -67,10 +87,10 @@ pub(super) struct NamePlan {
     /// When the certificate is to be renewed.
     renewal: Option<SystemTime>,
     /// When the authority is asked next whether to renew sooner or later (ARI).
-    next_question: Option<SystemTime>,
+    next_question: Option<Wait>,
     failures: u32,
-    /// No order before this.
-    not_before: Option<SystemTime>,
+    /// No order before the end of this.
+    wait: Option<Wait>,
     last: Option<SystemTime>,
     failure: Option<Failure>,
     is_under_way: bool,
@@ -84,7 +104,7 @@ impl NamePlan {
             renewal: None,
             next_question: None,
             failures: 0,
-            not_before: None,
+            wait: None,
             last: None,
             failure: None,
             is_under_way: false,
@@ -100,30 +120,36 @@ impl NamePlan {
         self.renewal = Some(certificate.renewal(chance));
         // Soon, so that a certificate that was revoked is replaced within the hour; spread, so that a start asks no thousand questions.
         let soon = (certificate.length() / 100).min(HOUR);
-        self.next_question = Some(now + soon.mul_f64(chance));
+        self.next_question = Some(Wait::new(now, soon.mul_f64(chance)));
     }
 
     /// Whether an order is to begin.
     pub(super) fn is_due(&self, now: SystemTime) -> bool {
-        !self.is_under_way && self.order_at().is_none_or(|at| at <= now)
+        !self.is_under_way
+            && self.wanted_at().is_none_or(|at| at <= now)
+            && self.wait.is_none_or(|wait| wait.is_over(now))
+    }
+
+    /// When the certificate that there is has to be renewed.
+    fn wanted_at(&self) -> Option<SystemTime> {
+        self.certificate.and(self.renewal)
     }
 
     /// When an order is to begin; nothing where that is at once.
     fn order_at(&self) -> Option<SystemTime> {
-        let wanted = self.certificate.and(self.renewal);
-        wanted.max(self.not_before)
+        self.wanted_at().max(self.wait.map(|wait| wait.until))
     }
 
     /// Whether the authority is to be asked when it wants the certificate renewed.
     pub(super) fn is_question_due(&self, now: SystemTime) -> bool {
-        !self.is_under_way && self.next_question.is_some_and(|at| at <= now)
+        !self.is_under_way && self.next_question.is_some_and(|wait| wait.is_over(now))
     }
 
     /// When there is something to do, at the latest.
     pub(super) fn next(&self) -> Option<SystemTime> {
         let order = self.order_at();
         match (order, self.next_question) {
-            (Some(order), Some(question)) => Some(order.min(question)),
+            (Some(order), Some(question)) => Some(order.min(question.until)),
             (order, _) => order,
         }
     }
@@ -146,7 +172,7 @@ impl NamePlan {
         self.failures = 0;
         self.failure = None;
         // Whatever the authority gives out, and however wrong the clock is: no name is asked for twice within minutes.
-        self.not_before = Some(now + MINUTE.min(certificate.length() / 3));
+        self.wait = Some(Wait::new(now, MINUTE.min(certificate.length() / 3)));
         self.set(certificate, now, chance);
     }
 
@@ -173,7 +199,7 @@ impl NamePlan {
             pause.min(DAY).mul_f64(0.75 + chance / 2.0)
         };
         let pause = pause.max(failure.retry_after.unwrap_or_default().min(7 * DAY));
-        self.not_before = Some(now + pause);
+        self.wait = Some(Wait::new(now, pause));
         self.failure = Some(failure);
     }
 
@@ -205,7 +231,7 @@ impl NamePlan {
         let least = self.certificate.map_or(MINUTE, |certificate| {
             (certificate.length() / 100).clamp(SECOND, MINUTE)
         });
-        self.next_question = Some(now + after.clamp(least, DAY));
+        self.next_question = Some(Wait::new(now, after.clamp(least, DAY)));
     }
 
     /// What is to be told of it.
@@ -252,18 +278,18 @@ impl NamePlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AuthorityPlan {
     failures: u32,
-    not_before: Option<SystemTime>,
+    wait: Option<Wait>,
 }
 
 impl AuthorityPlan {
     /// Whether it may be asked.
     pub(super) fn is_open(&self, now: SystemTime) -> bool {
-        self.not_before.is_none_or(|at| at <= now)
+        self.wait.is_none_or(|wait| wait.is_over(now))
     }
 
     /// When it may be asked again.
-    pub(super) const fn opens(&self) -> Option<SystemTime> {
-        self.not_before
+    pub(super) fn opens(&self) -> Option<SystemTime> {
+        self.wait.map(|wait| wait.until)
     }
 
     /// It answered.
@@ -288,7 +314,11 @@ impl AuthorityPlan {
             FailureKind::RateLimited => 10 * SECOND,
             _ => return self.succeed(),
         };
-        self.not_before = self.not_before.max(Some(now + pause));
+        let before = self.wait.filter(|wait| !wait.is_over(now));
+        let is_later = before.is_none_or(|before| before.until < now + pause);
+        if is_later {
+            self.wait = Some(Wait::new(now, pause));
+        }
     }
 }
 

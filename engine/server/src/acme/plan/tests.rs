@@ -162,6 +162,40 @@ fn clocks_that_jump_ask_for_nothing_twice() {
 }
 
 #[test]
+fn a_clock_that_was_ahead_once_makes_nobody_wait_for_it() {
+    // A machine starts a year ahead: the authority's own certificate seems to have ended, and so does the order.
+    let (ahead, right) = (day(365), day(0));
+    let mut plan = NamePlan::new(None, ahead, 0.5);
+    let mut authority = AuthorityPlan::default();
+    plan.begin(ahead);
+    let failed = failure(FailureKind::Authority);
+    authority.fail(&failed, ahead, 0.5);
+    plan.fail(failed, ahead, 0.5, 2);
+    assert!(!authority.is_open(ahead) && !plan.is_due(ahead));
+    assert!(authority.is_open(right) && plan.is_due(right));
+    // From then on it counts from the right time.
+    authority.fail(&failure(FailureKind::Authority), right, 0.5);
+    assert!(!authority.is_open(right) && authority.is_open(right + MINUTE));
+    // The same for questions about renewal.
+    plan.succeed(days(0, 90), right, 0.5);
+    plan.ask_again(DAY, ahead);
+    assert!(!plan.is_question_due(ahead) && plan.is_question_due(right));
+}
+
+#[test]
+fn a_clock_that_jumps_forward_renews_at_once_and_within_the_budget() {
+    let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
+    assert!(!plan.is_due(day(1)) && plan.is_due(day(400)));
+    // What failed long ago waits no longer.
+    plan.begin(day(1));
+    plan.fail(failure(FailureKind::RateLimited), day(1), 0.5, 2);
+    assert!(plan.is_due(day(400)));
+    let mut budget = OrderBudget::new(day(1));
+    let taken = (0..1000).filter(|_| budget.take(day(400))).count();
+    assert_eq!(taken, 280);
+}
+
+#[test]
 fn orders_in_all_stay_below_what_the_authority_allows() {
     let mut budget = OrderBudget::new(day(0));
     let taken = (0..1000).filter(|_| budget.take(day(0))).count();

@@ -1,0 +1,186 @@
+//! Certificates of operators, and what visitors notice when they are replaced or the process is: nothing.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use rowhouse_tests::{binary, reserved_address};
+use tempfile::TempDir;
+
+use crate::http;
+use crate::support::{Program, Rowhouse, tenant, wait_for};
+use crate::tls::{DOMAIN, Files, Signer, visit};
+
+/// How often the files are replaced.
+const TIMES: usize = 3;
+
+/// Visitors who come again and again until the load is over: how often they were answered, and what went wrong.
+#[derive(Debug, Default)]
+struct Visits {
+    over: AtomicBool,
+    answered: AtomicUsize,
+}
+
+impl Visits {
+    fn come(&self, visit: impl Fn() -> std::io::Result<()>) -> Vec<String> {
+        let mut failures = Vec::new();
+        while !self.over.load(Relaxed) && failures.len() < 10 {
+            match visit() {
+                Ok(()) => {
+                    self.answered.fetch_add(1, Relaxed);
+                }
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+        failures
+    }
+
+    fn wait_for_more(&self, count: usize) {
+        let until = self.answered.load(Relaxed) + count;
+        wait_for("more answers", || {
+            (self.over.load(Relaxed) || self.answered.load(Relaxed) >= until).then_some(())
+        });
+    }
+}
+
+/// Ends the visits also when something failed, or they would never be joined.
+struct Ending<'a>(&'a Visits);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Relaxed);
+    }
+}
+
+fn begins(answer: &str, status: &str) -> std::io::Result<()> {
+    match answer.starts_with(status) {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!("no {status}: {answer:.200}"))),
+    }
+}
+
+#[test]
+fn files_that_are_replaced_under_load_fail_no_handshake() {
+    let folder = TempDir::new().expect("a folder");
+    let tenants = folder.path().join("tenants");
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    let signer = Signer::new();
+    let files = signer.write(folder.path());
+    let address = reserved_address();
+    let mut command = files.serve(&tenants);
+    command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    let server = Rowhouse::start_with(command.args(["--https", &address.to_string()]));
+    let config = signer.visitor();
+    let shown = || {
+        let (answer, shown) = visit(address, &config, DOMAIN, "/").expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        shown
+    };
+    let visits = Visits::default();
+    let failures: Vec<String> = thread::scope(|scope| {
+        let _ending = Ending(&visits);
+        let visitors = [(); 2].map(|()| {
+            scope.spawn(|| {
+                visits.come(|| {
+                    let (answer, _) = visit(address, &config, DOMAIN, "/")?;
+                    begins(&answer, "HTTP/1.1 200")
+                })
+            })
+        });
+        for _ in 0..TIMES {
+            visits.wait_for_more(20);
+            let before = shown();
+            replace(&signer, &files);
+            wait_for("the new certificate", || (shown() != before).then_some(()));
+        }
+        visits.wait_for_more(20);
+        visits.over.store(true, Relaxed);
+        let failures = visitors.map(|visitor| visitor.join().expect("a visitor"));
+        failures.concat()
+    });
+    assert!(
+        failures.is_empty(),
+        "{failures:?}\n{}",
+        server.program.log()
+    );
+    assert!(visits.answered.load(Relaxed) > TIMES * 20);
+}
+
+/// As careless as can be: first the one, then the other, each written in two parts where it lies.
+fn replace(signer: &Signer, files: &Files) {
+    let (chain, key) = signer.sign();
+    for (path, text) in [(&files.certificate, chain), (&files.key, key)] {
+        fs::write(path, &text[..text.len() / 2]).expect("a file");
+        thread::yield_now();
+        fs::write(path, text).expect("a file");
+    }
+}
+
+/// Runs a program with the sockets at its standard input and output as the third and the fourth descriptor, as `sd_listen_fds(3)` has it.
+const HAND_OVER: &str = r#"exec 3<&0 4>&1 0</dev/null 1>/dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=https:http-redirect LISTEN_PID=$$ exec "$@""#;
+
+#[test]
+fn a_restart_refuses_nobody_at_either_port() {
+    let folder = TempDir::new().expect("a folder");
+    let tenants = folder.path().join("tenants");
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    let signer = Signer::new();
+    let files = signer.write(folder.path());
+    let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a socket"));
+    let [secure, redirect] = sockets
+        .each_ref()
+        .map(|socket| socket.local_addr().expect("an address"));
+    let operators = reserved_address();
+    let start = || {
+        let serve = files.serve(&tenants);
+        let mut command = Command::new("sh");
+        command.args(["-c", HAND_OVER, "sh"]).arg(binary());
+        command.args(serve.get_args());
+        command.args(["--admin", &operators.to_string()]);
+        let [input, output] = sockets
+            .each_ref()
+            .map(|socket| OwnedFd::from(socket.try_clone().expect("a socket")));
+        let mut program = Program::start_between(&mut command, input, output);
+        wait_for("a ready server", || {
+            program.must_run();
+            let ready = http::ask(operators, "localhost", "/readyz");
+            ready.filter(|(status, said)| *status == 200 && !said.contains("pending"))
+        });
+        program
+    };
+    let mut running = start();
+    let config = signer.visitor();
+    let over_tls = || {
+        let (answer, _) = visit(secure, &config, DOMAIN, "/")?;
+        begins(&answer, "HTTP/1.1 200")
+    };
+    let led = || {
+        let (status, to) = http::Visitor::connect(redirect)?.lead(DOMAIN, "/")?;
+        match (status, &*to) {
+            (308, "https://studio.example/") => Ok(()),
+            answer => Err(std::io::Error::other(format!("{answer:?}"))),
+        }
+    };
+    let visits = Visits::default();
+    let failures: Vec<String> = thread::scope(|scope| {
+        let _ending = Ending(&visits);
+        let visitors = [
+            scope.spawn(|| visits.come(over_tls)),
+            scope.spawn(|| visits.come(over_tls)),
+            scope.spawn(|| visits.come(led)),
+        ];
+        for _ in 0..2 {
+            visits.wait_for_more(50);
+            assert_eq!(running.end(), Some(0), "{}", running.log());
+            running = start();
+        }
+        visits.wait_for_more(50);
+        visits.over.store(true, Relaxed);
+        let failures = visitors.map(|visitor| visitor.join().expect("a visitor"));
+        failures.concat()
+    });
+    assert!(failures.is_empty(), "{failures:?}\n{}", running.log());
+}

@@ -1,0 +1,181 @@
+//! What a client sees that is not rustls: versions, suites, groups, renegotiation, tickets and alerts, asked by `openssl s_client` as `testssl.sh` asks them.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rowhouse_tests::reserved_address;
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::support::{Rowhouse, is_there, run, tenant};
+use crate::tls::{DOMAIN, Signer};
+
+/// What is left of TLS 1.2 with an ECDSA key (RFC 9325, section 4.2): forward secrecy, and nothing that is not authenticated.
+const OLDER_SUITES: [&str; 3] = [
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305",
+];
+
+/// Everything that OpenSSL can do, however weak: what is refused is refused by the server.
+const WEAKEST: &str = "ALL:eNULL:@SECLEVEL=0";
+
+struct Site {
+    folder: TempDir,
+    address: SocketAddr,
+    _server: Rowhouse,
+}
+
+impl Site {
+    fn start() -> Option<Self> {
+        if !is_there("openssl") {
+            return None;
+        }
+        let folder = TempDir::new().expect("a folder");
+        let tenants = folder.path().join("tenants");
+        tenant(&tenants.join("home"), "Home", "root: true\n");
+        let signer = Signer::new();
+        fs::write(folder.path().join("root.pem"), signer.root()).expect("a file");
+        let files = signer.write(folder.path());
+        let address = reserved_address();
+        let mut command = files.serve(&tenants);
+        command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        let server = Rowhouse::start_with(command.args(["--https", &address.to_string()]));
+        Some(Self {
+            folder,
+            address,
+            _server: server,
+        })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A client that trusts the root alone, has these lines to send, and these wishes.
+    fn ask(&self, lines: &str, wishes: &[&str]) -> (bool, String) {
+        let input = NamedTempFile::new().expect("a file");
+        fs::write(input.path(), lines).expect("a file");
+        run(Command::new("openssl")
+            .args(["s_client", "-connect", &self.address.to_string()])
+            .arg("-CAfile")
+            .arg(self.file("root.pem"))
+            .args(["-verify_return_error", "-verify_hostname", DOMAIN])
+            .args(wishes)
+            .stdin(input.reopen().expect("a file")))
+    }
+
+    /// The same for the domain, without anything to send.
+    fn greet(&self, wishes: &[&str]) -> (bool, String) {
+        self.ask("", &[&["-servername", DOMAIN], wishes].concat())
+    }
+}
+
+#[test]
+fn versions_and_suites_are_those_that_are_advised() {
+    let Some(site) = Site::start() else {
+        return;
+    };
+    for old in ["-tls1", "-tls1_1"] {
+        let (done, said) = site.greet(&[old, "-cipher", WEAKEST]);
+        // By the server, and not by the client itself.
+        assert!(!done && said.contains("SSL alert number"), "{old}: {said}");
+    }
+    let (listed, all) = run(Command::new("openssl").args(["ciphers", "-s", "-tls1_2", WEAKEST]));
+    assert!(listed, "{all}");
+    let all: Vec<&str> = all.trim().split(':').collect();
+    assert!(all.len() > 20, "{all:?}");
+    let is_taken = |suite: &&&str| {
+        let suite = format!("{suite}:@SECLEVEL=0");
+        site.greet(&["-tls1_2", "-cipher", &suite]).0
+    };
+    let mut taken: Vec<&str> = all.iter().filter(is_taken).copied().collect();
+    taken.sort_unstable();
+    assert_eq!(taken, OLDER_SUITES);
+    for (suite, expected) in [
+        ("TLS_AES_128_GCM_SHA256", true),
+        ("TLS_AES_256_GCM_SHA384", true),
+        ("TLS_CHACHA20_POLY1305_SHA256", true),
+        ("TLS_AES_128_CCM_SHA256", false),
+    ] {
+        let (done, said) = site.greet(&["-tls1_3", "-ciphersuites", suite]);
+        assert_eq!(done, expected, "{suite}: {said}");
+        assert!(!done || said.contains("Verification: OK"), "{said}");
+    }
+    // What a client takes that has a choice.
+    let (_, said) = site.greet(&["-tls1_2"]);
+    for expected in ["Secure Renegotiation IS supported", "Compression: NONE"] {
+        assert!(said.contains(expected), "{expected} in {said}");
+    }
+}
+
+#[test]
+fn groups_are_those_that_are_advised_and_one_withstands_quantum_computers() {
+    let Some(site) = Site::start() else {
+        return;
+    };
+    for (group, expected) in [("X25519", true), ("P-256", true), ("ffdhe2048", false)] {
+        let (done, said) = site.greet(&["-tls1_3", "-groups", group]);
+        assert_eq!(done, expected, "{group}: {said}");
+        assert!(
+            done || said.contains("alert handshake failure"),
+            "{group}: {said}"
+        );
+    }
+    // OpenSSL has it from 3.5 on.
+    let hybrid = "X25519MLKEM768";
+    let (done, said) = site.greet(&["-tls1_3", "-groups", hybrid]);
+    let is_unknown = said.contains("cannot be set") || said.contains("Error with command");
+    assert!(done || is_unknown, "{said}");
+    assert!(
+        !done || said.contains(&format!("group: {hybrid}")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_connection_is_not_negotiated_again_and_comes_back_by_its_ticket() {
+    let Some(site) = Site::start() else {
+        return;
+    };
+    let (_, said) = site.ask("R\n", &["-servername", DOMAIN, "-tls1_2"]);
+    assert!(said.contains("RENEGOTIATING"), "{said}");
+    assert!(said.contains("no renegotiation"), "{said}");
+
+    let request = format!("GET / HTTP/1.1\r\nhost: {DOMAIN}\r\nconnection: close\r\n\r\n");
+    for version in ["-tls1_2", "-tls1_3"] {
+        let kept = site.file(&format!("session{version}"));
+        let kept = kept.to_str().expect("a path");
+        let visit = |what: &str| {
+            let wishes = ["-servername", DOMAIN, version, "-ign_eof", what, kept];
+            let (done, said) = site.ask(&request, &wishes);
+            assert!(done && said.contains("HTTP/1.1 200"), "{version}: {said}");
+            said
+        };
+        assert!(visit("-sess_out").contains("New, TLSv1"), "{version}");
+        let said = visit("-sess_in");
+        assert!(said.contains("Reused, TLSv1"), "{version}: {said}");
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_is_shown_nothing() {
+    let Some(site) = Site::start() else {
+        return;
+    };
+    // The certificate covers the first, and no tenant claims it.
+    let names = ["stranger.studio.example", "stranger.example"];
+    let named = names.map(|name| vec!["-servername", name]);
+    for wishes in named.into_iter().chain([vec!["-noservername"]]) {
+        for version in ["-tls1_2", "-tls1_3"] {
+            let (done, said) = site.ask("", &[&wishes[..], &[version]].concat());
+            assert!(!done, "{wishes:?}: {said}");
+            assert!(said.contains("unrecognized name"), "{wishes:?}: {said}");
+            assert!(
+                said.contains("no peer certificate available"),
+                "{wishes:?}: {said}"
+            );
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Renewal when the authority wants it (ARI, RFC 9773), over HTTP. Pebble of Debian does not know it: somebody before it does.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::{Value, json};
+use x509_parser::prelude::{FromDer as _, ParsedExtension, X509Certificate};
+
+use crate::acme_proxy::{Question, Record, Reply, stand_before};
+use crate::authority::{Authority, DOMAIN, all_valid, of};
+use crate::support::{Rowhouse, tenant, wait_for};
+
+const PATH: &str = "/renewal-info/";
+
+/// What the authority says of renewal.
+#[derive(Debug, Default)]
+struct Renewal {
+    /// The certificate that it wants renewed at once, by its identifier.
+    at_once: Mutex<String>,
+    /// Whether it says that the next order's certificate was replaced already.
+    replaced_already: AtomicBool,
+}
+
+impl Renewal {
+    fn answer(&self, question: &Question, pass: &dyn Fn() -> Reply) -> Reply {
+        if let Some(identifier) = question.target.strip_prefix(PATH) {
+            let (start, end) = match *self.at_once.lock().expect("a word") == identifier {
+                true => ("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z"),
+                false => ("2100-01-01T00:00:00Z", "2100-01-02T00:00:00Z"),
+            };
+            let window = json!({ "suggestedWindow": { "start": start, "end": end } });
+            return Reply::json(200, "retry-after: 1\r\n", &window);
+        }
+        let replaces = question.ordered().is_some() && question.payload["replaces"].is_string();
+        if replaces && self.replaced_already.swap(false, Relaxed) {
+            return Reply::problem(409, "alreadyReplaced", "it is replaced", "");
+        }
+        let mut reply = pass();
+        if question.target == "/dir" {
+            let mut directory = reply.value();
+            let nonce = directory["newNonce"].as_str().expect("a URL");
+            let here = nonce.rsplit_once('/').expect("a path").0;
+            directory["renewalInfo"] = format!("{here}{}", PATH.trim_end_matches('/')).into();
+            reply.body = directory.to_string().into_bytes();
+        }
+        reply
+    }
+}
+
+/// What authorities call a certificate (RFC 9773, section 4.1): the key of who signed it, and its number.
+fn identifier(file: &Path) -> String {
+    let pem = fs::read(file).expect("a certificate");
+    let chain = CertificateDer::from_pem_slice(&pem).expect("a certificate");
+    let (_, certificate) = X509Certificate::from_der(&chain).expect("a certificate");
+    let mut extensions = certificate.extensions().iter();
+    let key = extensions.find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::AuthorityKeyIdentifier(found) => found.key_identifier.as_ref(),
+        _ => None,
+    });
+    let coded = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let (key, number) = (key.expect("a key's id").0, certificate.raw_serial());
+    format!("{}.{}", coded(key), coded(number))
+}
+
+#[test]
+fn the_authority_says_when_a_certificate_is_renewed() {
+    // Seconds: it is asked for the first time within a hundredth of them.
+    let validity = json!({ "certificateValidityPeriod": 300 });
+    let Some(mut authority) = Authority::start(&[], &validity) else {
+        return;
+    };
+    let renewal = Arc::new(Renewal::default());
+    let rule = Arc::clone(&renewal);
+    let record = stand_before(
+        &mut authority,
+        Box::new(move |question, pass| rule.answer(question, pass)),
+    );
+    let tenants = authority.tenants();
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    tenant(&tenants.join("shop"), "Shop", "");
+    let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
+    assert_eq!(all_valid(&mut server, "the first certificates"), 4);
+    // What is new is left in peace for a minute; after a restart nothing is.
+    assert_eq!(server.program.end(), Some(0));
+    let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
+
+    let file = |host: &str| authority.kept().join(format!("{host}.pem"));
+    let first = identifier(&file(DOMAIN));
+    for host in [DOMAIN, "www.studio.example", "shop.studio.example"] {
+        let asked = format!("{PATH}{}", identifier(&file(host)));
+        wait_for("a question about each certificate", || {
+            server.program.must_run();
+            was_asked(&record, &asked).then_some(())
+        });
+    }
+    assert_eq!(orders(&record).len(), 4, "its time has not come");
+
+    renewal.replaced_already.store(true, Relaxed);
+    renewal.at_once.lock().expect("a word").clone_from(&first);
+    wait_for("another certificate", || {
+        server.program.must_run();
+        (identifier(&file(DOMAIN)) != first).then_some(())
+    });
+    assert_eq!(of(&server, DOMAIN)["state"], "valid");
+    // Once with what it stands in for, which the authority does not want to hear, and once without; the others' time has not come.
+    let renewed: Vec<(Option<String>, Value)> = orders(&record)
+        .iter()
+        .skip(4)
+        .map(|order| {
+            let host = order.ordered().map(ToOwned::to_owned);
+            (host, order.payload["replaces"].clone())
+        })
+        .collect();
+    let host = Some(DOMAIN.to_owned());
+    assert_eq!(renewed, [(host.clone(), first.into()), (host, Value::Null)]);
+    // The new one has its own name, and is asked about, too.
+    let asked = format!("{PATH}{}", identifier(&file(DOMAIN)));
+    wait_for("a question about the new certificate", || {
+        was_asked(&record, &asked).then_some(())
+    });
+}
+
+fn was_asked(record: &Record, target: &str) -> bool {
+    let all = record.all();
+    all.iter()
+        .any(|question| question.method == "GET" && question.target == target)
+}
+
+fn orders(record: &Record) -> Vec<Question> {
+    let mut all = record.all();
+    all.retain(|question| question.ordered().is_some());
+    all
+}
