@@ -77,6 +77,17 @@ fn newest(server: &TestServer) -> u64 {
 }
 
 #[test]
+fn a_page_that_nobody_has_asked_for_weighs_what_it_will_once_somebody_does() {
+    let street = Street::new();
+    save(&street, &"The same words again. ".repeat(3_000));
+    let server = served(&street);
+    wait("a release", || newest(&server) == 1);
+    let site = page(&server, "/sites/app");
+    assert!(site.contains("warning[heading-order]"), "{site}");
+    assert!(!site.contains("page-weight"), "{site}");
+}
+
+#[test]
 fn the_first_page_is_complete_without_a_script() {
     let street = Street::new();
     let server = served(&street);

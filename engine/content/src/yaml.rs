@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** knows no key and no type of any file.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -75,7 +76,7 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
             max_depth: DEEPEST,
         },
     };
-    let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options)
+    let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(&lines(text), options)
         .map(node)
         .map_err(|error| YamlError {
             code: if is_too_much(error.without_snippet()) {
@@ -91,6 +92,17 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
         })?;
     shift(&mut node, first_line - 1);
     Ok(node)
+}
+
+/// The same text, as long as before, in which nothing but a line feed ends a line, as everywhere else here. To the parser a carriage return by itself ends one, too (YAML 1.2.2, section 5.4), and places would be in lines that the file has not.
+fn lines(text: &str) -> Cow<'_, str> {
+    let ends_no_line = |at: usize, sign: char| sign == '\r' && !text[at + 1..].starts_with('\n');
+    if !text.char_indices().any(|(at, sign)| ends_no_line(at, sign)) {
+        return Cow::Borrowed(text);
+    }
+    let signs = text.char_indices();
+    let signs = signs.map(|(at, sign)| if ends_no_line(at, sign) { ' ' } else { sign });
+    Cow::Owned(signs.collect())
 }
 
 /// Whether a limit was met. The scanner, which reads ahead, has one of its own for brackets.
@@ -298,6 +310,18 @@ mod tests {
             Value::Map(pairs) => pairs,
             other => panic!("no mapping: {other:?}"),
         }
+    }
+
+    #[test]
+    fn a_carriage_return_by_itself_ends_no_line() {
+        let place = |text: &str| {
+            let node = parse(text, 1).unwrap();
+            (node.place.line, node.place.column)
+        };
+        assert_eq!(place("\rword"), (1, 2));
+        assert_eq!(place("# first\r\nsecond"), (2, 1));
+        assert_eq!(lines("a\rb\r\nc\r"), "a b\r\nc ");
+        assert!(matches!(lines("a\r\nb\n"), Cow::Borrowed(_)));
     }
 
     #[test]

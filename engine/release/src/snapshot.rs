@@ -51,6 +51,8 @@ pub enum HostEntry {
 pub struct Moved {
     /// `https://company.example`.
     pub origin: HeaderValue,
+    /// `Strict-Transport-Security` (RFC 6797), where visitors come over TLS: each host speaks for itself.
+    pub hsts: Option<HeaderValue>,
     /// `Cache-Tag`: the tenant that is there now.
     pub cache_tag: Option<HeaderValue>,
 }

@@ -197,7 +197,8 @@ fn window(length: usize) -> i32 {
         .unwrap_or(22)
 }
 
-fn zstd(bytes: &[u8]) -> Option<Vec<u8>> {
+/// Zstandard as it is for pages.
+pub(super) fn zstd(bytes: &[u8]) -> Option<Vec<u8>> {
     zstd::bulk::compress(bytes, 3).ok()
 }
 

@@ -10,12 +10,12 @@ use super::cache::Cache;
 use super::compress::{self, Level};
 use super::files::shared_files;
 use super::island::Islands;
+use super::link::Deployment;
 use super::policy::{self, BodyKind};
 use super::speculation;
 use super::template::Templates;
 use super::tenant_files::tenant_asset;
 use content::address::Origin;
-use content::name::TenantId;
 use content::tenant::assets::named;
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Body, Moved, Resource, ResourceTable};
@@ -65,10 +65,15 @@ pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
     Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
 }
 
-/// A permanent move to another origin, which is this tenant's.
+/// A permanent move to the domain of a deployment, which is its root tenant's.
 #[must_use]
-pub fn moved_to(origin: &Origin, tenant: Option<&TenantId>) -> Option<Moved> {
-    let cache_tag = tenant.and_then(|tenant| HeaderValue::from_str(tenant.as_str()).ok());
-    let origin = HeaderValue::from_str(&origin.to_string()).ok()?;
-    Some(Moved { origin, cache_tag })
+pub fn moved_to(deployment: &Deployment) -> Option<Moved> {
+    let Deployment { origin, root, .. } = deployment;
+    let tenant = root.as_ref();
+    let hsts = HeaderValue::from_static(deployment.hsts.field());
+    Some(Moved {
+        cache_tag: tenant.and_then(|tenant| HeaderValue::from_str(tenant.as_str()).ok()),
+        hsts: origin.is_secure().then_some(hsts),
+        origin: HeaderValue::from_str(&origin.to_string()).ok()?,
+    })
 }

@@ -45,7 +45,7 @@
 //! # Walkthrough: a start, and a tenant that is out of memory
 //!
 //! 1. Every folder is read and addresses are given out. The first snapshot has an open mount at each address, and the server is ready.
-//! 2. The tenants are rendered in the background. A request that finds an open mount has its tenant brought to the front, and waits until the mount is filled, on the event loop as others are answered.
+//! 2. The tenants are rendered in the background, and looked at. Their pages lie beside open mounts until somebody asks: they are compressed then. A request that finds an open mount has that done, or its tenant brought to the front, and waits until the mount is filled, on the event loop as others are answered.
 //! 3. What does not fit into `--memory` is put to sleep: the next snapshot has an open mount in its place, and a request there has it rendered again, from content that is still in memory, packed.
 //!
 //! # Walkthrough: back to yesterday

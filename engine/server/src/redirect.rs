@@ -5,7 +5,7 @@
 //! **Invariant:** pure, as [`respond`](super::respond) is.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
+use http::header::{CACHE_CONTROL, HeaderValue, LOCATION, STRICT_TRANSPORT_SECURITY};
 use http::{Response, StatusCode};
 
 use super::answer::{Answer, Owner, RequestHead, Route, plain};
@@ -42,8 +42,13 @@ pub(super) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
     // `*` (of OPTIONS) is no path.
     let target = if target.starts_with('/') { target } else { "/" };
     let location = [moved.origin.as_bytes(), target.as_bytes()].concat();
+    let mut response = built(location, moved.cache_tag.clone());
+    if let Some(hsts) = &moved.hsts {
+        let fields = response.headers_mut();
+        fields.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+    }
     Answer {
-        response: built(location, moved.cache_tag.clone()),
+        response,
         owner: Owner::Host,
         route: Route {
             rest: "/*",

@@ -227,7 +227,7 @@ impl Hosts {
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
             .collect();
         let labels = std::iter::once("www").chain(deployment.root.as_ref().map(TenantId::as_str));
-        if let Some(home) = render::moved_to(&deployment.origin, deployment.root.as_ref()) {
+        if let Some(home) = render::moved_to(deployment) {
             for label in labels {
                 let host = format!("{label}.{domain}");
                 hosts

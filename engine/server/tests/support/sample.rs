@@ -79,6 +79,7 @@ pub fn snapshot() -> Snapshot {
                 "www.studio.example".into(),
                 HostEntry::Moved(Moved {
                     origin: HeaderValue::from_static("https://studio.example"),
+                    hsts: Some(HeaderValue::from_static("max-age=63072000")),
                     cache_tag: Some(HeaderValue::from_static("studio")),
                 }),
             ),
