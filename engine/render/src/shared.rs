@@ -17,6 +17,7 @@ use super::template::Templates;
 use super::tenant_files::tenant_asset;
 use content::address::Origin;
 use content::tenant::assets::named;
+use content::tenant::manifest::Hsts;
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Body, Moved, Resource, ResourceTable};
 
@@ -70,7 +71,12 @@ pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
 pub fn moved_to(deployment: &Deployment) -> Option<Moved> {
     let Deployment { origin, root, .. } = deployment;
     let tenant = root.as_ref();
-    let hsts = HeaderValue::from_static(deployment.hsts.field());
+    // What the domain says of the hosts below it, each of them need not say again.
+    let hsts = match deployment.hsts {
+        Hsts::Off => Hsts::Off,
+        Hsts::Host | Hsts::Subdomains | Hsts::Preload => Hsts::Host,
+    };
+    let hsts = HeaderValue::from_static(hsts.field());
     Some(Moved {
         cache_tag: tenant.and_then(|tenant| HeaderValue::from_str(tenant.as_str()).ok()),
         hsts: origin.is_secure().then_some(hsts),
