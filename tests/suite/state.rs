@@ -366,15 +366,10 @@ fn the_same_bytes_come_from_the_state() {
         caching: Caching::default(),
     };
     let compiled = |kept: Option<Persisted>| {
-        let cache = kept
-            .as_ref()
-            .map(Persisted::islands_cache)
-            .unwrap_or_default();
         let bundle = Bundle::embedded().expect("the islands");
-        let islands = Arc::new(Islands::kept(bundle, true, &cache));
+        let islands = Arc::new(Islands::new(bundle, true));
         let mut registry = Registry::new(places.clone(), islands);
         if let Some(kept) = kept {
-            kept.keep_islands(&cache);
             registry = registry.with_kept(kept);
         }
         let now = "2026-11-21T12:00:00Z".parse().expect("a moment");

@@ -64,19 +64,7 @@ fn key_of(build: &str, kind: &str, parts: &[&[u8]]) -> Key {
 }
 
 impl Cache {
-    /// A cache of what was used before, as [`Cache::used`] gave it.
-    #[must_use]
-    pub fn of(before: impl IntoIterator<Item = (Bytes, Bytes)>) -> Self {
-        let generations = Generations {
-            before: by_key(before),
-            ..Generations::default()
-        };
-        Self {
-            generations: Mutex::new(generations),
-        }
-    }
-
-    /// The same, loaded when somebody works with it for the first time.
+    /// A cache of what was used before, as [`Cache::used`] gave it, loaded when somebody works with it for the first time.
     #[must_use]
     pub fn unread(load: impl FnOnce() -> Vec<(Bytes, Bytes)> + Send + 'static) -> Self {
         let generations = Generations {

@@ -57,15 +57,9 @@ pub struct Islands {
 }
 
 impl Islands {
-    /// Hashes and compresses the bundle's files. `secure`: visitors come over TLS.
+    /// Hashes the bundle's files, and compresses those that are not. `secure`: visitors come over TLS.
     #[must_use]
     pub fn new(bundle: Bundle, secure: bool) -> Self {
-        Self::kept(bundle, secure, &Cache::default())
-    }
-
-    /// The same; what was compressed before is taken from the cache.
-    #[must_use]
-    pub fn kept(bundle: Bundle, secure: bool, cache: &Cache) -> Self {
         let assets: Vec<Asset> = bundle
             .files()
             .map(|(name, bytes)| {
@@ -74,7 +68,7 @@ impl Islands {
             })
             .collect();
         Self {
-            files: shared_files(&assets, Level::Shared, secure, cache),
+            files: shared_files(&assets, Level::Shared, secure, &Cache::default()),
             loader_hash: policy_hash(bundle.loader()),
             later: assets
                 .iter()

@@ -4,6 +4,7 @@
  *
  * The server says only that something changed. What that is, the page finds out by asking for itself again.
  */
+import { whileSeen } from '../following.ts';
 import { listenForCommands } from './command.ts';
 import { listenForCopies } from './copy.ts';
 import { listenForFilter } from './filter.ts';
@@ -37,11 +38,7 @@ function stop() {
   source = undefined;
 }
 
-// A browser opens six connections to a host: a page that nobody sees gives its own back.
-document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
-addEventListener('pagehide', stop);
-addEventListener('pageshow', listen);
 listenForCommands();
 listenForCopies();
 listenForFilter();
-listen();
+whileSeen(listen, stop);

@@ -4,28 +4,14 @@
  *
  * The answer is parsed by the browser itself (`responseType`), so that no script here turns text into HTML.
  */
+import { oneAtATime } from '../following.ts';
 import { say } from './say.ts';
 
-let asking = false;
-let again = false;
-
 /** One question at a time; what changes meanwhile is asked after it. */
-export async function refresh(): Promise<void> {
-  if (asking) {
-    again = true;
-    return;
-  }
-  asking = true;
-  try {
-    do {
-      again = false;
-      const page = await ask();
-      if (page) take(page);
-    } while (again);
-  } finally {
-    asking = false;
-  }
-}
+export const refresh = oneAtATime(async () => {
+  const page = await ask();
+  if (page) take(page);
+});
 
 /** The page as it is now; nothing where the server does not say. */
 function ask(): Promise<Document | undefined> {

@@ -5,6 +5,7 @@
  * asking for it again: with another `data-page` it is loaded anew; with the same one only its style can differ, and
  * that is swapped, so that scroll place and form entries stay.
  */
+import { oneAtATime, whileSeen } from '../following.ts';
 import type { IslandError } from '../loader.ts';
 import { Overlay } from './overlay.ts';
 import { type Facts, factsOf, swapStyle } from './page.ts';
@@ -24,30 +25,17 @@ async function ask(): Promise<Facts | undefined> {
   return factsOf(await answer.text());
 }
 
-let asking = false;
-let again = false;
-
 /** Makes the page what the server has. One question at a time; what comes meanwhile is asked after it. */
-async function refresh() {
-  if (asking) {
-    again = true;
-    return;
-  }
-  asking = true;
+const refresh = oneAtATime(async () => {
   try {
-    do {
-      again = false;
-      const facts = await ask();
-      if (!facts) continue;
-      if (facts.page !== shown) return location.reload();
-      swapStyle(facts);
-    } while (again);
+    const facts = await ask();
+    if (!facts) return;
+    if (facts.page === shown) swapStyle(facts);
+    else location.reload();
   } catch {
     // The server is away; when it is back, the events begin anew.
-  } finally {
-    asking = false;
   }
-}
+});
 
 let source: EventSource | undefined;
 
@@ -65,10 +53,6 @@ function stop() {
   source = undefined;
 }
 
-// A browser opens six connections to a host: a page that nobody sees gives its own back.
-document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
-addEventListener('pagehide', stop);
-addEventListener('pageshow', listen);
 addEventListener('rowhouse:island-error', (event) => {
   const { island, stage, cause } = (event as CustomEvent<IslandError>).detail;
   overlay.fault({
@@ -77,4 +61,4 @@ addEventListener('rowhouse:island-error', (event) => {
     text: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
   });
 });
-listen();
+whileSeen(listen, stop);

@@ -41,20 +41,13 @@ pub(super) fn registry(
     };
     let secure = content.origin.is_secure();
     let persisted = state.map(|(state, keep)| Persisted::open(state, &places, keep));
-    let cache = persisted
-        .as_ref()
-        .map(Persisted::islands_cache)
-        .unwrap_or_default();
-    let mut islands = Islands::kept(bundle, secure, &cache);
+    let mut islands = Islands::new(bundle, secure);
     if dev {
         islands = islands.with_dev_script(secure);
     }
     let registry = Registry::new(places, Arc::new(islands));
     Ok(match persisted {
         None => registry,
-        Some(persisted) => {
-            persisted.keep_islands(&cache);
-            registry.with_kept(persisted)
-        }
+        Some(persisted) => registry.with_kept(persisted),
     })
 }

@@ -7,7 +7,7 @@
 //! | `made.tenant.<id>` | a tenant's [`Cache`] |
 //! | `addresses` | who has which address, so that nobody takes one over a restart |
 //! | `good.deployment` | `deployment.yaml` when it was last without an error |
-//! | `made.themes`, `made.islands` | the memos of what all tenants share |
+//! | `made.themes` | the [`Cache`] of what all tenants share |
 //! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for pages that still name them |
 //! | `old.shared` | the same of what all tenants share, and what they share now |
 //!
@@ -38,7 +38,6 @@ const MADE_TENANT: &str = "made.tenant.";
 const MADE_THEMES: &str = "made.themes";
 const ADDRESSES: &str = "addresses";
 const GOOD_DEPLOYMENT: &str = "good.deployment";
-const MADE_ISLANDS: &str = "made.islands";
 const OLD_TENANT: &str = "old.tenant.";
 const OLD_SHARED: &str = "old.shared";
 /// The key of the one value of a table.
@@ -153,23 +152,6 @@ impl Persisted {
             absolute(&places.tenants),
             themes.unwrap_or_default()
         )
-    }
-
-    /// What was worked out for the islands.
-    #[must_use]
-    pub fn islands_cache(&self) -> Cache {
-        Cache::of(self.store.table(MADE_ISLANDS).unwrap_or_default())
-    }
-
-    /// Keeps what was worked out for the islands, once.
-    pub fn keep_islands(&self, cache: &Cache) {
-        let used = cache.used();
-        let known = self.islands_cache();
-        if used.iter().all(|(key, _)| known.has(key)) {
-            return;
-        }
-        self.store
-            .write_table(MADE_ISLANDS.to_owned(), move || rows_of_cache(used));
     }
 
     /// What was worked out for the files that all tenants share.
