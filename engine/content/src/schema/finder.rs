@@ -409,7 +409,7 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
 /// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
 pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
     location
-        .segments()
+        .iter()
         .try_fold(node, |node, segment| match (&node.value, segment) {
             (Value::Map(pairs), LocationSegment::Property(name)) => pairs
                 .iter()
@@ -423,7 +423,7 @@ pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Nod
 /// How messages name the value at a place: a key in backticks, or the whole.
 fn name_of(location: &Location, whole: &str) -> String {
     location
-        .segments()
+        .iter()
         .fold(whole.to_owned(), |what, segment| match segment {
             LocationSegment::Property(name) => format!("`{name}`"),
             LocationSegment::Index(_) => format!("an item of {what}"),

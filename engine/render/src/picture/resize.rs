@@ -5,7 +5,8 @@
 use std::io::Cursor;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fast_image_resize::Resizer;
+use fast_image_resize::pixels::{U8x3, U8x4};
+use fast_image_resize::{IntoImageView as _, IntoImageViewMut as _, PixelTrait, Resizer};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits};
 use img_parts::ImageICC as _;
@@ -67,6 +68,15 @@ impl Unpacked {
     }
 }
 
+/// Draws a picture into one of another size. Named by its pixels: the library makes code for each kind that it might meet otherwise, which is most of what there was to compile here.
+fn resize<P: PixelTrait>(from: &DynamicImage, to: &mut DynamicImage) -> Result<(), String> {
+    let views = from.image_view::<P>().zip(to.image_view_mut::<P>());
+    let (from, mut to) = views.ok_or_else(|| OTHER_COLOURS.to_owned())?;
+    Resizer::new()
+        .resize_typed(&from, &mut to, None)
+        .map_err(|error| error.to_string())
+}
+
 /// A picture in another size, upright, with what is needed to code it.
 pub(super) struct Small {
     image: DynamicImage,
@@ -89,9 +99,10 @@ impl Small {
             _ => (height, width),
         };
         let mut small = DynamicImage::new(wide, high, unpacked.image.color());
-        Resizer::new()
-            .resize(&unpacked.image, &mut small, None)
-            .map_err(|error| error.to_string())?;
+        match unpacked.image.color().has_alpha() {
+            true => resize::<U8x4>(&unpacked.image, &mut small)?,
+            false => resize::<U8x3>(&unpacked.image, &mut small)?,
+        }
         small.apply_orientation(orientation);
         Ok(Self {
             image: small,

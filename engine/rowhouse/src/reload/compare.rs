@@ -9,9 +9,10 @@ mod lines;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use http::header::CONTENT_TYPE;
-use similar::{ChangeTag, TextDiff};
+use imara_diff::{Algorithm, Diff, InternedInput};
 
 use self::lines::{html_lines, text_lines};
 use release::snapshot::{Body, Coding, Resource};
@@ -26,8 +27,8 @@ const LONGEST_LINE: usize = 400;
 const MOST_TEXT: usize = 2 * 1024 * 1024;
 /// Bytes of a text that is compared line by line; of larger ones, the sizes are said.
 const LARGEST_TEXT: usize = 512 * 1024;
-/// Lines of a text that are compared. The work may grow with their square.
-const MOST_COMPARED: usize = 10_000;
+/// Unchanged lines that are shown before a change and after it.
+const CONTEXT: usize = 1;
 
 /// What changed from one release to a later one, sorted by path. Error pages are named only where both have them.
 #[must_use]
@@ -182,11 +183,10 @@ impl<'r> Content<'r> {
             return None;
         }
         let text = std::str::from_utf8(bytes).ok()?;
-        let lines = match *media_type {
+        Some(match *media_type {
             "text/html" => html_lines(text),
             _ => text_lines(text),
-        };
-        (lines.len() <= MOST_COMPARED).then_some(lines)
+        })
     }
 }
 
@@ -228,30 +228,62 @@ fn difference(old: &Content<'_>, new: &Content<'_>) -> String {
 }
 
 fn changed_lines(old: &[&str], new: &[&str]) -> String {
-    let diff = TextDiff::from_slices(old, new);
-    let mut text = String::new();
-    let mut count = 0;
-    for (number, group) in diff.grouped_ops(1).iter().enumerate() {
-        if number > 0 && count < MOST_LINES {
-            text.push_str("...\n");
+    let mut input = InternedInput::default();
+    input.update_before(old.iter().copied());
+    input.update_after(new.iter().copied());
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_no_heuristic(&input);
+    let mut shown = Shown::default();
+    // The first of the old lines that was not shown or passed over.
+    let mut next = 0;
+    for hunk in diff.hunks() {
+        let range = |range: Range<u32>| range.start as usize..range.end as usize;
+        let (removed, added) = (range(hunk.before), range(hunk.after));
+        let context = removed.start.saturating_sub(CONTEXT).max(next);
+        if next > 0 && next < context {
+            shown.gap();
         }
-        for change in group.iter().flat_map(|part| diff.iter_changes(part)) {
-            count += 1;
-            if count > MOST_LINES {
-                continue;
+        shown.lines(' ', &old[context..removed.start]);
+        shown.lines('-', &old[removed.clone()]);
+        shown.lines('+', &new[added]);
+        next = old.len().min(removed.end + CONTEXT);
+        shown.lines(' ', &old[removed.end..next]);
+    }
+    shown.text()
+}
+
+/// The lines of a difference, as far as people read.
+#[derive(Default)]
+struct Shown {
+    text: String,
+    count: usize,
+}
+
+impl Shown {
+    fn lines(&mut self, sign: char, lines: &[&str]) {
+        for line in lines {
+            self.count += 1;
+            if self.count <= MOST_LINES {
+                self.text.push(sign);
+                push_line(&mut self.text, line);
             }
-            text.push(match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            });
-            push_line(&mut text, change.value());
         }
     }
-    if count > MOST_LINES {
-        text.push_str(&format!("and {} more lines\n", count - MOST_LINES));
+
+    /// Lines that are the same in both are passed over.
+    fn gap(&mut self) {
+        if self.count < MOST_LINES {
+            self.text.push_str("...\n");
+        }
     }
-    text
+
+    fn text(mut self) -> String {
+        if self.count > MOST_LINES {
+            let more = self.count - MOST_LINES;
+            self.text.push_str(&format!("and {more} more lines\n"));
+        }
+        self.text
+    }
 }
 
 /// Adds a line, or so much of it as people read.
