@@ -14,7 +14,7 @@ mod assign;
 mod claim;
 pub mod deployment;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 
 use thiserror::Error;
@@ -111,7 +111,7 @@ pub struct Address {
 }
 
 /// Who has which address: a host, or the domain with a prefix behind it (`company.example/corner`). Each has one owner.
-pub type Owners = BTreeMap<String, TenantId>;
+pub type Owners = HashMap<String, TenantId>;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Gives the addresses out.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::claim::{By, Claim, Tenants, claims};
 use super::deployment::{DeploymentFile, find};
@@ -44,7 +45,7 @@ pub fn assign<'a>(
     let tenants: Tenants<'a> = tenants.into_iter().collect();
     let mut giver = Giver {
         rules,
-        owners: Owners::new(),
+        owners: Owners::with_capacity(rules.before.len()),
         root: None,
         root_paths: BTreeMap::new(),
         given: BTreeMap::new(),
@@ -57,7 +58,7 @@ pub fn assign<'a>(
     }
     giver.root(&tenants);
     let claims = claims(&tenants, giver.root, rules.origin);
-    let is_kept = |claim: &Claim<'_>| rules.before.get(&claim.address()) == Some(claim.id);
+    let is_kept = |claim: &Claim<'_>| rules.before.get(&claim.address) == Some(claim.id);
     let (kept, new): (Vec<_>, Vec<_>) = claims
         .iter()
         .enumerate()
@@ -170,15 +171,16 @@ impl<'a> Giver<'a> {
 
     /// Gives one address, or says why not. `kept`: its tenant has had it.
     fn take(&mut self, order: usize, claim: &Claim<'a>, kept: bool) {
-        let address = claim.address();
-        if self.owners.get(&address) == Some(claim.id) && claim.by != By::Name {
+        let owner = self.owners.get(&claim.address);
+        if owner == Some(claim.id) && claim.by != By::Name {
             // It is the tenant's by its name already, or stands there twice.
             return;
         }
         if matches!(claim.by, By::Hosts | By::Aliases) && self.is_refused(claim) {
             return;
         }
-        let owner = self.owners.get(&address).filter(|owner| *owner != claim.id);
+        let owner = self.owners.get(&claim.address);
+        let owner = owner.filter(|owner| *owner != claim.id);
         let owner = match owner {
             None if !kept && !claim.prefix.is_empty() => self.owner_around(claim),
             owner => owner.cloned(),
@@ -189,7 +191,7 @@ impl<'a> Giver<'a> {
         if kept && !claim.prefix.is_empty() {
             self.taken_from_root(claim);
         }
-        self.owners.insert(address, claim.id.clone());
+        self.owners.insert(claim.address.clone(), claim.id.clone());
         if claim.site.is_some() && claim.by != By::RootName {
             self.give(order + 1, claim.id, &claim.host, &claim.prefix);
         }
@@ -236,10 +238,7 @@ impl<'a> Giver<'a> {
     /// The tenant that would lose a path to a new prefix: the root, whose pages lie there, or the one whose prefix it lies below.
     fn owner_around(&self, claim: &Claim<'a>) -> Option<TenantId> {
         if let Some(root) = self.root
-            && self
-                .root_paths
-                .keys()
-                .any(|path| is_below(path, &claim.prefix))
+            && self.root_paths_below(&claim.prefix).next().is_some()
         {
             return Some(root.id.clone());
         }
@@ -255,14 +254,22 @@ impl<'a> Giver<'a> {
         })
     }
 
+    /// What the root tenant answers at a prefix and below it.
+    fn root_paths_below(
+        &self,
+        prefix: &str,
+    ) -> impl Iterator<Item = (&&'a str, &(&'a str, Option<Place>))> {
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let from = self.root_paths.range::<str, _>(from);
+        from.take_while(move |(path, _)| path.starts_with(prefix))
+            .filter(move |(path, _)| is_below(path, prefix))
+    }
+
     /// Says which pages and redirects of the root tenant are not answered, since somebody has had their paths before them.
     fn taken_from_root(&mut self, claim: &Claim<'a>) {
         let Some(root) = self.root else { return };
         let mut found = Vec::new();
-        for (path, (file, place)) in &self.root_paths {
-            if !is_below(path, &claim.prefix) {
-                continue;
-            }
+        for (path, (file, place)) in self.root_paths_below(&claim.prefix) {
             let message = format!("the path `{path}` belongs to the tenant `{}`", claim.id);
             let diagnostic = Diagnostic::error(Code::AddressTaken, root.name_of(file), message)
                 .hint(format!(

@@ -15,6 +15,8 @@ pub(super) struct Claim<'a> {
     pub(super) site: Option<&'a Site>,
     pub(super) host: String,
     pub(super) prefix: String,
+    /// Both together: the key of its owner.
+    pub(super) address: String,
     pub(super) by: By,
 }
 
@@ -32,11 +34,6 @@ pub(super) enum By {
 }
 
 impl Claim<'_> {
-    /// The address as the key of its owner.
-    pub(super) fn address(&self) -> String {
-        format!("{}{}", self.host, self.prefix)
-    }
-
     /// The key of the manifest.
     pub(super) const fn key(&self) -> &'static str {
         match self.by {
@@ -69,6 +66,7 @@ pub(super) fn claims<'a>(
             claims.push(Claim {
                 id,
                 site: *site,
+                address: format!("{host}{prefix}"),
                 host,
                 prefix,
                 by,
@@ -104,6 +102,7 @@ pub(super) fn claims<'a>(
                         site: Some(site),
                         host: host.to_owned(),
                         prefix: prefix.to_owned(),
+                        address: format!("{host}{prefix}"),
                         by,
                     });
                 }

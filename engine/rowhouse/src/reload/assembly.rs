@@ -49,9 +49,10 @@ impl Registry {
         let absent = self.absent();
         let parts: Vec<Part> = self
             .tenants
-            .values()
-            .filter_map(|tenant| {
+            .iter()
+            .filter_map(|(id, tenant)| {
                 Some(Part {
+                    tenant: id.shared(),
                     compiled: Arc::clone(tenant.compiled()?),
                     replaced: Arc::clone(tenant.replaced.table()),
                 })

@@ -3,7 +3,7 @@
 //! Pictures take longer to draw than everything else takes to compile, so that a snapshot has slots for them, which are filled while it is served.
 //! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use content::address::{Assignment, Owners};
@@ -37,6 +37,7 @@ type HostTable = HashMap<Box<str>, HostEntry>;
 /// What a tenant gives to its hosts.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
+    pub(super) tenant: Arc<str>,
     pub(super) compiled: Arc<Compiled>,
     /// Files that older pages may still ask for.
     pub(super) replaced: Arc<ResourceTable>,
@@ -49,20 +50,47 @@ impl Part {
     }
 
     /// Whether it has the same addresses, and says the same for sitemaps.
-    fn is_at_the_place_of(&self, other: &Self) -> bool {
+    fn is_listed_as(&self, other: &Self) -> bool {
         let addresses = |part: &Self| {
             let mounts = part.compiled.mounts.iter();
-            let addresses =
-                mounts.map(|placed| (placed.address.clone(), Arc::clone(&placed.mount.tenant)));
+            let addresses = mounts.map(|placed| placed.address.clone());
             addresses.collect::<Vec<_>>()
         };
-        addresses(self) == addresses(other) && self.compiled.listing == other.compiled.listing
+        self.compiled.listing == other.compiled.listing && addresses(self) == addresses(other)
+    }
+
+    /// The hosts that it gives something to.
+    fn hosts(&self) -> impl Iterator<Item = &String> {
+        let mounts = self.compiled.mounts.iter();
+        let pictures = self.compiled.pictures.iter();
+        mounts
+            .map(|placed| &placed.address.host)
+            .chain(pictures.map(|picture| &picture.host))
+            .chain([&self.compiled.listing.host])
+    }
+}
+
+/// Hosts that are put together anew.
+#[derive(Debug, Default)]
+struct Touched {
+    routes: HashSet<String>,
+    /// Those of them whose own files are looked at, too.
+    files: HashSet<String>,
+}
+
+impl Touched {
+    fn add<'a>(&mut self, hosts: impl IntoIterator<Item = &'a String>) {
+        for host in hosts {
+            self.routes.insert(host.clone());
+            self.files.insert(host.clone());
+        }
     }
 }
 
 /// Hosts, and what they were put together from.
 #[derive(Debug)]
 struct Last {
+    /// In the order of the tenants' names.
     parts: Vec<Part>,
     deployment: Arc<Deployment>,
     assignment: Arc<Assignment>,
@@ -70,9 +98,9 @@ struct Last {
 }
 
 impl Hosts {
-    /// Every host that serves tenants, the domain, and the names that only lead to it.
+    /// Every host that serves tenants, the domain, and the names that only lead to it. `parts`: in the order of the tenants' names.
     ///
-    /// Where tenants have other pages at the same addresses, and nothing else is new, only they are looked at: a saved page does not wait for all the others.
+    /// Where only some tenants are others than before, only the hosts that they give something to are put together anew: a saved page or a new folder does not wait for all the others.
     pub(super) fn table(
         &mut self,
         parts: Vec<Part>,
@@ -80,19 +108,24 @@ impl Hosts {
         deployment: &Arc<Deployment>,
         assignment: &Arc<Assignment>,
     ) -> HostTable {
-        let hosts = match self.last.take() {
-            Some(last)
-                if absent.is_empty()
-                    && Arc::ptr_eq(&last.deployment, deployment)
-                    && Arc::ptr_eq(&last.assignment, assignment)
-                    && last.is_at_the_places_of(&parts) =>
-            {
-                self.changed(last, &parts)
-            }
-            _ => self.put_together(&parts, absent, deployment, &assignment.owners),
-        };
-        let table = hosts.clone();
+        let last = self.last.take();
         // Mounts of tenants that never were good are in no part.
+        let last =
+            last.filter(|last| absent.is_empty() && Arc::ptr_eq(&last.deployment, deployment));
+        let touched = last.as_ref().map(|last| {
+            let mut touched = last.touched(&parts, assignment);
+            let failed = self.files.iter().filter(|(_, (facts, _))| facts.is_none());
+            touched.add(failed.map(|(host, _)| host));
+            touched
+        });
+        let mut hosts = last.map(|last| last.hosts).unwrap_or_default();
+        for host in touched.iter().flat_map(|touched| &touched.routes) {
+            hosts.remove(host.as_str());
+        }
+        let owners = &assignment.owners;
+        hosts.extend(self.put_together(&parts, absent, deployment, owners, touched.as_ref()));
+        add_moved(&mut hosts, deployment);
+        let table = hosts.clone();
         self.last = absent.is_empty().then(|| Last {
             parts,
             deployment: Arc::clone(deployment),
@@ -102,79 +135,37 @@ impl Hosts {
         table
     }
 
-    /// The hosts of before, with what tenants have by now.
-    fn changed(&mut self, last: Last, parts: &[Part]) -> HostTable {
-        let mut hosts = last.hosts;
-        let changed = last.parts.iter().zip(parts);
-        for (before, now) in changed.filter(|(before, now)| !now.is(before)) {
-            for placed in &now.compiled.mounts {
-                let Some(HostEntry::Site(routes)) = hosts.get_mut(placed.address.host.as_str())
-                else {
-                    continue;
-                };
-                let routes = Arc::make_mut(routes);
-                let prefix = placed.address.prefix.as_str();
-                let own = match prefix {
-                    "" => routes.root.as_mut(),
-                    prefix => routes.prefixes.get_mut(prefix),
-                };
-                // An address may have been given to somebody else.
-                if let Some(own) = own.filter(|own| own.tenant == placed.mount.tenant) {
-                    *own = Arc::clone(&placed.mount);
-                }
-                for (path, resource) in &*before.replaced {
-                    let path = format!("{prefix}{path}");
-                    let file = routes.files.get(path.as_str());
-                    if file.is_some_and(|file| Arc::ptr_eq(file, resource)) {
-                        routes.files.remove(path.as_str());
-                    }
-                }
-                add_replaced(routes, prefix, &now.replaced);
-            }
-            for picture in &before.compiled.pictures {
-                if let Some(HostEntry::Site(routes)) = hosts.get_mut(picture.host.as_str()) {
-                    Arc::make_mut(routes).pictures.remove(picture.path.as_str());
-                }
-            }
-            for picture in &now.compiled.pictures {
-                if let Some(HostEntry::Site(routes)) = hosts.get_mut(picture.host.as_str()) {
-                    let path = picture.path.as_str().into();
-                    let slot = self.pending.slot(picture);
-                    Arc::make_mut(routes).pictures.insert(path, slot);
-                }
-            }
-        }
-        hosts
-    }
-
+    /// All hosts that serve something, or those of `touched`.
     fn put_together(
         &mut self,
         parts: &[Part],
         absent: &[PlacedMount],
         deployment: &Arc<Deployment>,
         owners: &Owners,
+        touched: Option<&Touched>,
     ) -> HostTable {
         let domain = deployment.origin.domain();
+        let is_touched = |host: &str| touched.is_none_or(|touched| touched.routes.contains(host));
         let mut routes: BTreeMap<String, HostRoutes> = BTreeMap::new();
         let mut facts: BTreeMap<String, HostFacts> = BTreeMap::new();
-        routes.entry(domain.to_owned()).or_default();
+        if is_touched(domain) {
+            routes.entry(domain.to_owned()).or_default();
+        }
         // What is served may be older than who has what: an address that was given up is its new owner's.
         let is_owned = |placed: &&PlacedMount| {
             let address = format!("{}{}", placed.address.host, placed.address.prefix);
             let owner = owners.get(&address);
             owner.is_none_or(|owner| owner.as_str() == &*placed.mount.tenant)
         };
-        let owned = |part: &Part| -> Vec<PlacedMount> {
+        let mut owned: Vec<(&Part, Vec<&PlacedMount>)> = Vec::new();
+        for part in parts {
             let mounts = part.compiled.mounts.iter();
-            mounts.filter(is_owned).cloned().collect()
-        };
-        let owned: Vec<(&Part, Vec<PlacedMount>)> =
-            parts.iter().map(|part| (part, owned(part))).collect();
+            let mounts = mounts.filter(|placed| is_touched(&placed.address.host));
+            owned.push((part, mounts.filter(is_owned).collect()));
+        }
         for placed in owned.iter().flat_map(|(_, mounts)| mounts) {
-            place(
-                placed,
-                routes.entry(placed.address.host.clone()).or_default(),
-            );
+            let host = routes.entry(placed.address.host.clone()).or_default();
+            place(placed, host);
         }
         for placed in absent {
             let host = routes.entry(placed.address.host.clone()).or_default();
@@ -183,7 +174,9 @@ impl Hosts {
             }
         }
         for host in routes.keys() {
-            facts.insert(host.clone(), alone(host));
+            if touched.is_none_or(|touched| touched.files.contains(host)) {
+                facts.insert(host.clone(), alone(host));
+            }
         }
         for (part, mounts) in &owned {
             let listing = &part.compiled.listing;
@@ -200,7 +193,7 @@ impl Hosts {
                 facts.listings.push(Arc::clone(listing));
             }
         }
-        self.refresh(facts, deployment);
+        self.refresh(facts, deployment, touched);
         for (host, routes) in &mut routes {
             if let Some((_, files)) = self.files.get(host) {
                 routes.files.clone_from(files);
@@ -222,20 +215,10 @@ impl Hosts {
                 }
             }
         }
-        let mut hosts: HostTable = routes
-            .into_iter()
+        let routes = routes.into_iter();
+        routes
             .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
-            .collect();
-        let labels = std::iter::once("www").chain(deployment.root.as_ref().map(TenantId::as_str));
-        if let Some(home) = render::moved_to(deployment) {
-            for label in labels {
-                let host = format!("{label}.{domain}");
-                hosts
-                    .entry(host.into())
-                    .or_insert_with(|| HostEntry::Moved(home.clone()));
-            }
-        }
-        hosts
+            .collect()
     }
 
     /// The bytes of those of these pictures that are drawn.
@@ -260,16 +243,27 @@ impl Hosts {
         self.pending.undrawn(tenant, secure)
     }
 
-    fn refresh(&mut self, facts: BTreeMap<String, HostFacts>, deployment: &Arc<Deployment>) {
-        let same_street = self
+    /// Makes the files of these hosts; those of others go, unless only `touched` ones are looked at.
+    fn refresh(
+        &mut self,
+        facts: BTreeMap<String, HostFacts>,
+        deployment: &Arc<Deployment>,
+        touched: Option<&Touched>,
+    ) {
+        let is_same_deployment = self
             .deployment
             .as_ref()
             .is_some_and(|before| Arc::ptr_eq(before, deployment));
-        let mut before = std::mem::take(&mut self.files);
+        let mut before = match touched {
+            None => std::mem::take(&mut self.files),
+            Some(touched) => (touched.files.iter())
+                .filter_map(|host| self.files.remove_entry(host))
+                .collect(),
+        };
         self.report = Report::default();
         for (host, facts) in facts {
             let old = before.remove(&host).unwrap_or_default();
-            if same_street && old.0.as_ref() == Some(&facts) {
+            if is_same_deployment && old.0.as_ref() == Some(&facts) {
                 self.files.insert(host, old);
                 continue;
             }
@@ -287,11 +281,52 @@ impl Hosts {
 }
 
 impl Last {
-    /// Whether the same tenants are where they were.
-    fn is_at_the_places_of(&self, parts: &[Part]) -> bool {
-        let mut both = self.parts.iter().zip(parts);
-        self.parts.len() == parts.len()
-            && both.all(|(before, now)| now.is(before) || now.is_at_the_place_of(before))
+    /// The hosts to which tenants give something else than before, or somebody else does.
+    fn touched(&self, parts: &[Part], assignment: &Arc<Assignment>) -> Touched {
+        let mut touched = Touched::default();
+        let mut before = self.parts.iter().peekable();
+        for now in parts {
+            while let Some(gone) = before.next_if(|before| before.tenant < now.tenant) {
+                touched.add(gone.hosts());
+            }
+            match before.next_if(|before| before.tenant == now.tenant) {
+                Some(before) if before.is(now) => {}
+                Some(before) if before.is_listed_as(now) => {
+                    let both = before.hosts().chain(now.hosts());
+                    touched.routes.extend(both.cloned());
+                }
+                Some(before) => touched.add(before.hosts().chain(now.hosts())),
+                None => touched.add(now.hosts()),
+            }
+        }
+        touched.add(before.flat_map(Part::hosts));
+        if !Arc::ptr_eq(&self.assignment, assignment) {
+            let (old, new) = (&self.assignment.owners, &assignment.owners);
+            touched.add(&other_hosts(old, new));
+            touched.add(&other_hosts(new, old));
+        }
+        touched
+    }
+}
+
+/// The hosts of addresses that have somebody else, or nobody, in `other`.
+fn other_hosts(owners: &Owners, other: &Owners) -> Vec<String> {
+    let owners = owners.iter();
+    let others = owners.filter(|(address, owner)| other.get(*address) != Some(owner));
+    let hosts = others.filter_map(|(address, _)| address.split('/').next());
+    hosts.map(ToOwned::to_owned).collect()
+}
+
+/// The names that only lead to the domain.
+fn add_moved(hosts: &mut HostTable, deployment: &Deployment) {
+    let Some(home) = render::moved_to(deployment) else {
+        return;
+    };
+    let root = deployment.root.as_ref().map(TenantId::as_str);
+    for label in std::iter::once("www").chain(root) {
+        let host = format!("{label}.{}", deployment.origin.domain());
+        let entry = hosts.entry(host.into());
+        entry.or_insert_with(|| HostEntry::Moved(home.clone()));
     }
 }
 
