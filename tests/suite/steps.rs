@@ -90,4 +90,13 @@ fn whatever_changes_the_answers_are_those_of_a_new_process() {
     site.write("tenants/third/pages/index.md", page("Third again"));
     as_from_the_beginning(site.write("tenants/app/pages/terms.md", page("Terms again")));
     as_from_the_beginning(site.remove("tenants/third"));
+    // A host that one tenant has and another wants: it is refused, and given on when the first goes.
+    let wants = |name: &str| format!("name: {name}\nhosts: [both.example]\naliases: [/both]\n");
+    site.write("tenants/left/pages/index.md", page("Left"));
+    as_from_the_beginning(site.write("tenants/left/tenant.yaml", wants("Left")));
+    site.write("tenants/right/pages/index.md", page("Right"));
+    as_from_the_beginning(site.write("tenants/right/tenant.yaml", wants("Right")));
+    as_from_the_beginning(site.write("tenants/right/pages/index.md", page("Right again")));
+    as_from_the_beginning(site.remove("tenants/left"));
+    as_from_the_beginning(site.write("tenants/right/tenant.yaml", "name: Right\n"));
 }
