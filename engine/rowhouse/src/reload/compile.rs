@@ -180,8 +180,11 @@ impl Registry {
                     let tenant = self.tenants.get_mut(&id);
                     let tenant = tenant.filter(|tenant| tenant.lifecycle.may_finish(&made_from));
                     if let Some(tenant) = tenant {
-                        tenant.lifecycle.finish(made_from, Some(Arc::new(compiled)));
+                        let compiled = Arc::new(compiled);
+                        let finished = Some(Arc::clone(&compiled));
+                        tenant.lifecycle.finish(made_from, finished);
                         self.workers.forget(&id);
+                        self.note(&compiled);
                     }
                 }
                 Done::StandIn(stand_in) => {
@@ -225,7 +228,10 @@ impl Registry {
         {
             let (made_from, result) = (served.inputs.clone(), Arc::clone(&served.result));
             match (result.is_open(), result.is_uncoded()) {
-                (false, _) => self.workers.forget(id),
+                (false, _) => {
+                    self.workers.forget(id);
+                    self.note(&result);
+                }
                 (true, true) => {
                     let waiting = attempt.waiting.clone();
                     let job = made_from.coding(id, Arc::clone(&result), waiting);

@@ -61,15 +61,32 @@ impl Demand {
     }
 }
 
-/// What was in memory at the last look.
+/// So large a part of the memory for pages may be taken beyond it for a second.
+const SLACK: usize = 4;
+
+/// What was in memory at the last look, with what came since.
 #[derive(Debug)]
 pub(super) struct InMemory {
     pub(super) bytes: usize,
     pub(super) tenants: usize,
     /// The bytes that there is room for.
     pub(super) most: usize,
+    /// Of tenants that were taken out since the last snapshot, which still has them.
+    pub(super) leaving: usize,
     /// How often a tenant was taken out.
     pub(super) evictions: u64,
+}
+
+impl InMemory {
+    /// Whether there is so much more than there is room for that no time is to be lost.
+    pub(super) const fn is_overfull(&self) -> bool {
+        self.bytes.saturating_sub(self.most) > self.most / SLACK
+    }
+
+    /// Whether so much is leaving that a snapshot without it is worth its time.
+    pub(super) const fn has_much_leaving(&self) -> bool {
+        self.leaving > self.most / SLACK
+    }
 }
 
 impl Default for InMemory {
@@ -78,6 +95,7 @@ impl Default for InMemory {
             bytes: 0,
             tenants: 0,
             most: usize::MAX,
+            leaving: 0,
             evictions: 0,
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 use release::large::is_large;
@@ -26,6 +26,9 @@ const LEAST: usize = 8;
 /// Tenants that nobody has asked for stay as long as all of them together take no more than this part of the memory: they are quickly rendered again.
 const UNASKED: usize = 4;
 
+/// How often it is looked where visitors bring in more than there is room for.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
 /// So many tenants the background renders before it is looked at what there is room for.
 const TOGETHER: usize = 64;
 
@@ -37,9 +40,10 @@ impl Tenant {
 }
 
 impl Registry {
-    /// Looks every second what is in memory, and takes tenants out until the rest fits. Whether there are any, so that a snapshot without them is due.
+    /// Looks every second, or sooner where it has become too much, what is in memory, and takes tenants out until the rest fits. Whether there are any, so that a snapshot without them is due.
     pub(super) fn make_room(&mut self) -> bool {
-        if !self.looked.is_over() {
+        let is_urgent = self.in_memory.is_overfull() && self.looked.is_before(AT_ONCE);
+        if !self.looked.is_over() && !is_urgent {
             return false;
         }
         let begun = Instant::now();
@@ -78,6 +82,7 @@ impl Registry {
                 }
                 if self.put_to_sleep(&id, Vec::new()) {
                     bytes = bytes.saturating_sub(own);
+                    self.in_memory.leaving += own;
                     tenants -= 1;
                     has_room = true;
                 }
@@ -97,8 +102,7 @@ impl Registry {
         compiled: &Compiled,
         waiting: Vec<Arc<Compiled>>,
     ) {
-        self.in_memory.bytes += bytes_of(compiled);
-        self.in_memory.tenants += 1;
+        self.note(compiled);
         if !compiled.is_uncoded() || self.in_memory.bytes <= self.in_memory.most / UNASKED {
             return;
         }
@@ -111,6 +115,12 @@ impl Registry {
             self.in_memory.bytes = self.in_memory.bytes.saturating_sub(bytes_of(compiled));
             self.in_memory.tenants -= 1;
         }
+    }
+
+    /// Notes that the pages of a tenant came into memory.
+    pub(super) fn note(&mut self, compiled: &Compiled) {
+        self.in_memory.bytes += bytes_of(compiled);
+        self.in_memory.tenants += 1;
     }
 
     /// Lets the background render some more tenants: what waits to be recorded is in memory, so that it is no faster than the disk.

@@ -76,6 +76,11 @@ impl Round {
         Self { begun, took }
     }
 
+    /// Whether it began longer ago than this.
+    pub(super) fn is_before(self, time: Duration) -> bool {
+        self.begun.elapsed() >= time
+    }
+
     /// Whether the next is due.
     pub(super) fn is_over(self) -> bool {
         self.begun.elapsed() >= PACE.max(self.took * PART)
@@ -247,8 +252,10 @@ impl Registry {
             return Some(self.renew(&deployment));
         }
         self.is_stale |= self.make_room();
-        let is_due = self.is_stale && (self.renewed.is_over() || !self.workers.has_background());
-        is_due.then(|| self.renew(&deployment))
+        let is_due = self.renewed.is_over()
+            || self.in_memory.has_much_leaving()
+            || !self.workers.has_background();
+        (self.is_stale && is_due).then(|| self.renew(&deployment))
     }
 
     /// Gives out addresses and compiles what changed, until no folder comes in any more that changes what others are.
@@ -314,6 +321,7 @@ impl Registry {
         inject("loop", "snapshot");
         let begun = Instant::now();
         self.is_stale = false;
+        self.in_memory.leaving = 0;
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
