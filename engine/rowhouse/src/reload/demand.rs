@@ -100,3 +100,25 @@ impl Default for InMemory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_more_than_there_is_room_for_is_too_much_and_without_a_limit_nothing_is() {
+        let of = |bytes, leaving, most| {
+            let memory = InMemory {
+                bytes,
+                leaving,
+                most,
+                ..InMemory::default()
+            };
+            (memory.is_overfull(), memory.has_much_leaving())
+        };
+        assert_eq!(of(125, 25, 100), (false, false));
+        assert_eq!(of(126, 0, 100), (true, false));
+        assert_eq!(of(0, 26, 100), (false, true));
+        assert_eq!(of(1 << 40, 1 << 40, usize::MAX), (false, false));
+    }
+}
