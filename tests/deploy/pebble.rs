@@ -140,6 +140,37 @@ fn a_name_that_does_not_lead_here_holds_up_nobody_and_says_why() {
 }
 
 #[test]
+fn a_host_that_two_tenants_claim_has_one_certificate_which_stays_when_it_changes_hands() {
+    let Some(authority) = Authority::start(&[], &json!({})) else {
+        return;
+    };
+    let tenants = authority.tenants();
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    tenant(&tenants.join("first"), "First", "hosts: [both.example]\n");
+    let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
+    assert_eq!(all_valid(&mut server, "certificates of all hosts"), 5);
+
+    authority.drop_folder("second", "hosts: [both.example]\n");
+    wait_for("the second tenant's own host", || {
+        let (trusted, _) = authority.visit("second.studio.example");
+        trusted.then_some(())
+    });
+    let (trusted, said) = authority.visit("both.example");
+    assert!(trusted && said.contains("the house of First"), "{said}");
+    assert_eq!(authority.orders(), 5 + 1);
+
+    let away = authority.folder.path().join("away");
+    fs::rename(tenants.join("first"), away).expect("a moved folder");
+    wait_for("the host's new tenant", || {
+        let (trusted, said) = authority.visit("both.example");
+        assert!(trusted, "{said}");
+        said.contains("the house of second").then_some(())
+    });
+    assert_eq!(all_valid(&mut server, "the same certificates"), 5);
+    assert_eq!(authority.orders(), 5 + 1);
+}
+
+#[test]
 fn without_a_listener_for_http_the_name_itself_shows_the_proof() {
     let Some(authority) = Authority::start(&[("PEBBLE_WFE_NONCEREJECT", "20")], &json!({})) else {
         return;

@@ -208,6 +208,17 @@ mod tests {
     }
 
     #[test]
+    fn a_key_may_be_a_number_empty_or_a_path() {
+        let schema =
+            json!({"additionalProperties": {"type": "array", "items": {"type": "string"}}});
+        for key in ["404", "007", "", "/a", "a~b"] {
+            let found = messages(schema.clone(), json!({key: [true]}));
+            let told = format!("an item of `{key}` should be a text, but is `true`");
+            assert_eq!(found, [told]);
+        }
+    }
+
+    #[test]
     fn what_is_no_schema_is_refused() {
         assert!(Schema::new(json!({"type": "sting"}), |_, _| Ok(())).is_err());
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::paths::Location;
 use serde_json::Value as Json;
 
 use super::reference::referred;
@@ -114,7 +114,7 @@ impl<'a> Finder<'a> {
         };
         let what = match variant {
             Some((at, what)) if at == location => what.to_owned(),
-            _ => name_of(location, self.what),
+            _ => name_of(whole, location, self.what),
         };
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -406,28 +406,39 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
     Some((tag, names))
 }
 
-/// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
-pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
-    location
-        .iter()
-        .try_fold(node, |node, segment| match (&node.value, segment) {
-            (Value::Map(pairs), LocationSegment::Property(name)) => pairs
-                .iter()
-                .rfind(|(key, _)| key.name == name)
-                .map(|(_, value)| value),
-            (Value::List(items), LocationSegment::Index(index)) => items.get(index),
-            _ => None,
-        })
+/// The steps to a place: names of keys, or numbers of items. Only the value at hand tells which: a key may be a number, too.
+fn steps(location: &Location) -> impl Iterator<Item = String> {
+    let steps = location.as_str().split('/').skip(1);
+    steps.map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// How messages name the value at a place: a key in backticks, or the whole.
-fn name_of(location: &Location, whole: &str) -> String {
-    location
-        .iter()
-        .fold(whole.to_owned(), |what, segment| match segment {
-            LocationSegment::Property(name) => format!("`{name}`"),
-            LocationSegment::Index(_) => format!("an item of {what}"),
-        })
+/// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
+pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
+    steps(location).try_fold(node, |node, step| inner(node, &step))
+}
+
+fn inner<'n>(node: &'n Node, step: &str) -> Option<&'n Node> {
+    match &node.value {
+        Value::Map(pairs) => {
+            let named = pairs.iter().rfind(|(key, _)| key.name == step);
+            named.map(|(_, value)| value)
+        }
+        Value::List(items) => items.get(step.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+/// How messages name the value at a place of `node`: a key in backticks, or the whole.
+fn name_of(node: &Node, location: &Location, whole: &str) -> String {
+    let from = (Some(node), whole.to_owned());
+    let (_, what) = steps(location).fold(from, |(node, what), step| {
+        let what = match node.map(|node| &node.value) {
+            Some(Value::List(_)) => format!("an item of {what}"),
+            _ => format!("`{step}`"),
+        };
+        (node.and_then(|node| inner(node, &step)), what)
+    });
+    what
 }
 
 fn types_of(schema: &Json) -> Vec<&str> {
