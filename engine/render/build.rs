@@ -14,5 +14,14 @@ fn main() -> io::Result<()> {
     for path in &found.watched {
         writeln!(out, "cargo::rerun-if-changed={}", path.display())?;
     }
-    writeln!(out, "cargo::rustc-env=ROWHOUSE_BUILD={}", found.digest)
+    // With it, pages offer other files.
+    let avif = match env::var_os("CARGO_FEATURE_AVIF") {
+        Some(_) => "+avif",
+        None => "",
+    };
+    writeln!(
+        out,
+        "cargo::rustc-env=ROWHOUSE_BUILD={}{avif}",
+        found.digest
+    )
 }

@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
 
 pub use self::lines::LineIndex;
 use self::one_line::{clipped, in_one_line};
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The tenant cannot be served as it is.
@@ -134,8 +135,17 @@ impl Serialize for Code {
     }
 }
 
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let mut codes = Self::ALL.iter().copied();
+        let code = codes.find(|code| code.as_str() == name);
+        code.ok_or_else(|| D::Error::custom(format!("there is no code `{name}`")))
+    }
+}
+
 /// A place in a text file. Lines and columns count from 1, columns in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// The line.
     pub line: usize,
@@ -146,7 +156,7 @@ pub struct Place {
 }
 
 /// One thing to say about one place.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// The file as the user would type it: `tenants/corner/tenant.yaml`.
     pub file: String,

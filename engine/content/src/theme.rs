@@ -26,6 +26,7 @@ use rust_embed::RustEmbed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
 
 use self::file::{read_yaml, tell};
 use self::kind::SectionKind;
@@ -107,6 +108,8 @@ pub struct Theme {
     pub settings: Arc<Shape>,
     /// The words by language (BCP 47).
     pub strings: BTreeMap<String, Strings>,
+    /// A hash of all the folders that it is put together from.
+    pub fingerprint: [u8; 32],
 }
 
 /// The folders of a theme, one over the other.
@@ -201,6 +204,7 @@ fn whole(
             return None;
         }
     };
+    let fingerprint = fingerprint(&line, folders);
     let theme = Theme {
         name: name.to_owned(),
         label,
@@ -210,9 +214,26 @@ fn whole(
         kinds,
         settings: Arc::new(settings),
         strings: layers.strings,
+        fingerprint,
     };
     words::check(&theme.label, &theme.files, &theme.languages(), report);
     Some(theme)
+}
+
+/// A hash of those of these folders that have the names.
+pub fn fingerprint<'a>(
+    names: impl IntoIterator<Item = &'a String>,
+    folders: &BTreeMap<String, Folder>,
+) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for name in names {
+        let folder = folders.get(name).map(Folder::fingerprint);
+        // The length keeps neighbours apart.
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        hash.update(folder.unwrap_or_default());
+    }
+    hash.finalize().into()
 }
 
 fn layered(

@@ -318,6 +318,13 @@ impl Store {
         numbers.into_iter().filter_map(entry).collect()
     }
 
+    /// The number of a tenant's newest release.
+    #[must_use]
+    pub fn newest(&self, tenant: &str) -> Option<u64> {
+        let numbers = || self.releases.numbers(tenant).ok();
+        is_tenant(tenant).then(numbers)??.first().copied()
+    }
+
     /// A release with all its bytes, as they were recorded; `None` when it is not there, or anything of it is missing or damaged.
     #[must_use]
     pub fn load(&self, tenant: &str, number: u64) -> Option<Release> {

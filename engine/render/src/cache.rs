@@ -97,6 +97,14 @@ impl Cache {
         generations.before.extend(generations.used.drain());
     }
 
+    /// Counts all that was used before as used again: what it was used for is as it was.
+    pub(crate) fn use_again(&self) {
+        let generations = &mut *self.loaded();
+        for (key, made) in generations.before.drain() {
+            generations.used.entry(key).or_insert(made);
+        }
+    }
+
     /// Whether all costly results that were there before were used, or nobody asked for any of them.
     #[must_use]
     pub fn is_used_up(&self) -> bool {

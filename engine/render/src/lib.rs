@@ -10,6 +10,7 @@
 //!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
 //!   lints          what to say of the finished pages: links, contrast, headings, weight, app stores
 //! waiting        a tenant before it is rendered
+//! recalled       a tenant that was rendered before, from what a process before this one knew of it
 //! coded          pages of a release, ready to be served again
 //! best           bodies whose best coding is still to be made
 //! shared         what every host serves
@@ -65,6 +66,7 @@ mod prepare;
 mod prepared;
 mod progress;
 mod raster;
+mod recalled;
 mod resolve;
 mod script;
 mod shared;
@@ -94,4 +96,5 @@ pub use lints::links::NeighbourLink;
 pub use lints::pages::Orphan;
 pub use prepare::card;
 pub use progress::Progress;
+pub use recalled::{Outcome, release_key};
 pub use shared::{default_image, moved_to, shared, unknown_host};

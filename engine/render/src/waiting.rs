@@ -127,7 +127,7 @@ impl Compiled {
 }
 
 impl PlacedMount {
-    fn open(tenant: Arc<str>, address: &Address) -> Self {
+    pub(super) fn open(tenant: Arc<str>, address: &Address) -> Self {
         let mount = Mount {
             tenant,
             prefix: address.prefix.as_str().into(),

@@ -46,7 +46,8 @@
 //!
 //! 1. Every folder is read and addresses are given out. The first snapshot has an open mount at each address, and the server is ready.
 //! 2. The tenants are rendered in the background, and looked at. Their pages lie beside open mounts until somebody asks: they are compressed then. A request that finds an open mount has that done, or its tenant brought to the front, and waits until the mount is filled, on the event loop as others are answered.
-//! 3. What does not fit into `--memory` is put to sleep: the next snapshot has an open mount in its place, and a request there has it rendered again, from content that is still in memory, packed.
+//! 3. A tenant whose newest release in the state was made from just the same ([`render::release_key`]) is not rendered: what is known of it is taken up, and its pages are read when somebody asks.
+//! 4. What does not fit into `--memory` is put to sleep: the next snapshot has an open mount in its place, and a request there has it brought back from the state, or rendered again from content that is still in memory, packed.
 //!
 //! # Walkthrough: back to yesterday
 //!

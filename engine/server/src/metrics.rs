@@ -328,6 +328,11 @@ impl Counters {
         encoder
             .encode_descriptor("store_evictions", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&store.evictions, None)?;
+        let help =
+            "How often a tenant was as it had been rendered before, and was taken from the state";
+        encoder
+            .encode_descriptor("store_recalls", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&store.recalls, None)?;
         let help = "Blobs of releases on disk";
         gauge(encoder, "store_disk_blobs", help, None, store.disk_blobs)?;
         let help = "Bytes of the blobs of releases on disk";

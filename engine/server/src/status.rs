@@ -90,6 +90,8 @@ pub struct StoreStatus {
     pub tenants: u64,
     /// How often a tenant was taken out of memory.
     pub evictions: u64,
+    /// How often one was not rendered but taken from the state.
+    pub recalls: u64,
     /// Blobs on disk.
     pub disk_blobs: u64,
     /// Their bytes.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 
 use crate::asset::Asset;
 use crate::card::LARGEST_DRAWING;
@@ -21,7 +22,7 @@ use content::tenant::link::rooted;
 use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NeighbourLink {
     /// The other tenant.
     pub tenant: String,

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::keyed::keyed;
 use super::seen::Seen;
 use super::weight;
@@ -19,7 +21,7 @@ const TITLE: usize = 60;
 /// The shortest and longest description that they show as it is.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 50..=160;
 /// A page that no page of its tenant leads to. Another tenant's may, which only the owner of all knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orphan {
     /// Where it answers.
     pub paths: Vec<String>,

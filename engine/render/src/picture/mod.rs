@@ -14,6 +14,7 @@
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
 //! | [`cost`] | how much memory and work it is to draw it |
+//! | [`kept`] | drawings as they outlive the process |
 //! | [`pending`] | the slots that they are drawn into |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
@@ -23,6 +24,7 @@ pub(super) mod dominant;
 pub(super) mod fit;
 pub(super) mod fonts;
 pub(super) mod icon;
+pub(super) mod kept;
 mod pending;
 mod resize;
 pub(super) mod social;
@@ -37,14 +39,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{FontResolver, ImageHrefResolver, Options, Tree};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::asset::hex;
 use fonts::Fonts;
 use weight::TooHeavy;
 
-pub(super) use pending::keep_drawn;
 pub use pending::{PendingPictures, Undrawn};
+pub(super) use pending::{is_drawn, keep_drawn};
 
 /// A picture with its place.
 #[derive(Debug, Clone)]
@@ -58,7 +61,7 @@ pub struct Picture {
 }
 
 /// What a drawing becomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Form {
     /// A PNG of this width and height.
     Png(u32, u32),
@@ -76,8 +79,8 @@ pub(super) enum Form {
 enum Subject {
     /// A drawing as SVG.
     Svg(Arc<str>),
-    /// A picture as its author made it.
-    Picture(Bytes),
+    /// A picture as its author made it, with its hashed name.
+    Picture(String, Bytes),
 }
 
 /// Something to be drawn.
@@ -118,9 +121,9 @@ impl Drawing {
     }
 
     /// Names a size of a picture; `digest` tells it from all others.
-    fn of_picture(picture: Bytes, form: Form, digest: [u8; 32]) -> Self {
+    fn of_picture((name, picture): (&str, Bytes), form: Form, digest: [u8; 32]) -> Self {
         Self {
-            subject: Mutex::new(Some(Subject::Picture(picture))),
+            subject: Mutex::new(Some(Subject::Picture(name.to_owned(), picture))),
             form,
             ground: None,
             fonts: Arc::default(),
@@ -171,7 +174,7 @@ impl Drawing {
         let (width, height) = self.size();
         let svg = match subject {
             Subject::Svg(svg) => svg,
-            Subject::Picture(picture) => {
+            Subject::Picture(_, picture) => {
                 let small = resize::Small::of(&picture, (width, height))?;
                 return match self.form {
                     #[cfg(feature = "avif")]

@@ -132,6 +132,11 @@ pub(crate) fn keep_drawn(pictures: &[Picture], cache: &Cache) {
     }
 }
 
+/// Whether a drawing was drawn before, and is in the cache.
+pub(crate) fn is_drawn(drawing: &Drawing, cache: &Cache) -> bool {
+    cache.has(&key(&drawing.digest))
+}
+
 fn key(digest: &[u8; 32]) -> cache::Key {
     cache::key("drawn", &[digest])
 }

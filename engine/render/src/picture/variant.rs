@@ -127,9 +127,9 @@ impl<'a> Variant<'a> {
 
     /// What is to be made.
     pub(crate) fn drawing(&self, file: String) -> Drawing {
-        let bytes = self.original.bytes.clone();
+        let original = (&*self.original.hashed_name, self.original.bytes.clone());
         let form = self.format.form(self.width, self.height);
-        Drawing::of_picture(bytes, form, self.digest()).of_file(file)
+        Drawing::of_picture(original, form, self.digest()).of_file(file)
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::super::link::Resolver;
 use super::super::structure;
 use super::super::xml::Xml;
@@ -26,7 +28,7 @@ struct SitemapLimits {
 }
 
 /// The entries of one tenant.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The host that its canonical URLs are on.
     pub host: String,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::lifecycle::Finished;
 use super::persisted::kept_site;
+use super::recalled::Recalled;
 use super::registry::{Came, Registry};
 use super::tenant::{MadeFrom, failure, hosts_of};
 use super::work::{Attempt, Done};
@@ -16,6 +17,7 @@ use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site};
+use release::store::Store;
 use render::link::Deployment;
 use render::template::Templates;
 use render::{Compiled, Inputs, Progress};
@@ -24,14 +26,16 @@ use render::{Compiled, Inputs, Progress};
 const LIMIT: Duration = Duration::from_secs(10);
 
 impl MadeFrom {
-    /// A job that renders it, and fills the open mounts of `waiting`. Where it is in the background, or nobody has asked for the tenant, its pages are compressed only if a request waits for them.
+    /// A job that renders it, or takes it from `store` as it was before, and fills the open mounts of `waiting`. Where it is in the background, or nobody has asked for the tenant, its pages are compressed only if a request waits for them.
     pub(super) fn job(
         mut self,
         id: &TenantId,
+        store: Option<&Arc<Store>>,
         waiting: Vec<Arc<Compiled>>,
         (is_background, is_asked): (bool, bool),
     ) -> Job<Done> {
         let watched = self.clone();
+        let store = store.cloned();
         Job {
             id: id.clone(),
             kind: Kind::Compile,
@@ -40,7 +44,14 @@ impl MadeFrom {
             work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
                 self.inputs.compresses = is_wanted || is_asked;
-                let (mut compiled, report) = self.compile();
+                let recalled = store.and_then(|store| self.recalled(&store, is_wanted || is_asked));
+                let answers = recalled.as_ref().map(|recalled| recalled.answers);
+                let (mut compiled, report) = match recalled {
+                    Some(Recalled {
+                        compiled, report, ..
+                    }) => (Some(compiled), report),
+                    None => self.compile(),
+                };
                 let is_urgent = match &mut compiled {
                     Some(compiled) if !self.inputs.compresses => {
                         compiled.set_aside();
@@ -60,6 +71,7 @@ impl MadeFrom {
                     compiled,
                     report,
                     took: begin.elapsed(),
+                    recalled: answers,
                 }))
             }),
         }
@@ -100,6 +112,7 @@ impl Registry {
         let has_same_addresses = before.is_some_and(|before| Arc::ptr_eq(&before, assignment));
         let mut jobs = Vec::new();
         let mut without_theme = Vec::new();
+        let store = self.store().cloned();
         for (id, tenant) in &mut self.tenants {
             let Some(site) = &tenant.site else {
                 continue;
@@ -128,6 +141,7 @@ impl Registry {
             let made_from = MadeFrom {
                 site: Arc::clone(site),
                 packed: tenant.packed.clone(),
+                folder: tenant.content_folder,
                 addresses: addresses().to_vec(),
                 hosts: hosts_of(addresses()),
                 inputs: Inputs {
@@ -149,7 +163,8 @@ impl Registry {
             // Authors look at what they save.
             let is_shown = self.is_patient || self.islands.dev.is_some();
             let is_asked = is_shown || (!is_background && tenant.is_asked());
-            jobs.push(made_from.job(id, waiting, (is_background, is_asked)));
+            let job = made_from.job(id, store.as_ref(), waiting, (is_background, is_asked));
+            jobs.push(job);
         }
         for (id, site) in without_theme {
             let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
@@ -195,6 +210,7 @@ impl Registry {
                         (Some(tenant), Some(stand_in)) => {
                             let (compiled, made_from) = *stand_in;
                             tenant.replace_files(&compiled, now);
+                            tenant.is_new = true;
                             tenant.lifecycle.stand_in(made_from, Arc::new(compiled));
                         }
                         (Some(tenant), None) => tenant.lifecycle.give_up(),
@@ -209,39 +225,52 @@ impl Registry {
     /// Takes a tenant that was compiled, unless it is another one by now.
     fn take_attempt(&mut self, id: &TenantId, attempt: Attempt, now: Timestamp) {
         let made_from = attempt.made_from;
+        let store = self.store().cloned();
         let tenant = self.tenants.get_mut(id);
         let Some(tenant) = tenant.filter(|tenant| tenant.lifecycle.awaits(&made_from)) else {
             return;
         };
         tenant.conclude(attempt.report, attempt.took);
-        self.renders.observe(attempt.took);
         if let Some(compiled) = &attempt.compiled {
             tenant.replace_files(compiled, now);
+            tenant.is_new |= attempt.recalled.is_none();
         }
         let compiled = attempt.compiled.map(Arc::new);
         let finished = tenant.lifecycle.finish(made_from.clone(), compiled);
-        if finished == Finished::Served {
-            tenant.recorded.is_due = self.persisted.is_some();
+        match attempt.recalled {
+            Some(answers) => {
+                self.in_memory.recalls += 1;
+                tenant.recorded.set_last(&made_from.inputs, answers);
+            }
+            None => {
+                self.renders.observe(attempt.took);
+                tenant.recorded.is_due |= finished == Finished::Served && store.is_some();
+            }
         }
         if matches!(finished, Finished::Served | Finished::Failed)
             && let Some(served) = tenant.lifecycle.served()
         {
             let (made_from, result) = (served.inputs.clone(), Arc::clone(&served.result));
+            let mut waiting = attempt.waiting;
             match (result.is_open(), result.is_uncoded()) {
                 (false, _) => {
                     self.workers.forget(id);
                     self.note(&result);
                 }
                 (true, true) => {
-                    let waiting = attempt.waiting.clone();
-                    let job = made_from.coding(id, Arc::clone(&result), waiting);
+                    let job = made_from.coding(id, Arc::clone(&result), waiting.clone());
                     if self.workers.sleep(job) {
-                        self.make_room_of(id, &result, attempt.waiting);
+                        self.make_room_of(id, &result, waiting);
                     }
                 }
-                // It is out of memory: whoever asks next has it tried again.
+                // It is out of memory: whoever asks next has it brought back, or tried again.
                 (true, false) => {
-                    let job = made_from.job(id, vec![result], (true, false));
+                    if attempt.recalled.is_some() {
+                        let asleep = Arc::clone(&result);
+                        tenant.lifecycle.sleep(made_from.clone(), asleep);
+                    }
+                    waiting.insert(0, result);
+                    let job = made_from.job(id, store.as_ref(), waiting, (true, false));
                     self.workers.sleep(job);
                 }
             }
@@ -295,6 +324,7 @@ impl Registry {
             let made_from = MadeFrom {
                 site,
                 packed,
+                folder: None,
                 addresses: addresses.clone(),
                 hosts: hosts_of(&addresses),
                 inputs: Inputs {
@@ -361,6 +391,7 @@ fn endless(made_from: &MadeFrom) -> Option<Done> {
         compiled: None,
         report: failure(diagnostic.hint(hint)),
         took: LIMIT,
+        recalled: None,
     })))
 }
 

@@ -75,6 +75,8 @@ pub(super) struct InMemory {
     pub(super) leaving: usize,
     /// How often a tenant was taken out.
     pub(super) evictions: u64,
+    /// How often one was taken up as it was rendered before.
+    pub(super) recalls: u64,
 }
 
 impl InMemory {
@@ -97,6 +99,7 @@ impl Default for InMemory {
             most: usize::MAX,
             leaving: 0,
             evictions: 0,
+            recalls: 0,
         }
     }
 }

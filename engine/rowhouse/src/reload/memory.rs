@@ -12,7 +12,6 @@ use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
 use server::status::StoreStatus;
 
-use super::persisted::Persisted;
 use super::registry::{Registry, Round};
 use super::releases::QUEUED;
 use super::tenant::Tenant;
@@ -131,7 +130,8 @@ impl Registry {
     }
 
     /// What the store holds, for operators.
-    pub(super) fn store_status(&self) -> StoreStatus {
+    #[must_use]
+    pub fn store_status(&self) -> StoreStatus {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let store = self.store();
         let (disk_blobs, disk_bytes) = store.map_or((0, 0), |store| store.usage());
@@ -140,6 +140,7 @@ impl Registry {
             memory_limit: self.memory.map(number),
             tenants: number(self.in_memory.tenants),
             evictions: self.in_memory.evictions,
+            recalls: self.in_memory.recalls,
             disk_blobs,
             disk_bytes,
             queued: store.map_or(0, |store| number(store.queued())),
@@ -148,18 +149,18 @@ impl Registry {
 
     /// Takes a tenant out of memory. Whoever asks has it rendered again, and so has who waits at the mounts of `waiting`.
     fn put_to_sleep(&mut self, id: &TenantId, mut waiting: Vec<Arc<Compiled>>) -> bool {
-        let store = self.persisted.as_ref().map(Persisted::store);
+        let store = self.store().cloned();
         let Some(tenant) = self.tenants.get_mut(id) else {
             return false;
         };
-        tenant.persisted.forget(store, id);
+        tenant.persisted.forget(store.as_ref(), id);
         let Some((made_from, asleep)) = tenant.sleep() else {
             return false;
         };
         self.in_memory.evictions += 1;
         self.hosts.forget(&asleep.pictures);
         waiting.insert(0, asleep);
-        let job = made_from.job(id, waiting, (true, false));
+        let job = made_from.job(id, store.as_ref(), waiting, (true, false));
         self.workers.sleep(job);
         true
     }

@@ -12,6 +12,7 @@
 //!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
 //!     memory, packed   what nobody asks for gives its memory back
 //!     demand, completion   what is made only for tenants that somebody asks for: pictures, the best codings
+//!     recalled   what was rendered before and need not be again
 //!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks, `findings` what is told of some tenants
 //!     workers  the threads for steps 1 and 3
 //!   background the threads that draw pictures and compress pages well
@@ -42,6 +43,7 @@ mod persist;
 mod persisted;
 mod places;
 mod read;
+mod recalled;
 mod recorded;
 mod registry;
 mod releases;

@@ -5,6 +5,7 @@
 //! | `good.tenant.<id>` | a tenant's folder when it was last without an error |
 //! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
 //! | `made.tenant.<id>` | a tenant's [`Cache`] |
+//! | `rendered.tenant.<id>` | what its newest release was made from, and what is known of it beside its pages |
 //! | `addresses` | who has which address, so that nobody takes one over a restart |
 //! | `good.deployment` | `deployment.yaml` when it was last without an error |
 //! | `made.themes` | the [`Cache`] of what all tenants share |
@@ -35,6 +36,7 @@ use render::cache::{Cache, Key};
 const GOOD_TENANT: &str = "good.tenant.";
 const GOOD_THEME: &str = "good.theme.";
 const MADE_TENANT: &str = "made.tenant.";
+const RENDERED_TENANT: &str = "rendered.tenant.";
 const MADE_THEMES: &str = "made.themes";
 const ADDRESSES: &str = "addresses";
 const GOOD_DEPLOYMENT: &str = "good.deployment";
@@ -192,6 +194,7 @@ impl Persisted {
             if !is_present {
                 store.remove_table(format!("{GOOD_TENANT}{name}"));
                 store.remove_table(format!("{MADE_TENANT}{name}"));
+                store.remove_table(format!("{RENDERED_TENANT}{name}"));
                 store.remove_table(format!("{OLD_TENANT}{name}"));
             }
             is_present
@@ -309,6 +312,49 @@ pub(super) fn kept_site(store: &Store, id: &TenantId, label: &str) -> Option<Sit
     let folder = kept_folder(store, &format!("{GOOD_TENANT}{id}"), label)?;
     tenant::read(id, &folder).0
 }
+
+/// What is kept of a tenant's newest release beside its pages.
+#[derive(Debug)]
+pub(super) struct KeptRelease {
+    /// A digest of what it was made from.
+    pub(super) key: Key,
+    /// A digest of what it answers, which is the key of the release in the store.
+    pub(super) answers: Key,
+    /// What is known of it ([`render::Outcome`]).
+    pub(super) outcome: [Bytes; 2],
+}
+
+impl KeptRelease {
+    /// Keeps it; `make` is called on the thread that writes.
+    pub(super) fn write(
+        store: &Store,
+        id: &TenantId,
+        make: impl FnOnce() -> Option<Self> + Send + 'static,
+    ) {
+        let rows = |kept: Self| {
+            let digests = [kept.key, kept.answers].map(|digest| digest.to_vec().into());
+            let values = digests.into_iter().chain(kept.outcome);
+            KEYS.into_iter().map(Bytes::from).zip(values).collect()
+        };
+        let name = format!("{RENDERED_TENANT}{id}");
+        store.write_table(name, move || make().map(rows).unwrap_or_default());
+    }
+
+    /// What was kept, if that is whole.
+    pub(super) fn read(store: &Store, id: &TenantId) -> Option<Self> {
+        let rows = store.table(&format!("{RENDERED_TENANT}{id}"))?;
+        let rows: [(Bytes, Bytes); 4] = rows.try_into().ok()?;
+        let [key, answers, known, materials] = rows.map(|(_, value)| value);
+        Some(Self {
+            key: key.as_ref().try_into().ok()?,
+            answers: answers.as_ref().try_into().ok()?,
+            outcome: [known, materials],
+        })
+    }
+}
+
+/// The rows of such a table, in their order.
+const KEYS: [&str; 4] = ["key", "answers", "known", "materials"];
 
 /// The files of a tenant that pages of before may still ask for. Unless the folder is the same as the good copy, those of the good copy were served until now.
 pub(super) fn kept_replaced(

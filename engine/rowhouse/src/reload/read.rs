@@ -238,6 +238,7 @@ impl Registry {
                 Content::Open(_) => None,
             };
             tenant.take(site, now, drafts);
+            tenant.content_folder = read.fingerprint;
             tenant.persisted.is_good = read.is_kept;
             let is_pending = self.persisted.is_some() && !read.is_kept;
             tenant.pending = is_pending.then_some(read.content);

@@ -10,9 +10,9 @@ use bytes::Bytes;
 
 use content::source::Folder;
 use release::snapshot::ResourceTable;
-use render::Compiled;
 use render::link::Deployment;
 use render::template::Templates;
+use render::{Compiled, Inputs};
 
 /// What is known of the releases of a tenant.
 #[derive(Debug, Default)]
@@ -25,6 +25,14 @@ pub(super) struct Recorded {
     pub(super) is_due: bool,
     /// The release that is served, whatever the folder says.
     pub(super) pinned: Option<Pinned>,
+}
+
+impl Recorded {
+    /// Says what was recorded last.
+    pub(super) fn set_last(&mut self, inputs: &Inputs, answers: [u8; 32]) {
+        let parts = (&inputs.templates, &inputs.deployment);
+        self.last = Some((Arc::clone(parts.0), Arc::clone(parts.1), answers));
+    }
 }
 
 /// A release that is served in the place of what the folder says.

@@ -343,6 +343,8 @@ impl Registry {
             self.take_done(Wait::Until(Instant::now() + SOON), now);
             thread::sleep(SOON / 20);
         }
+        // The last may have come in since.
+        self.take_done(Wait::Until(Instant::now()), now);
         let deployment = self.deployment.clone()?;
         Some(self.renew(&deployment))
     }

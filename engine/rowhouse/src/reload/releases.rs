@@ -132,33 +132,42 @@ impl Tenant {
             return false;
         }
         self.recorded.is_due = false;
-        if let Some(release) = self.release(shared) {
+        let Some(served) = self.lifecycle.served() else {
+            return true;
+        };
+        let (made_from, compiled) = (served.inputs.clone(), Arc::clone(&served.result));
+        let Some(places) = places_of(&compiled) else {
+            return true;
+        };
+        let key = key_of(&places);
+        let pages = compiled.pages;
+        if let Some(cause) = self.cause(&made_from, key) {
+            let files = named(&places, shared);
+            let shared = PlacedPages {
+                host: String::new(),
+                prefix: String::new(),
+                pages: shared_pages(files),
+            };
+            let release = New {
+                at: SystemTime::now(),
+                cause,
+                pages,
+                key,
+                places: places.into_iter().chain([shared]).collect(),
+            };
             store.record(id.as_str(), release);
         }
+        made_from.keep(store, &compiled, &self.result, key);
         true
     }
 
-    /// What it serves now, if that is something else than what was recorded last.
-    fn release(&mut self, shared: &ResourceTable) -> Option<New> {
-        let served = self.lifecycle.served()?;
-        let MadeFrom { inputs, .. } = &served.inputs;
-        let mut places = Vec::new();
-        for placed in &served.result.mounts {
-            places.push(PlacedPages {
-                host: placed.address.host.clone(),
-                prefix: placed.address.prefix.clone(),
-                pages: placed.pages()?.clone(),
-            });
-        }
-        let key = key_of(&places);
-        let now = (
-            Arc::clone(&inputs.templates),
-            Arc::clone(&inputs.deployment),
-            key,
-        );
+    /// Why it answers something else than what was recorded last; `None` where it does not.
+    fn cause(&mut self, made_from: &MadeFrom, key: [u8; 32]) -> Option<Vec<String>> {
+        let inputs = &made_from.inputs;
         let changed = std::mem::take(&mut self.recorded.changed);
-        let last = self.recorded.last.replace(now);
-        let cause = match &last {
+        let last = self.recorded.last.take();
+        self.recorded.set_last(inputs, key);
+        Some(match &last {
             Some((_, _, last)) if *last == key => return None,
             _ if !changed.is_empty() => changed.into_iter().collect(),
             None => vec!["as the program found it at its start".to_owned()],
@@ -169,19 +178,6 @@ impl Tenant {
                 vec!["the company profile, or the year".to_owned()]
             }
             Some(_) => vec!["its addresses".to_owned()],
-        };
-        let files = named(&places, shared);
-        places.push(PlacedPages {
-            host: String::new(),
-            prefix: String::new(),
-            pages: shared_pages(files),
-        });
-        Some(New {
-            at: SystemTime::now(),
-            cause,
-            pages: served.result.pages,
-            key,
-            places,
         })
     }
 
@@ -226,6 +222,19 @@ impl Tenant {
         });
         Some(())
     }
+}
+
+/// What is answered at each address, as far as it is in memory.
+fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
+    let mounts = compiled.mounts.iter();
+    let placed = |placed: &PlacedMount| {
+        Some(PlacedPages {
+            host: placed.address.host.clone(),
+            prefix: placed.address.prefix.clone(),
+            pages: placed.pages()?.clone(),
+        })
+    };
+    mounts.map(placed).collect()
 }
 
 /// A digest of all that is answered: two releases with the same one are the same to visitors.

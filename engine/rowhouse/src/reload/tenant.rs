@@ -32,6 +32,8 @@ pub(super) struct Tenant {
     pub(super) reading: Report,
     /// The last content without an error, with the pages that are still to come.
     content_site: Option<Arc<Site>>,
+    /// The hash of the folder that it was read from, where that is known.
+    pub(super) content_folder: Option<[u8; 32]>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
     pub(super) site: Option<Arc<Site>>,
     /// From when until before when `site` is what visitors see; without an end, for ever.
@@ -70,6 +72,7 @@ impl Tenant {
             fingerprint: None,
             reading: Report::default(),
             content_site: None,
+            content_folder: None,
             site: None,
             shown: (Timestamp::MIN, None),
             content: Report::default(),
@@ -242,7 +245,6 @@ impl Tenant {
             let old = old.map(|pages| &pages.resources);
             self.replaced.turn(old, &new.resources, now);
         }
-        self.is_new = true;
     }
 
     /// Settles how the tenant is doing, and since when.
@@ -258,6 +260,8 @@ pub(super) struct MadeFrom {
     pub(super) site: Arc<Site>,
     /// The folder, where `site` is an outline.
     pub(super) packed: Option<Arc<Packed>>,
+    /// The hash of the folder, where that is known.
+    pub(super) folder: Option<[u8; 32]>,
     pub(super) addresses: Vec<Address>,
     /// The same, as lists show them.
     pub(super) hosts: Arc<[String]>,

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sha2::{Digest, Sha256};
-
 use content::report::guard::{guard, inject};
 use content::report::{Code, Diagnostic, Report};
 use content::source::{self, Folder, Limits, SourceError};
@@ -99,10 +97,6 @@ impl Themes {
                 self.folders.clone()
             }
         };
-        let digests: BTreeMap<&str, [u8; 32]> = folders
-            .iter()
-            .map(|(name, folder)| (name.as_str(), folder.fingerprint()))
-            .collect();
         self.loaded.retain(|name, _| folders.contains_key(name));
         if let Some(persisted) = persisted {
             let found = self.good.found().clone();
@@ -115,7 +109,7 @@ impl Themes {
         }
         for name in folders.keys() {
             let loaded = guard("theme", name, &folders[name].label, || {
-                self.renewed(name, &folders, &digests)
+                self.renewed(name, &folders)
             });
             match loaded {
                 Ok(None) => {}
@@ -141,16 +135,12 @@ impl Themes {
     }
 
     /// A theme as it is now, ready to render; `None` when it is as it was.
-    fn renewed(
-        &self,
-        name: &str,
-        folders: &BTreeMap<String, Folder>,
-        digests: &BTreeMap<&str, [u8; 32]>,
-    ) -> Option<Loaded> {
+    fn renewed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<Loaded> {
         let (theme, report) = theme::load(name, folders);
-        // A theme may show any of its parents' files. One that cannot be put together may miss any folder.
-        let line = theme.as_ref().map(|theme| theme.line.as_slice());
-        let fingerprint = Some(fingerprint(digests, line));
+        // One that cannot be put together may miss any folder.
+        let fingerprint = theme.as_ref().map(|theme| theme.fingerprint);
+        let fingerprint =
+            Some(fingerprint.unwrap_or_else(|| theme::fingerprint(folders.keys(), folders)));
         let before = self.loaded.get(name);
         if before.is_some_and(|before| before.fingerprint == fingerprint) {
             return None;
@@ -255,16 +245,4 @@ fn ready(
         templates: templates.map(Arc::new).or(last_good),
         report,
     }
-}
-
-/// A digest of the folders named in `line`, or of all.
-fn fingerprint(digests: &BTreeMap<&str, [u8; 32]>, line: Option<&[String]>) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for (name, digest) in digests {
-        if line.is_none_or(|line| line.iter().any(|folder| folder == name)) {
-            hash.update(name);
-            hash.update(digest);
-        }
-    }
-    hash.finalize().into()
 }

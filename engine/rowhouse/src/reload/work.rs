@@ -45,6 +45,8 @@ pub(super) struct Attempt {
     pub(super) compiled: Option<Compiled>,
     pub(super) report: Report,
     pub(super) took: Duration,
+    /// Where it was not rendered but taken up as it was before: a digest of what it answers.
+    pub(super) recalled: Option<[u8; 32]>,
 }
 
 /// A folder that is not as it was.

@@ -78,9 +78,12 @@ impl<T: Send + 'static> Workers<T> {
         Self { shared, done }
     }
 
-    /// Tells `owner` from now on whenever something is done.
+    /// Tells `owner` from now on whenever something is done, and at once of what was done before.
     pub(super) fn notify(&self, owner: Sender<Notice>) {
-        self.shared.lock().owner = Some(owner);
+        let mut queue = self.shared.lock();
+        // Nobody asks any longer when everything ends.
+        let _ = owner.send(Notice::Ready);
+        queue.owner = Some(owner);
     }
 
     /// Hands over jobs that belong together.
