@@ -83,7 +83,7 @@ pub(super) fn shared_files<'a>(
     secure: bool,
     cache: &Cache,
 ) -> ResourceTable {
-    assets
+    let files: Vec<_> = assets
         .into_par_iter()
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
@@ -91,5 +91,6 @@ pub(super) fn shared_files<'a>(
             let resource = file(asset, kind, secure, level, cache);
             (path.into_boxed_str(), Arc::new(resource))
         })
-        .collect()
+        .collect();
+    files.into_iter().collect()
 }

@@ -8,7 +8,6 @@
 #[path = "support/process.rs"]
 mod process;
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -27,7 +26,7 @@ use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, ResourceTable, Slot, Snapshot,
-    Variant,
+    Table, Variant,
 };
 use server::access::{AccessLog, Format};
 use server::listen;
@@ -397,7 +396,7 @@ fn snapshot() -> Snapshot {
         })
     };
     let tenants = ["arnold", "bluedoor", "fitgoat", "givefive", "verses"];
-    let mut hosts: HashMap<Box<str>, HostEntry> = tenants
+    let mut hosts: Table<HostEntry> = tenants
         .iter()
         .map(|tenant| {
             let routes = HostRoutes {

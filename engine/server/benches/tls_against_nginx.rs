@@ -10,7 +10,6 @@ mod authority;
 #[path = "support/process.rs"]
 mod process;
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -25,7 +24,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Table, Variant,
 };
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
@@ -434,7 +433,7 @@ fn snapshot() -> Snapshot {
         tenant: "studio".into(),
         prefix: "".into(),
         pages: Slot::from(Pages {
-            resources: HashMap::from([("/page".into(), Arc::clone(&page))]),
+            resources: Table::from([("/page".into(), Arc::clone(&page))]),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,
         }),
@@ -446,7 +445,7 @@ fn snapshot() -> Snapshot {
     };
     let entry = HostEntry::Site(Arc::new(routes));
     Snapshot {
-        hosts: HashMap::from([(HOST.into(), entry)]),
+        hosts: Table::from([(HOST.into(), entry)]),
         ..Snapshot::default()
     }
 }

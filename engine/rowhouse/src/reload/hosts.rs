@@ -3,14 +3,14 @@
 //! Pictures take longer to draw than everything else takes to compile, so that a snapshot has slots for them, which are filled while it is served.
 //! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use content::address::{Assignment, Owners};
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::guard;
-use release::snapshot::{HostEntry, HostRoutes, ResourceTable};
+use release::snapshot::{HostEntry, HostRoutes, ResourceTable, Table};
 use render::link::Deployment;
 use render::picture::{PendingPictures, Picture, Undrawn};
 use render::site_files::{HostFacts, host_files};
@@ -32,7 +32,7 @@ pub(super) struct Hosts {
 type MadeFiles = (Option<HostFacts>, ResourceTable);
 
 /// All hosts, by name.
-type HostTable = HashMap<Box<str>, HostEntry>;
+type HostTable = Table<HostEntry>;
 
 /// What a tenant gives to its hosts.
 #[derive(Debug, Clone)]

@@ -7,7 +7,6 @@
     clippy::unwrap_used
 )]
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +15,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderM
 use release::snapshot::fields::Fields;
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Moved, Pages, Resource, ResourceTable, Slot,
-    Snapshot, Variant, Variants,
+    Snapshot, Table, Variant, Variants,
 };
 
 /// Bytes of the large asset, enough to fill every socket buffer on the way.
@@ -33,7 +32,7 @@ pub fn snapshot() -> Snapshot {
     let short = Arc::new(mount("da", "/da", &["/"]));
     let own = Arc::new(mount("bluedoor", "", &["/", "/terms", "/café"]));
 
-    let prefixes = HashMap::from([
+    let prefixes = Table::from([
         ("/bluedoor".into(), below),
         ("/apps/bluedoor".into(), alias),
         ("/da".into(), short),
@@ -68,12 +67,9 @@ pub fn snapshot() -> Snapshot {
         ),
     ]);
     Snapshot {
-        hosts: HashMap::from([
+        hosts: Table::from([
             ("studio.example".into(), site(Some(studio), prefixes, 2)),
-            (
-                "bluedoor.example".into(),
-                site(Some(own), HashMap::new(), 0),
-            ),
+            ("bluedoor.example".into(), site(Some(own), Table::new(), 0)),
             ("empty.example".into(), empty),
             (
                 "www.studio.example".into(),
