@@ -8,7 +8,6 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::Either;
@@ -36,7 +35,6 @@ use super::snapshot_store::SnapshotStore;
 use super::tls::Tls;
 use super::tls::handshake::SecureName;
 use super::to_https::to_https;
-use release::snapshot::Snapshot;
 
 /// A connection as its requests see it.
 #[derive(Debug)]
@@ -129,36 +127,14 @@ type Answering = Either<
     Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
 >;
 
-/// What is known of a request before it is looked up.
-struct Call {
-    context: Rc<WorkerContext>,
-    peer: Peer,
-    request: Request<Incoming>,
-    stream: Option<OpenStream>,
-    content: bool,
-    started: Instant,
-}
-
-impl Call {
-    fn head(&self) -> RequestHead<'_> {
-        RequestHead {
-            method: self.request.method(),
-            uri: self.request.uri(),
-            version: self.request.version(),
-            headers: self.request.headers(),
-            content: self.content,
-        }
-    }
-
-    fn answer(self, channel: &Channel, snapshot: &Snapshot) -> Response<SnapshotBody> {
-        let answer = layered(&self.context, channel).answer(Exchange {
-            head: self.head(),
-            snapshot,
-            peer: self.peer,
-            started: self.started,
-        });
-        let response = answer.response;
-        response.map(|bytes| SnapshotBody::new(bytes, self.stream))
+/// What the look-up needs of a request.
+fn head_of(request: &Request<Incoming>, content: bool) -> RequestHead<'_> {
+    RequestHead {
+        method: request.method(),
+        uri: request.uri(),
+        version: request.version(),
+        headers: request.headers(),
+        content,
     }
 }
 
@@ -179,25 +155,36 @@ impl Service<Request<Incoming>> for RequestService {
         } else {
             Some(OpenStream::new(Rc::clone(&self.state), started))
         };
-        let call = Call {
-            context: Rc::clone(&self.context),
-            peer: self.peer,
-            request,
-            stream,
-            content,
-            started,
-        };
         let snapshot = self.context.snapshots.current();
+        let head = head_of(&request, content);
         if !matches!(self.channel, Channel::Redirect)
-            && let Some(what) = awaited(&snapshot, &call.head())
+            && let Some(what) = awaited(&snapshot, &head)
         {
-            let channel = self.channel.clone();
+            let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
+            let peer = self.peer;
             return Either::Right(Box::pin(async move {
-                let snapshots = Arc::clone(&call.context.snapshots);
-                wait(&snapshots, &call.head(), what, started).await;
-                Ok(call.answer(&channel, &snapshots.current()))
+                let (snapshots, head) = (&context.snapshots, head_of(&request, content));
+                wait(snapshots, &head, what, started).await;
+                let exchange = Exchange {
+                    head,
+                    snapshot: &snapshots.current(),
+                    peer,
+                    started,
+                };
+                let response = layered(&context, &channel).answer(exchange).response;
+                Ok(response.map(|bytes| SnapshotBody::new(bytes, stream)))
             }));
         }
-        Either::Left(ready(Ok(call.answer(&self.channel, &snapshot))))
+        let exchange = Exchange {
+            head,
+            snapshot: &snapshot,
+            peer: self.peer,
+            started,
+        };
+        let layered = &mut layered(&self.context, &self.channel);
+        let response = layered.answer(exchange).response;
+        Either::Left(ready(Ok(
+            response.map(|bytes| SnapshotBody::new(bytes, stream))
+        )))
     }
 }

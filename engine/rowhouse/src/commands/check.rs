@@ -22,7 +22,8 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
     }
-    let mut registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let mut registry = registry.without_codings();
     registry.reload(Timestamp::now())?;
     let known: Vec<String> = registry
         .status()

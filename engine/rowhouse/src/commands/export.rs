@@ -22,6 +22,9 @@ const REDIRECT_RULES: usize = 2_000;
 /// With an error nothing is written, unless the flags say so: what has one would be missing.
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let mut registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
+    if !arguments.compressed {
+        registry = registry.without_codings();
+    }
     let now = Timestamp::now();
     let snapshot = registry.reload(now)?;
     let mut errors = Report::default();

@@ -29,7 +29,8 @@ struct Route {
 
 /// Prints every page at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
-    let mut registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let mut registry = registry.without_codings();
     let snapshot = registry.reload(Timestamp::now())?;
     let routes = routes(&registry, &snapshot);
     match arguments.format {

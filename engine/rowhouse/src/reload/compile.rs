@@ -25,14 +25,26 @@ use render::{Compiled, Inputs, Progress};
 /// How long one page may take to be rendered. Themes are trusted, and the slowest page takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// When the pages of a tenant are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compressed {
+    /// As soon as they are rendered.
+    AtOnce,
+    /// If a request waits for them, else when one comes. Until then they lie beside open mounts.
+    WhenAsked,
+    /// Never: they are read as they are.
+    Never,
+}
+
 impl MadeFrom {
-    /// A job that renders it, or takes it from `store` as it was before, and fills the open mounts of `waiting`. Where it is in the background, or nobody has asked for the tenant, its pages are compressed only if a request waits for them.
+    /// A job that renders it, or takes it from `store` as it was before, and fills the open mounts of `waiting`.
     pub(super) fn job(
         mut self,
         id: &TenantId,
         store: Option<&Arc<Store>>,
         waiting: Vec<Arc<Compiled>>,
-        (is_background, is_asked): (bool, bool),
+        is_background: bool,
+        compressed: Compressed,
     ) -> Job<Done> {
         let watched = self.clone();
         let store = store.cloned();
@@ -43,8 +55,9 @@ impl MadeFrom {
             watchdog: Some(Box::new(move || endless(&watched))),
             work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
-                self.inputs.compresses = is_wanted || is_asked;
-                let recalled = store.and_then(|store| self.recalled(&store, is_wanted || is_asked));
+                let is_for_later = compressed == Compressed::WhenAsked && !is_wanted;
+                self.inputs.compresses = !is_for_later && compressed != Compressed::Never;
+                let recalled = store.and_then(|store| self.recalled(&store, !is_for_later));
                 let answers = recalled.as_ref().map(|recalled| recalled.answers);
                 let (mut compiled, report) = match recalled {
                     Some(Recalled {
@@ -53,7 +66,7 @@ impl MadeFrom {
                     None => self.compile(),
                 };
                 let is_urgent = match &mut compiled {
-                    Some(compiled) if !self.inputs.compresses => {
+                    Some(compiled) if is_for_later => {
                         compiled.set_aside();
                         !is_background
                     }
@@ -162,8 +175,12 @@ impl Registry {
             let is_background = !waiting.is_empty();
             // Authors look at what they save.
             let is_shown = self.is_patient || self.islands.dev.is_some();
-            let is_asked = is_shown || (!is_background && tenant.is_asked());
-            let job = made_from.job(id, store.as_ref(), waiting, (is_background, is_asked));
+            let compressed = match is_shown || (!is_background && tenant.is_asked()) {
+                _ if !self.compresses => Compressed::Never,
+                true => Compressed::AtOnce,
+                false => Compressed::WhenAsked,
+            };
+            let job = made_from.job(id, store.as_ref(), waiting, is_background, compressed);
             jobs.push(job);
         }
         for (id, site) in without_theme {
@@ -270,7 +287,8 @@ impl Registry {
                         tenant.lifecycle.sleep(made_from.clone(), asleep);
                     }
                     waiting.insert(0, result);
-                    let job = made_from.job(id, store.as_ref(), waiting, (true, false));
+                    let later = Compressed::WhenAsked;
+                    let job = made_from.job(id, store.as_ref(), waiting, true, later);
                     self.workers.sleep(job);
                 }
             }

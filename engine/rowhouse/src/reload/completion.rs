@@ -15,7 +15,8 @@ use server::snapshot_store::Wanted;
 use super::assembly::requests;
 use super::background::Job;
 use super::memory::bytes_of;
-use super::registry::{Registry, Round};
+use super::registry::Registry;
+use super::round::Round;
 use super::tenant::Tenant;
 
 /// So many jobs are ordered at one time.

@@ -12,8 +12,10 @@ use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
 use server::status::StoreStatus;
 
-use super::registry::{Registry, Round};
+use super::compile::Compressed;
+use super::registry::Registry;
 use super::releases::QUEUED;
+use super::round::Round;
 use super::tenant::Tenant;
 
 /// What is known of a tenant whose pages are not in memory takes so many bytes beside its content: addresses, manifest, titles, what was found. Measured with 10,000 of them.
@@ -160,7 +162,7 @@ impl Registry {
         self.in_memory.evictions += 1;
         self.hosts.forget(&asleep.pictures);
         waiting.insert(0, asleep);
-        let job = made_from.job(id, store.as_ref(), waiting, (true, false));
+        let job = made_from.job(id, store.as_ref(), waiting, true, Compressed::WhenAsked);
         self.workers.sleep(job);
         true
     }

@@ -10,7 +10,7 @@
 //!   registry   every tenant, theme and address: `read`, `compile`, `assembly`, `persist`, `dev`, `cross_tenant` are steps of it
 //!     tenant   one tenant's content and reports, and its `lifecycle`: what is under way, what is served
 //!     themes, cards, addresses, hosts, shared, replaced, persisted   what else it is made of
-//!     memory, packed   what nobody asks for gives its memory back
+//!     memory, packed, round   what nobody asks for gives its memory back
 //!     demand, completion   what is made only for tenants that somebody asks for: pictures, the best codings
 //!     recalled   what was rendered before and need not be again
 //!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks, `findings` what is told of some tenants
@@ -49,6 +49,7 @@ mod registry;
 mod releases;
 mod reload_loop;
 mod replaced;
+mod round;
 mod shared;
 mod tenant;
 mod themes;

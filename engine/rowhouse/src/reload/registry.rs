@@ -28,6 +28,7 @@ use super::hosts::Hosts;
 use super::persisted::Persisted;
 use super::places::Places;
 use super::replaced;
+use super::round::Round;
 use super::shared::Shared;
 use super::tenant::Tenant;
 use super::themes::Themes;
@@ -47,45 +48,6 @@ pub enum ReloadError {
 
 /// How long a tenant may take at the start to be waited for: who is sent here once the process is ready should find it, and the others should not wait for long.
 const AT_THE_START: Duration = Duration::from_secs(10);
-
-/// How often what is done in the background is put into a snapshot: visitors who wait for it have it already.
-const PACE: Duration = Duration::from_secs(1);
-
-/// With many tenants, what is done again and again for all of them takes this part of the time, and no more.
-const PART: u32 = 20;
-
-/// When something was last done for all tenants, and how long it took.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Round {
-    begun: Instant,
-    took: Duration,
-}
-
-impl Round {
-    /// Before the first.
-    fn new() -> Self {
-        Self {
-            begun: Instant::now(),
-            took: Duration::ZERO,
-        }
-    }
-
-    /// One that began then, and ends now.
-    pub(super) fn since(begun: Instant) -> Self {
-        let took = begun.elapsed();
-        Self { begun, took }
-    }
-
-    /// Whether it began longer ago than this.
-    pub(super) fn is_before(self, time: Duration) -> bool {
-        self.begun.elapsed() >= time
-    }
-
-    /// Whether the next is due.
-    pub(super) fn is_over(self) -> bool {
-        self.begun.elapsed() >= PACE.max(self.took * PART)
-    }
-}
 
 /// What came of waiting for the workers.
 #[derive(Debug, Default)]
@@ -134,6 +96,8 @@ pub struct Registry {
     pub(super) packs: bool,
     /// Whether those that take long are waited for, too.
     pub(super) is_patient: bool,
+    /// Whether pages are compressed.
+    pub(super) compresses: bool,
     /// Whether a reload has ended.
     pub(super) is_started: bool,
     /// Whether something is compiled that is in no snapshot yet.
@@ -180,6 +144,7 @@ impl Registry {
             renders: RenderTimes::default(),
             packs: false,
             is_patient: true,
+            compresses: true,
             is_started: false,
             is_stale: false,
             compiled_for: None,
@@ -306,6 +271,13 @@ impl Registry {
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
+        self
+    }
+
+    /// Leaves pages as they are: for who only looks at them, or writes them somewhere else.
+    #[must_use]
+    pub const fn without_codings(mut self) -> Self {
+        self.compresses = false;
         self
     }
 
