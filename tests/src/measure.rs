@@ -3,7 +3,8 @@
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How many times a second the kernel counts processor time (`USER_HZ`, the same on every Linux that this runs on).
 const TICKS: f64 = 100.0;
@@ -106,5 +107,23 @@ impl Process {
             .filter_map(|field| field.parse::<f64>().ok())
             .sum();
         Duration::from_secs_f64(ticks / TICKS)
+    }
+
+    /// Waits until it has nothing to do: it uses next to no processor time for half a second.
+    ///
+    /// # Panics
+    /// When it is still at work after two minutes.
+    pub fn wait_until_quiet(self) {
+        let begin = Instant::now();
+        let mut before = self.processor_time();
+        loop {
+            thread::sleep(Duration::from_millis(500));
+            let now = self.processor_time();
+            if now - before <= Duration::from_millis(20) {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(120), "it never rests");
+            before = now;
+        }
     }
 }
