@@ -19,7 +19,7 @@ const PLACES: [(&str, &str); 3] = [
 const PLACE: &[u8] = b"GPS 41.8781 N, 87.6298 W";
 
 /// Something like a photo: soft, with noise.
-fn photo(width: u32, height: u32) -> Vec<u8> {
+pub(crate) fn photo(width: u32, height: u32) -> Vec<u8> {
     let mut state = 1_u32;
     let pixels = RgbImage::from_fn(width, height, |x, y| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -17,6 +17,7 @@ use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
 use crate::dev::everything;
+use crate::pictures::photo;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -424,11 +425,27 @@ fn what_a_tenant_is_made_from_decides_whether_it_is_rendered_again() {
     assert_eq!(process.run(), 2, "nothing changed");
 }
 
+#[test]
+fn pictures_that_nobody_had_asked_for_are_drawn_from_what_was_kept() {
+    let street = Street::new();
+    let text = "---\ntitle: Hall\n---\n![The hall, seen from the door](hall.jpg)\n";
+    street.write("tenants/app/pages/hall.md", text);
+    fs::write(street.path("tenants/app/pages/hall.jpg"), photo(900, 600)).expect("a file");
+    let mut process = Process::of(&street);
+    process.draws = false;
+    assert_eq!(process.run(), 0);
+    assert_eq!(process.run(), 2, "nothing is drawn, and nothing rendered");
+    process.draws = true;
+    assert_eq!(process.run(), 2, "it is drawn, and nothing rendered");
+}
+
 /// A process that begins, serves all and ends.
 struct Process {
     places: Places,
     state: PathBuf,
     now: &'static str,
+    /// Whether pictures are drawn.
+    draws: bool,
 }
 
 impl Process {
@@ -444,6 +461,7 @@ impl Process {
             },
             state: street.path("state"),
             now: "2026-11-21T12:00:00Z",
+            draws: true,
         }
     }
 
@@ -474,7 +492,9 @@ impl Process {
         }
         let snapshot = registry.reload(self.now.parse().expect("a moment"));
         let snapshot = snapshot.expect("the folders");
-        registry.draw();
+        if self.draws {
+            registry.draw();
+        }
         registry.keep();
         registry.finish_keeping();
         let resources = everything(&snapshot).into_iter();

@@ -1,8 +1,8 @@
-//! CPU time of TLS, side by side with nginx and, where it is installed, Caddy, with the same certificate, key, suite and group: a request on a kept connection, a full handshake, and a resumed one. Then the 99th percentile of a visitor while another address begins thousands of handshakes a second and ends none.
+//! CPU time of TLS, side by side with nginx and, where it is installed, Caddy, with the same certificate, key, suite and group: a request on a kept connection, a full handshake, and a resumed one. Then the 99th percentile of a visitor, of this program and of nginx, while another address begins thousands of handshakes a second and ends none.
 //!
 //! All answer with the same body and a handful of fields. Each server has one thread, on the first core; the client is on the second. The servers take short turns, and each ratio is the median of the turns' ratios.
 //!
-//! `cargo bench -p server --bench tls_against_nginx`; it needs `nginx` and `taskset`; without `caddy` that one is left out.
+//! `cargo bench -p server --bench tls_against_nginx`; it needs `nginx` and `taskset`; without `caddy` that one is left out. `ONLY_FLOOD=1` leaves out what comes before the flood.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/authority.rs"]
