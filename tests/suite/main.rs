@@ -37,6 +37,7 @@ mod pages;
 mod photos;
 mod pictures;
 mod program;
+mod recalled;
 mod redirects;
 mod reference;
 mod releases;

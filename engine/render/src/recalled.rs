@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** what is read was written by the same build, of a tenant made from the same ([`release_key`]); else there is nothing.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -46,7 +47,10 @@ struct Known {
 pub struct Outcome {
     compiled: Arc<Compiled>,
     report: Report,
+    /// Each once.
     drawings: Vec<Arc<Drawing>>,
+    /// The number of each picture's drawing.
+    numbers: Vec<usize>,
     /// Taken at once: it is let go when a picture is drawn, and when the tenant goes out of memory.
     materials: Vec<Material>,
 }
@@ -56,12 +60,16 @@ impl Outcome {
     #[must_use]
     pub fn of(compiled: &Arc<Compiled>, report: &Report) -> Self {
         let mut drawings: Vec<Arc<Drawing>> = Vec::new();
-        for picture in &compiled.pictures {
-            if number_of(&picture.drawing, &drawings).is_none() {
+        let mut known: HashMap<*const Drawing, usize> = HashMap::new();
+        let numbers = compiled.pictures.iter().map(|picture| {
+            let number = known.entry(Arc::as_ptr(&picture.drawing));
+            *number.or_insert_with(|| {
                 drawings.push(Arc::clone(&picture.drawing));
-            }
-        }
+                drawings.len() - 1
+            })
+        });
         Self {
+            numbers: numbers.collect(),
             compiled: Arc::clone(compiled),
             report: report.clone(),
             materials: drawings.iter().map(|drawing| drawing.material()).collect(),
@@ -73,10 +81,8 @@ impl Outcome {
     #[must_use]
     pub fn parts(&self) -> Option<[Bytes; 2]> {
         let compiled = &self.compiled;
-        let pictures = compiled.pictures.iter().map(|picture| {
-            let number = number_of(&picture.drawing, &self.drawings)?;
-            Some((picture.host.clone(), picture.path.clone(), number))
-        });
+        let pictures = compiled.pictures.iter().zip(&self.numbers);
+        let pictures = pictures.map(|(one, number)| (one.host.clone(), one.path.clone(), *number));
         let known = Known {
             pages: compiled.pages,
             neighbour_links: compiled.neighbour_links.clone(),
@@ -84,16 +90,11 @@ impl Outcome {
             paths: compiled.paths.to_vec(),
             listing: Listing::clone(&compiled.listing),
             drawings: self.drawings.iter().map(|one| one.outline()).collect(),
-            pictures: pictures.collect::<Option<_>>()?,
+            pictures: pictures.collect(),
             report: self.report.iter().cloned().collect(),
         };
         Some([written(&known)?, written(&self.materials)?])
     }
-}
-
-fn number_of(drawing: &Arc<Drawing>, drawings: &[Arc<Drawing>]) -> Option<usize> {
-    let mut drawings = drawings.iter();
-    drawings.position(|other| Arc::ptr_eq(other, drawing))
 }
 
 fn written(part: &impl Serialize) -> Option<Bytes> {

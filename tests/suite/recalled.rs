@@ -1,0 +1,180 @@
+//! A tenant that is as it was is not rendered again: what a process with a state serves and says is what one without it does.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use content::report::Report;
+use release::snapshot::{Coding, Resource};
+use render::Islands;
+use render::policy::Caching;
+use rowhouse::reload::{Persisted, Places, Registry};
+use rowhouse_ui::Bundle;
+
+use crate::dev::everything;
+use crate::pictures::photo;
+use crate::state::{KEEP, Street};
+
+#[test]
+fn the_same_bytes_come_from_the_state() {
+    let street = Street::new();
+    let process = Process::of(&street);
+    let written = || {
+        let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+        let made = street
+            .entries()
+            .into_iter()
+            .filter(|path| path.display().to_string().contains("made."));
+        made.map(|path| (modified(&path), path)).collect::<Vec<_>>()
+    };
+    assert_eq!(process.run(), 0, "a state that is empty");
+    let before = written();
+    // Those of two tenants and of the themes; the islands' modules are compressed when they are built.
+    assert_eq!(before.len(), 3, "{before:?}");
+    assert_eq!(process.run(), 2, "a state that is full");
+    assert_eq!(
+        written(),
+        before,
+        "nothing was worked out, so nothing is written"
+    );
+}
+
+#[test]
+fn what_a_tenant_is_made_from_decides_whether_it_is_rendered_again() {
+    let street = Street::new();
+    street.write(
+        "tenants/app/pages/soon.md",
+        "---\ntitle: Soon\npublish: 2026-12-01T00:00:00Z\n---\nIt is there.\n",
+    );
+    let mut process = Process::of(&street);
+    process.run();
+    assert_eq!(process.run(), 2, "nothing changed");
+    let edit = |path: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(street.path(path)).expect("a file");
+        assert!(text.contains(from), "{path}: {text}");
+        street.write(path, &text.replace(from, to));
+    };
+    edit("tenants/app/pages/terms.md", "title:", "title: The");
+    assert_eq!(process.run(), 1, "a page of one of them");
+    edit(
+        "tenants/app/tenant.yaml",
+        "aliases: [/apps/app]",
+        "aliases: [/store]",
+    );
+    assert_eq!(process.run(), 1, "its addresses");
+    edit("tenants/home/tenant.yaml", "post@", "mail@");
+    assert_eq!(process.run(), 0, "what all pages say of the company");
+    edit(
+        "themes/base/theme.yaml",
+        "name:",
+        "# The theme of both.\nname:",
+    );
+    assert_eq!(process.run(), 0, "their theme");
+    process.now = "2026-12-01T12:00:00Z";
+    assert_eq!(process.run(), 1, "a page whose moment has come");
+    process.now = "2027-06-01T12:00:00Z";
+    assert_eq!(process.run(), 0, "the year");
+    process.places.origin = "https://other.example".parse().expect("an origin");
+    assert_eq!(process.run(), 0, "the domain");
+    assert_eq!(process.run(), 2, "nothing changed");
+    let releases = street.entries();
+    let state = releases[0].ancestors().nth(2).expect("a folder");
+    fs::remove_dir_all(state.join("releases/app")).expect("removed");
+    assert_eq!(process.run(), 1, "its pages are gone");
+    assert_eq!(process.run(), 2, "nothing changed");
+}
+
+#[test]
+fn pictures_that_nobody_had_asked_for_are_drawn_from_what_was_kept() {
+    let street = Street::new();
+    let text = "---\ntitle: Hall\n---\n![The hall, seen from the door](hall.jpg)\n";
+    street.write("tenants/app/pages/hall.md", text);
+    fs::write(street.path("tenants/app/pages/hall.jpg"), photo(900, 600)).expect("a file");
+    let mut process = Process::of(&street);
+    process.draws = false;
+    assert_eq!(process.run(), 0);
+    assert_eq!(process.run(), 2, "nothing is drawn, and nothing rendered");
+    process.draws = true;
+    assert_eq!(process.run(), 2, "it is drawn, and nothing rendered");
+}
+
+/// A process that begins, serves all and ends.
+struct Process {
+    places: Places,
+    state: PathBuf,
+    now: &'static str,
+    /// Whether pictures are drawn.
+    draws: bool,
+}
+
+impl Process {
+    fn of(street: &Street) -> Self {
+        Self {
+            places: Places {
+                tenants: street.path("tenants"),
+                themes: Some(street.path("themes")),
+                deployment: None,
+                origin: "https://studio.example".parse().expect("an origin"),
+                hsts: None,
+                caching: Caching::default(),
+            },
+            state: street.path("state"),
+            now: "2026-11-21T12:00:00Z",
+            draws: true,
+        }
+    }
+
+    /// Runs with the state. What it serves and says is what one without it does. How many tenants it did not render.
+    #[track_caller]
+    fn run(&self) -> u64 {
+        let kept = Persisted::open(&self.state, &self.places, KEEP);
+        let (served, said, recalls) = self.served(Some(kept));
+        let (anew, said_anew, _) = self.served(None);
+        assert_eq!(said, said_anew);
+        for ((name, bytes), (other, anew)) in served.iter().zip(&anew) {
+            assert!(name == other && bytes == anew, "{name}");
+        }
+        assert_eq!(served.len(), anew.len());
+        recalls
+    }
+
+    #[expect(clippy::type_complexity, reason = "said once")]
+    fn served(
+        &self,
+        kept: Option<Persisted>,
+    ) -> (Vec<(String, Vec<(Coding, Vec<u8>)>)>, Report, u64) {
+        let bundle = Bundle::embedded().expect("the islands");
+        let islands = Arc::new(Islands::new(bundle, true));
+        let mut registry = Registry::new(self.places.clone(), islands);
+        if let Some(kept) = kept {
+            registry = registry.with_kept(kept);
+        }
+        let snapshot = registry.reload(self.now.parse().expect("a moment"));
+        let snapshot = snapshot.expect("the folders");
+        if self.draws {
+            registry.draw();
+        }
+        registry.keep();
+        registry.finish_keeping();
+        let resources = everything(&snapshot).into_iter();
+        let bodies = resources.map(|(name, resource)| (name, codings(resource)));
+        (
+            bodies.collect(),
+            registry.report(),
+            registry.store_status().recalls,
+        )
+    }
+}
+
+/// A resource's bytes in every coding.
+fn codings(resource: &Resource) -> Vec<(Coding, Vec<u8>)> {
+    match resource {
+        Resource::Body(body) => {
+            let variants = body.variants.iter();
+            variants
+                .map(|variant| (variant.coding, variant.bytes.to_vec()))
+                .collect()
+        }
+        Resource::Redirect(_) => Vec::new(),
+    }
+}
