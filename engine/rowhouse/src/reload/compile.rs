@@ -11,7 +11,7 @@ use super::recalled::Recalled;
 use super::registry::{Came, Registry};
 use super::tenant::{MadeFrom, failure, hosts_of};
 use super::work::{Attempt, Done};
-use super::workers::{Job, Kind, Wait};
+use super::workers::{Again, Job, Kind, Wait};
 use content::address::Assignment;
 use content::name::TenantId;
 use content::report::guard::guard;
@@ -48,7 +48,18 @@ impl MadeFrom {
     ) -> Job<Done> {
         let watched = self.clone();
         let store = store.cloned();
+        let again = is_background.then(|| {
+            let (mut other, id) = (self.clone(), id.clone());
+            let (store, waiting) = (store.clone(), waiting.clone());
+            other.inputs.progress = Arc::default();
+            let again = move || Job {
+                again: None,
+                ..other.job(&id, store.as_ref(), waiting, true, compressed)
+            };
+            Box::new(again) as Again<Done>
+        });
         Job {
+            again,
             id: id.clone(),
             kind: Kind::Compile,
             is_background,
@@ -102,6 +113,7 @@ impl MadeFrom {
             kind: Kind::Compile,
             is_background: true,
             watchdog: None,
+            again: None,
             work: Box::new(move |_| {
                 if !self.inputs.templates.is_served() {
                     waiting.clear();
@@ -373,6 +385,7 @@ impl Registry {
             id: name.clone(),
             kind: Kind::Compile,
             is_background: false,
+            again: None,
             watchdog: Some(Box::new(move || {
                 watched.give_up_after(LIMIT).map(|_| Done::StandIn(None))
             })),

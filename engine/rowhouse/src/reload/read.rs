@@ -178,6 +178,7 @@ impl Registry {
             kind: Kind::Read,
             is_background: false,
             watchdog: None,
+            again: None,
             work: Box::new(move |_| {
                 let work = || Read::of(&id, &path, &label, known, &large, store.as_ref(), packs);
                 let read = guard("read", id.as_str(), &label, work);

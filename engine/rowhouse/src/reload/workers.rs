@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use tracing::error;
 
+pub(super) use self::queue::{Again, Job, Kind, SOON, processors};
 use self::queue::{BACKGROUND, HURRIED, Lane, MANY, Queue, Running};
-pub(super) use self::queue::{Job, Kind, SOON, processors};
 use crate::watch::Notice;
 use content::name::TenantId;
 
@@ -133,6 +133,11 @@ impl<T: Send + 'static> Workers<T> {
             let known = queue.turns.get_key_value(id).map(|(id, _)| id.clone());
             let Some(id) = known.or_else(|| Some(asleep.as_ref()?.id.clone())) else {
                 queue.wanted.insert(id.to_owned());
+                if let Some(job) = queue.again(id) {
+                    queue.insert(HURRIED, job);
+                    shared.staff(&mut queue);
+                    shared.changed.notify_all();
+                }
                 return;
             };
             let waiting = queue.remove(&id, None);
@@ -276,6 +281,7 @@ impl<T: Send + 'static> Shared<T> {
                 is_background: job.is_background,
                 begin: Instant::now(),
                 watchdog: job.watchdog,
+                again: job.again,
                 is_given_up: false,
             };
             queue.running.insert(number, running);

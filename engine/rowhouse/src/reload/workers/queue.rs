@@ -35,7 +35,12 @@ pub(in crate::reload) struct Job<T> {
     /// Is told whether somebody waits for it.
     pub(in crate::reload) work: Box<dyn FnOnce(bool) -> T + Send>,
     pub(in crate::reload) watchdog: Option<Watchdog<T>>,
+    /// The same job once more, for who cannot wait for the background: the first of the two that ends counts.
+    pub(in crate::reload) again: Option<Again<T>>,
 }
+
+/// Makes a job once more.
+pub(in crate::reload) type Again<T> = Box<dyn FnOnce() -> Job<T> + Send>;
 
 /// Asked now and then while a job is under way. What it returns is the result of a job that is given up.
 pub(in crate::reload) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
@@ -106,8 +111,12 @@ pub(super) struct Running<T> {
     pub(super) is_background: bool,
     pub(super) begin: Instant,
     pub(super) watchdog: Option<Watchdog<T>>,
+    pub(super) again: Option<Again<T>>,
     pub(super) is_given_up: bool,
 }
+
+/// The background steps back for everything else. A job that has been under way there for so long may go on for many times as long, on a busy machine.
+const SLOW: Duration = Duration::from_millis(100);
 
 impl<T> Queue<T> {
     pub(super) fn number(&mut self) -> u64 {
@@ -161,6 +170,17 @@ impl<T> Queue<T> {
             .iter()
             .filter_map(|(_, turn)| self.waiting.remove(turn));
         jobs.collect()
+    }
+
+    /// What the background is slow with for a tenant, to be done by somebody else.
+    pub(super) fn again(&mut self, id: &str) -> Option<Job<T>> {
+        let running = self.running.values_mut();
+        let mut slow = running.filter(|running| {
+            let is_slow = running.lane == Lane::Back && running.begin.elapsed() >= SLOW;
+            is_slow && !running.is_given_up && running.id.as_str() == id
+        });
+        let again = slow.find_map(|running| running.again.take())?;
+        Some(again())
     }
 
     /// What is under way and not given up.

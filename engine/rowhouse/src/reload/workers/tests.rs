@@ -9,6 +9,7 @@ fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> 
         is_background: false,
         work: Box::new(|_| work()),
         watchdog: None,
+        again: None,
     }
 }
 
@@ -199,4 +200,34 @@ fn a_job_is_told_whether_somebody_waits_for_it() {
     workers.allow(1);
     assert_eq!(all(&workers, Wait::All), [0]);
     assert!(!workers.is_held());
+}
+
+#[test]
+fn what_the_background_is_slow_with_is_done_once_more_for_who_waits() {
+    let workers = Workers::new();
+    let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
+    let slow = Job {
+        is_background: true,
+        again: Some(Box::new(|| job("one", || 2))),
+        ..job("one", move || {
+            begin.send(()).expect("the test");
+            let _ = over.recv();
+            1
+        })
+    };
+    workers.hand_over(vec![slow]);
+    begun.recv_timeout(PATIENCE).expect("a thread");
+    let hurry = workers.hurry();
+    let begun = Instant::now();
+    let first = std::iter::repeat_with(|| {
+        // Who waits asks again and again.
+        hurry("one");
+        workers.next(Wait::Each(SOON))
+    })
+    .take_while(|_| begun.elapsed() < PATIENCE)
+    .find_map(|done| done);
+    assert_eq!(first.map(|(_, done)| done), Some(2));
+    hurry("one");
+    drop(end);
+    assert_eq!(all(&workers, Wait::All), [1], "once is enough");
 }
