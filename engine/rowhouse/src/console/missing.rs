@@ -42,10 +42,10 @@ pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
         HostEntry::Site(routes) => Some(routes),
         HostEntry::Moved(_) => None,
     });
-    let mut mounts = sites.flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()));
-    let mount = mounts.find(|mount| *mount.tenant == *tenant);
-    let pages = mount.and_then(|mount| mount.pages.get());
-    let Some(pages) = pages else {
+    let mounts = sites.flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()));
+    // All of them have the same pages, and those that were asked for have them first.
+    let mut own = mounts.filter(|mount| *mount.tenant == *tenant);
+    let Some(pages) = own.find_map(|mount| mount.pages.get()) else {
         return Vec::new();
     };
     let is_page = |path: &str, resource: &Resource| {
