@@ -285,7 +285,7 @@ impl<T: Send + 'static> Shared<T> {
                 is_given_up: false,
             };
             queue.running.insert(number, running);
-            let (finish, owner) = (queue.finish.clone(), queue.owner.clone());
+            let finish = queue.finish.clone();
             let name = job.id.clone();
             drop(queue);
             let done = (job.work)(turn.0 == HURRIED);
@@ -300,7 +300,8 @@ impl<T: Send + 'static> Shared<T> {
             let is_wanted = queue.wanted.contains(name.as_str());
             let is_over = queue.waiting.is_empty() || queue.allowed == 0;
             let is_awaited = lane == Lane::Front || is_wanted || is_over;
-            if let Some(owner) = owner.filter(|_| is_awaited) {
+            // Whoever it is by now: the owner listens only once what it begins with is under way.
+            if let Some(owner) = queue.owner.as_ref().filter(|_| is_awaited) {
                 let _ = owner.send(Notice::Ready);
             }
         }

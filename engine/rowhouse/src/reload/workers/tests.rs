@@ -231,3 +231,25 @@ fn what_the_background_is_slow_with_is_done_once_more_for_who_waits() {
     drop(end);
     assert_eq!(all(&workers, Wait::All), [1], "once is enough");
 }
+
+#[test]
+fn an_owner_that_listens_late_hears_of_what_was_begun_before() {
+    let workers = Workers::new();
+    let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
+    workers.hand_over(vec![Job {
+        is_background: true,
+        ..job("one", move || {
+            begin.send(()).expect("the test");
+            let _ = over.recv();
+            1
+        })
+    }]);
+    begun.recv_timeout(PATIENCE).expect("a thread");
+    let (owner, notices) = channel();
+    workers.notify(owner);
+    let told = || notices.recv_timeout(PATIENCE).expect("a notice");
+    assert!(matches!(told(), Notice::Ready), "of what was done before");
+    drop(end);
+    assert!(matches!(told(), Notice::Ready), "of what is done now");
+    assert_eq!(all(&workers, Wait::All), [1]);
+}
