@@ -8,13 +8,16 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::Guard;
 use futures_util::future::Either;
 use http::{Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
+use release::snapshot::Snapshot;
 use tokio::time::timeout;
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
@@ -102,23 +105,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often who waits looks whether there is another snapshot.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits until what a request asks for is made, or for [`PATIENCE`]. Others are answered meanwhile.
+/// Waits until what a request asks for is made, or for [`PATIENCE`]. Others are answered meanwhile. Gives the snapshot in which it is: in the next one it may be out of memory again.
 async fn wait(
     snapshots: &SnapshotStore,
     head: &RequestHead<'_>,
     mut what: Awaited,
     started: Instant,
-) {
-    while started.elapsed() < PATIENCE {
+) -> Guard<Arc<Snapshot>> {
+    let found = loop {
         snapshots.want(what.wanted());
         // It may be another one by now, which nobody makes this one for.
         let _ = timeout(LOOK, what.filled()).await;
-        match awaited(&snapshots.current(), head) {
-            Some(next) => what = next,
-            None => break,
+        let snapshot = snapshots.current();
+        match awaited(&snapshot, head) {
+            Some(next) if started.elapsed() < PATIENCE => what = next,
+            _ => break snapshot,
         }
-    }
+    };
     snapshots.waits.observe(started.elapsed().as_secs_f64());
+    found
 }
 
 /// The answer to a request: ready at once, but where something of its tenant is still to be made.
@@ -164,10 +169,10 @@ impl Service<Request<Incoming>> for RequestService {
             let peer = self.peer;
             return Either::Right(Box::pin(async move {
                 let (snapshots, head) = (&context.snapshots, head_of(&request, content));
-                wait(snapshots, &head, what, started).await;
+                let snapshot = wait(snapshots, &head, what, started).await;
                 let exchange = Exchange {
                     head,
-                    snapshot: &snapshots.current(),
+                    snapshot: &snapshot,
                     peer,
                     started,
                 };
@@ -186,5 +191,61 @@ impl Service<Request<Incoming>> for RequestService {
         Either::Left(ready(Ok(
             response.map(|bytes| SnapshotBody::new(bytes, stream))
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, Method, Uri, header};
+    use release::snapshot::{HostEntry, HostRoutes, Mount, Slot};
+
+    use super::*;
+    use crate::sample;
+
+    const HOST: &str = "late.example";
+
+    fn with(mount: &Arc<Mount>) -> Snapshot {
+        let routes = HostRoutes {
+            root: Some(Arc::clone(mount)),
+            ..HostRoutes::default()
+        };
+        let entry = HostEntry::Site(Arc::new(routes));
+        Snapshot {
+            hosts: [(HOST.into(), entry)].into_iter().collect(),
+            is_partial: true,
+            ..Snapshot::default()
+        }
+    }
+
+    fn open() -> Arc<Mount> {
+        Arc::new(Mount {
+            pages: Slot::default(),
+            ..sample::mount("late", "", &[])
+        })
+    }
+
+    #[tokio::test]
+    async fn what_was_waited_for_is_answered_though_it_is_out_of_memory_again() {
+        let mount = open();
+        let snapshots = SnapshotStore::new(with(&mount));
+        let wanted = Arc::clone(&mount);
+        snapshots.on_wanted(move |_| {
+            let made = sample::mount("late", "", &["/terms"]);
+            wanted.pages.fill(made.pages.into_inner());
+        });
+        let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(HOST))]);
+        let head = RequestHead {
+            method: &Method::GET,
+            uri: &Uri::from_static("/terms"),
+            version: Version::HTTP_11,
+            headers: &headers,
+            content: false,
+        };
+        let what = awaited(&snapshots.current(), &head).expect("an open mount");
+        let found = wait(&snapshots, &head, what, Instant::now()).await;
+        snapshots.replace(with(&open()));
+        assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);
+        let now = respond(&snapshots.current(), &head).response;
+        assert_eq!(now.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }
