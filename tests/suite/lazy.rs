@@ -41,9 +41,11 @@ fn many() -> TestSite {
 }
 
 fn says(server: &TestServer, number: usize) -> String {
+    let begin = Instant::now();
     let answer = server.get(&server.domain(), &format!("/{}", id(number)));
-    assert_eq!(answer.status, 200, "{number}\n{}", answer.text());
-    answer.text()
+    let (took, text) = (begin.elapsed(), answer.text());
+    assert_eq!(answer.status, 200, "{number} after {took:?}\n{text}");
+    text
 }
 
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -219,8 +219,17 @@ impl Registry {
         self.is_stale |= self.make_room();
         let is_due = self.renewed.is_over()
             || self.in_memory.has_much_leaving()
-            || !self.workers.has_background();
+            || !self.workers.has_background()
+            || (self.is_stale && self.is_awaited());
         (self.is_stale && is_due).then(|| self.renew(&deployment))
+    }
+
+    /// Whether a request waits for a tenant that is there by now, at an address of the last snapshot that nobody fills any more.
+    fn is_awaited(&self) -> bool {
+        self.workers.wait_in_vain(|id| {
+            let compiled = self.tenants.get(id).and_then(Tenant::compiled);
+            compiled.is_some_and(|compiled| !compiled.is_open())
+        })
     }
 
     /// Gives out addresses and compiles what changed, until no folder comes in any more that changes what others are.

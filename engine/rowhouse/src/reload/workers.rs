@@ -10,7 +10,6 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -58,21 +57,8 @@ struct Shared<T> {
 impl<T: Send + 'static> Workers<T> {
     pub(super) fn new() -> Self {
         let (finish, done) = channel();
-        let queue = Queue {
-            waiting: BTreeMap::new(),
-            asleep: BTreeMap::new(),
-            wanted: BTreeSet::new(),
-            turns: BTreeMap::new(),
-            running: BTreeMap::new(),
-            allowed: usize::MAX,
-            threads: [0; 2],
-            next: 0,
-            finish,
-            owner: None,
-            is_over: false,
-        };
         let shared = Arc::new(Shared {
-            queue: Mutex::new(queue),
+            queue: Mutex::new(Queue::new(finish)),
             changed: Condvar::new(),
         });
         Self { shared, done }
@@ -91,7 +77,7 @@ impl<T: Send + 'static> Workers<T> {
         let together = jobs.len();
         let mut queue = self.shared.lock();
         for job in jobs {
-            queue.remove(&job.id, Some(job.kind));
+            queue.remove(&job.id, |(kind, _)| kind == job.kind);
             let first = if job.is_background {
                 BACKGROUND
             } else {
@@ -137,16 +123,29 @@ impl<T: Send + 'static> Workers<T> {
                     queue.insert(HURRIED, job);
                     shared.staff(&mut queue);
                     shared.changed.notify_all();
+                } else if !queue.is_under_way(id)
+                    && let Some(owner) = &queue.owner
+                {
+                    // Nothing is left to be done: what it waits for is there, and only in no snapshot yet.
+                    let _ = owner.send(Notice::Ready);
                 }
                 return;
             };
-            let waiting = queue.remove(&id, None);
+            let waiting = queue.unhurried(&id);
             for job in asleep.into_iter().chain(waiting) {
                 queue.insert(HURRIED, job);
             }
             shared.staff(&mut queue);
             shared.changed.notify_all();
         }
+    }
+
+    /// Forgets that requests wait for those tenants that are there. Whether there are such: they wait at what was served before.
+    pub(super) fn wait_in_vain(&self, is_there: impl Fn(&str) -> bool) -> bool {
+        let mut queue = self.shared.lock();
+        let waiting = queue.wanted.len();
+        queue.wanted.retain(|id| !is_there(id));
+        queue.wanted.len() < waiting
     }
 
     /// Lets no more than so many jobs of the background begin, until this is called again. At first there is no limit.

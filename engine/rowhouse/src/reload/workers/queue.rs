@@ -119,6 +119,23 @@ pub(super) struct Running<T> {
 const SLOW: Duration = Duration::from_millis(100);
 
 impl<T> Queue<T> {
+    /// Nothing to do yet; `finish` gets what is done.
+    pub(super) fn new(finish: Sender<(TenantId, T)>) -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            asleep: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            turns: BTreeMap::new(),
+            running: BTreeMap::new(),
+            allowed: usize::MAX,
+            threads: [0; 2],
+            next: 0,
+            finish,
+            owner: None,
+            is_over: false,
+        }
+    }
+
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -156,13 +173,16 @@ impl<T> Queue<T> {
         self.waiting.insert(turn, job);
     }
 
-    /// Takes the jobs of a tenant out, of one kind or of all.
-    pub(super) fn remove(&mut self, id: &TenantId, kind: Option<Kind>) -> Vec<Job<T>> {
+    /// Takes those jobs of a tenant out that are meant.
+    pub(super) fn remove(
+        &mut self,
+        id: &TenantId,
+        is_meant: impl Fn((Kind, Turn)) -> bool,
+    ) -> Vec<Job<T>> {
         let Some(turns) = self.turns.get_mut(id) else {
             return Vec::new();
         };
-        let is_meant = |(own, _): &mut (Kind, Turn)| kind.is_none_or(|kind| kind == *own);
-        let removed: Vec<_> = turns.extract_if(.., is_meant).collect();
+        let removed: Vec<_> = turns.extract_if(.., |turn| is_meant(*turn)).collect();
         if turns.is_empty() {
             self.turns.remove(id);
         }
@@ -170,6 +190,11 @@ impl<T> Queue<T> {
             .iter()
             .filter_map(|(_, turn)| self.waiting.remove(turn));
         jobs.collect()
+    }
+
+    /// Takes those jobs of a tenant out that are not at the front. Whoever asks again does not lose the place of what is.
+    pub(super) fn unhurried(&mut self, id: &TenantId) -> Vec<Job<T>> {
+        self.remove(id, |(_, (first, _))| first != HURRIED)
     }
 
     /// What the background is slow with for a tenant, to be done by somebody else.
@@ -181,6 +206,12 @@ impl<T> Queue<T> {
         });
         let again = slow.find_map(|running| running.again.take())?;
         Some(again())
+    }
+
+    /// Whether something is under way for a tenant.
+    pub(super) fn is_under_way(&self, id: &str) -> bool {
+        let mut running = self.not_given_up();
+        running.any(|running| running.id.as_str() == id)
     }
 
     /// What is under way and not given up.

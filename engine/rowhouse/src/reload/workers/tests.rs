@@ -253,3 +253,33 @@ fn an_owner_that_listens_late_hears_of_what_was_begun_before() {
     assert!(matches!(told(), Notice::Ready), "of what is done now");
     assert_eq!(all(&workers, Wait::All), [1]);
 }
+
+#[test]
+fn who_asks_again_and_again_does_not_lose_its_place_at_the_front() {
+    let mut queue = Queue::new(channel().0);
+    queue.insert(BACKGROUND, job("last", || 3));
+    queue.insert(HURRIED, job("first", || 1));
+    queue.insert(HURRIED, job("second", || 2));
+    for id in ["first", "last", "last", "first"] {
+        let id = TenantId::new(id).expect("an id");
+        for job in queue.unhurried(&id) {
+            queue.insert(HURRIED, job);
+        }
+    }
+    let taken = || queue.take(Lane::Front).map(|(_, job)| job.id.to_string());
+    let order: Vec<String> = std::iter::from_fn(taken).collect();
+    assert_eq!(order, ["first", "second", "last"]);
+}
+
+#[test]
+fn who_waits_for_what_is_there_is_told_of_once() {
+    let workers = Workers::<usize>::new();
+    let (owner, told) = channel();
+    workers.notify(owner);
+    told.recv().expect("a greeting");
+    workers.hurry()("there");
+    workers.hurry()("not-there");
+    assert_eq!(told.iter().take(2).count(), 2, "the owner looks");
+    assert!(workers.wait_in_vain(|id| id == "there"));
+    assert!(!workers.wait_in_vain(|id| id == "there"));
+}
