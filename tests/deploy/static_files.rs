@@ -10,7 +10,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
 use image::{DynamicImage, ImageFormat, RgbImage};
-use rowhouse::export::{Options, WebServer, folder, plan};
+use rowhouse::export::folder::Writer;
+use rowhouse::export::{Options, WebServer, export};
 use rowhouse_tests::{Answer, TestSite, Visitor, reserved_address};
 use server::respond::{RequestHead, respond};
 use tempfile::TempDir;
@@ -161,8 +162,9 @@ fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Progr
         server: Some(server),
         ..Options::default()
     };
-    let plan = plan(&site.snapshot, options).expect("a plan");
-    folder::write(public.path(), &plan.files).expect("written files");
+    let mut writer = Writer::begin(public.path()).expect("a folder");
+    export(site.registry(), &site.snapshot, options, &mut writer).expect("files");
+    writer.finish().expect("written files");
     let address = reserved_address();
     let mut program = run(public.path(), address);
     let mut visitor = Visitor::new(address);

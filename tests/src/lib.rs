@@ -15,7 +15,7 @@ pub use client::Visitor;
 pub use measure::{Process, Times};
 pub use playwright::{must_succeed, playwright};
 pub use server::{Answer, TestServer, address_in, binary, reserved_address};
-pub use site::{TestSite, copy, expect_text, text_of};
+pub use site::{NOW, TestSite, copy, expect_text, text_of};
 
 /// The repository.
 #[must_use]

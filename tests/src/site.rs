@@ -1,20 +1,23 @@
 //! Folders of tenants to compile: a fixture as it lies, or a copy that a test changes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::Renderer;
+use bytes::Bytes;
 use content::report::Report;
 use release::snapshot::{HostEntry, Mount, Pages, Resource, ResourceTable, Snapshot};
 use render::Islands;
 use render::policy::Caching;
+use rowhouse::export::{ExportError, Options, export};
 use rowhouse::reload::{Places, Registry};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
 /// The moment at which fixtures are compiled, unless a test says otherwise.
-const NOW: &str = "2026-11-21T12:00:00Z";
+pub const NOW: &str = "2026-11-21T12:00:00Z";
 
 /// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the registry that owns it.
 #[derive(Debug)]
@@ -98,6 +101,16 @@ impl TestSite {
     pub fn improve(&mut self) -> &mut Self {
         self.registry.improve();
         self
+    }
+
+    /// The files of an export, by their paths.
+    ///
+    /// # Errors
+    /// When two paths would be one file.
+    pub fn exported(&self, options: Options) -> Result<BTreeMap<String, Bytes>, ExportError> {
+        let mut files = BTreeMap::new();
+        export(&self.registry, &self.snapshot, options, &mut files)?;
+        Ok(files)
     }
 
     /// Where a file of the copy lies.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rowhouse::export::{Options, plan};
+use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
 use crate::addresses::add;
@@ -133,14 +133,14 @@ fn a_file_answers_whatever_signs_its_name_holds_and_however_it_is_written() {
     let (checked, broken) = broken_of(&mut site, "corner");
     assert!(checked > 50 && broken.is_empty(), "{broken:#?}");
 
-    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
+    let files = site.exported(Options::default()).expect("files");
     let mut seen = BTreeSet::new();
     for (host, prefix) in PLACES {
         let html = site.page(host, prefix, "/").expect("a page");
         let assets = addresses(&html).into_iter();
         for address in assets.filter(|address| address.contains("/assets/")) {
             let file = format!("{host}{address}");
-            assert!(plan.files.contains_key(&file), "{file} is not exported");
+            assert!(files.contains_key(&file), "{file} is not exported");
             assert!(address.bytes().all(|byte| byte.is_ascii_graphic()));
             if address.ends_with(".txt") {
                 seen.insert(address);

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use rowhouse::export::folder::{self, Done, WriteError};
-use rowhouse::export::{Options, plan};
-use rowhouse_tests::{Answer, TestServer, TestSite, binary, workspace};
+use render::Islands;
+use rowhouse::export::folder::{Done, WriteError, Writer};
+use rowhouse::export::{self, ExportError, Options};
+use rowhouse::reload::Registry;
+use rowhouse_tests::{Answer, NOW, TestServer, TestSite, binary, workspace};
+use rowhouse_ui::Bundle;
+use server::status::StatusBoard;
 use tempfile::TempDir;
 
 /// Drawing the pictures of all tenants takes a debug build a while.
@@ -315,10 +320,11 @@ fn modified(folder: &Path) -> BTreeMap<String, SystemTime> {
 }
 
 /// The last snapshot of a copied fixture, without a process of its own.
-fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<Done, WriteError> {
+fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<Done, ExportError> {
     site.reload();
-    let plan = plan(&site.snapshot, options).expect("a plan");
-    folder::write(to, &plan.files)
+    let mut writer = Writer::begin(to)?;
+    export::export(site.registry(), &site.snapshot, options, &mut writer)?;
+    Ok(writer.finish()?)
 }
 
 fn written(site: &mut TestSite, to: &Path) -> Done {
@@ -379,7 +385,7 @@ fn a_strangers_folder_or_file_is_refused() {
     fs::write(to.join("precious.txt"), "mine").expect("a file");
     let refused = write(&mut site, &to, Options::default());
     assert!(
-        matches!(refused, Err(WriteError::NotOurs(_))),
+        matches!(refused, Err(ExportError::Write(WriteError::NotOurs(_)))),
         "{refused:?}"
     );
     assert_eq!(files(&to).len(), 1);
@@ -396,10 +402,38 @@ fn a_strangers_folder_or_file_is_refused() {
     site.edit("tenants/app/pages/terms.md", "title: ", "title: New ");
     let refused = write(&mut site, &to, Options::default());
     assert!(
-        matches!(&refused, Err(WriteError::Stranger(path)) if *path == about),
+        matches!(&refused, Err(ExportError::Write(WriteError::Stranger(path))) if *path == about),
         "{refused:?}"
     );
     assert_eq!(before, modified(&app), "something was written");
+}
+
+#[test]
+fn an_export_is_the_same_however_little_memory_it_has() {
+    let site = TestSite::fixture("sites");
+    let bundle = Bundle::embedded().expect("the islands");
+    let islands = Arc::new(Islands::new(bundle, true));
+    let places = site.registry().places().clone();
+    let mut small = Registry::new(places, islands)
+        .without_codings()
+        .impatient()
+        .with_memory(1);
+    let now = NOW.parse().expect("a moment");
+    small.reload(now).expect("the folders");
+    let snapshot = small.finish(&StatusBoard::default(), now);
+    let snapshot = snapshot.expect("a snapshot");
+    assert!(snapshot.is_partial, "there is no room for all");
+    let options = Options {
+        compressed: true,
+        ..Options::default()
+    };
+    let mut files = BTreeMap::new();
+    export::export(&small, &snapshot, options, &mut files).expect("files");
+    let whole = site.exported(options).expect("files");
+    assert!(files.keys().eq(whole.keys()));
+    for (file, bytes) in &whole {
+        assert!(files[file] == *bytes, "{file}");
+    }
 }
 
 #[test]
@@ -407,7 +441,9 @@ fn two_pages_of_one_file_are_an_error() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/app/pages/404.md", "---\ntitle: Lost\n---\n")
         .reload();
-    let problem = plan(&site.snapshot, Options::default()).expect_err("one file for two");
+    let problem = site
+        .exported(Options::default())
+        .expect_err("one file for two");
     assert!(
         problem.to_string().contains("would both be the file"),
         "{problem}"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rowhouse::export::{Options, plan};
+use rowhouse::export::Options;
 use rowhouse_tests::{Answer, TestServer, TestSite};
 
 const SCRIPT: &str = "document.title = 'taken'";
@@ -382,8 +382,8 @@ fn a_redirect_is_written_percent_encoded() {
     );
     site.reload();
     assert!(site.report().is_servable(), "{}", site.report_text());
-    let exported = plan(&site.snapshot, Options::default()).expect("a plan");
-    let redirects = &exported.files["app.studio.example/_redirects"];
+    let exported = site.exported(Options::default()).expect("files");
+    let redirects = &exported["app.studio.example/_redirects"];
     let redirects = String::from_utf8_lossy(redirects);
     let expected = "/old https://xn--exmple-cua.org/gr%C3%BCn?a=%C3%A4#x 301\n/older /terms?q=%C3%BC#scope 301\n";
     assert!(redirects.contains(expected), "{redirects}");
@@ -399,9 +399,8 @@ fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
         );
     }
     site.reload();
-    let exported = plan(&site.snapshot, Options::default()).expect("a plan");
+    let exported = site.exported(Options::default()).expect("files");
     let names: Vec<&str> = exported
-        .files
         .keys()
         .filter_map(|file| file.strip_prefix("studio.example/app/assets/"))
         .filter(|name| name.starts_with('p'))

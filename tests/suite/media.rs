@@ -4,7 +4,7 @@ use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
-use rowhouse::export::{Options, plan};
+use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
 use crate::addresses::add;
@@ -165,9 +165,8 @@ fn a_download_has_an_address_that_always_leads_to_the_newest_file() {
             }
         }
     }
-    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
-    let rules =
-        String::from_utf8_lossy(&plan.files["corner.studio.example/_redirects"]).into_owned();
+    let files = site.exported(Options::default()).expect("files");
+    let rules = String::from_utf8_lossy(&files["corner.studio.example/_redirects"]).into_owned();
     assert!(rules.contains("/press-kit /assets/press-kit."), "{rules}");
     assert!(rules.contains(".zip 302\n"), "{rules}");
 }

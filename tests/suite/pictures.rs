@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use image::{DynamicImage, ImageFormat, RgbImage};
-use rowhouse::export::{Options, plan};
+use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
 use crate::addresses::add;
@@ -135,16 +135,16 @@ fn an_export_has_every_size() {
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload()
         .draw();
-    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
+    let files = site.exported(Options::default()).expect("files");
     for (host, prefix) in PLACES {
         let html = site.page(host, prefix, "/").expect("a page");
         let sizes = sizes(&html);
         assert_eq!(sizes.len(), 3);
         for (path, _) in sizes {
-            let file = plan.files.get(&format!("{host}{path}")).expect("a file");
+            let file = files.get(&format!("{host}{path}")).expect("a file");
             assert!(file.starts_with(b"RIFF"), "{path}");
         }
-        let rules = plan.files.get(&format!("{host}/_redirects"));
+        let rules = files.get(&format!("{host}/_redirects"));
         let rules = rules.map(|rules| String::from_utf8_lossy(rules).into_owned());
         assert!(!rules.unwrap_or_default().contains(".webp"));
     }
@@ -161,8 +161,8 @@ fn what_a_photo_tells_of_its_place_is_nowhere_in_what_is_served() {
     let html = site.page(HOST, "", "/").expect("a page");
     // It was taken upright.
     assert!(html.contains(" width=\"600\" height=\"900\""), "{html}");
-    let plan = plan(&site.snapshot, Options::default()).expect("a plan");
-    for (file, bytes) in &plan.files {
+    let files = site.exported(Options::default()).expect("files");
+    for (file, bytes) in &files {
         assert!(
             !bytes.windows(PLACE.len()).any(|part| part == PLACE),
             "{file}"

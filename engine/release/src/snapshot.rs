@@ -74,6 +74,16 @@ pub struct HostRoutes {
     pub pictures: Table<Arc<Slot<Resource>>>,
 }
 
+impl HostRoutes {
+    /// Whether a path below `prefix` is that of a tenant with a longer prefix.
+    #[must_use]
+    pub fn is_taken_below(&self, prefix: &str, path: &str) -> bool {
+        let ends = path.match_indices('/').map(|(end, _)| end);
+        let mut longer = ends.chain([path.len()]).filter(|end| *end > prefix.len());
+        longer.any(|end| self.prefixes.contains_key(&path[..end]))
+    }
+}
+
 /// A place for what takes so long to make that no snapshot waits for it: open when the snapshot is built, filled once.
 #[derive(Debug)]
 pub struct Slot<T> {
@@ -186,4 +196,37 @@ pub struct Body {
     pub cache_tag: Option<HeaderValue>,
     /// The codings to choose from.
     pub variants: Variants,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_prefix_takes_whole_segments() {
+        let mount = |prefix: &str| {
+            Arc::new(Mount {
+                tenant: "tenant".into(),
+                prefix: prefix.into(),
+                pages: Slot::default(),
+                traffic: OnceLock::new(),
+            })
+        };
+        let prefixes = ["/da", "/da/x"].map(|prefix| (prefix.into(), mount(prefix)));
+        let routes = HostRoutes {
+            prefixes: prefixes.into_iter().collect(),
+            ..HostRoutes::default()
+        };
+        for (prefix, path, is_taken) in [
+            ("", "/da", true),
+            ("", "/da/y", true),
+            ("", "/datenschutz", false),
+            ("/da", "/da", false),
+            ("/da", "/da/y", false),
+            ("/da", "/da/x/y", true),
+            ("/da/x", "/da/x/y", false),
+        ] {
+            assert_eq!(routes.is_taken_below(prefix, path), is_taken, "{path}");
+        }
+    }
 }

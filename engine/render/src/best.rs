@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::cache::Cache;
-use super::compiled::Compiled;
+use super::coded::coded;
+use super::compiled::{Compiled, PlacedMount};
 use super::compress;
 use release::snapshot::{Body, Pages, Resource};
 
@@ -37,6 +40,22 @@ impl Unimproved {
 }
 
 impl Compiled {
+    /// The same with its pages in every coding, the best ones, too.
+    #[must_use]
+    pub fn in_all_codings(&self) -> Self {
+        let with = |placed: &PlacedMount| match placed.pages() {
+            Some(pages) => placed.with(coded(pages, &self.cache)),
+            None => placed.clone(),
+        };
+        let coded = Self {
+            mounts: self.mounts.iter().map(with).collect(),
+            ..self.clone()
+        };
+        let unimproved: Vec<Unimproved> = coded.unimproved().collect();
+        unimproved.into_par_iter().for_each(|body| body.improve());
+        coded
+    }
+
     /// Its bodies that can be sent in a smaller coding.
     pub fn unimproved(&self) -> impl Iterator<Item = Unimproved> {
         let mounts = self.mounts.iter();

@@ -10,7 +10,7 @@ use super::link::Resolver;
 use super::site_files::listing;
 use content::address::Address;
 use content::tenant::Site;
-use release::snapshot::{Mount, Slot};
+use release::snapshot::{Mount, Pages, Slot};
 
 impl Compiled {
     /// A tenant before it is rendered: what its host's sitemap says of it is known, and nothing else. Who waited at an address of `before` goes on waiting there. `None` where it has no address.
@@ -139,6 +139,13 @@ impl PlacedMount {
             mount: Arc::new(mount),
             uncoded: None,
         }
+    }
+
+    /// The same place with these pages.
+    pub(super) fn with(&self, pages: Pages) -> Self {
+        let other = Self::open(Arc::clone(&self.mount.tenant), &self.address);
+        other.mount.pages.fill(Some(pages));
+        other
     }
 
     fn is_open(&self) -> bool {

@@ -328,6 +328,11 @@ pub struct ExportArguments {
     /// Write the tenants without errors, and leave out the others
     #[arg(long)]
     pub despite_errors: bool,
+    /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
+    ///
+    /// What is known of a tenant takes some 40 KB, and its pages what is left. Those that there is no room for are rendered once more when they are written.
+    #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
+    pub memory: Option<usize>,
     /// Content and origin.
     #[command(flatten)]
     pub content: Content,

@@ -73,6 +73,33 @@ impl PendingPictures {
     }
 }
 
+impl Picture {
+    /// Draws it, for who shows it in no snapshot. What was drawn before is in the cache of its tenant.
+    ///
+    /// # Errors
+    /// Its name, and why it cannot be drawn.
+    pub fn drawn(&self, tenant: &Compiled, secure: bool) -> Result<Resource, String> {
+        let drawn = resource(&self.drawing, secure, &tenant.cache);
+        drawn.map_err(|reason| format!("{}: {reason}", self.name()))
+    }
+
+    /// Tells its drawing from all others.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.drawing.digest
+    }
+
+    /// Where it is to be, and the file that it comes from.
+    fn name(&self) -> String {
+        let Self {
+            host,
+            path,
+            drawing,
+        } = self;
+        format!("{}: {host}{path}", drawing.file)
+    }
+}
+
 /// A picture that is still to be drawn.
 #[derive(Debug)]
 pub struct Undrawn {
@@ -86,18 +113,13 @@ impl Undrawn {
     /// Tells it from all others.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
-        self.picture.drawing.digest
+        self.picture.digest()
     }
 
     /// Where it is to be, and the file that it comes from.
     #[must_use]
     pub fn name(&self) -> String {
-        let Picture {
-            host,
-            path,
-            drawing,
-        } = &self.picture;
-        format!("{}: {host}{path}", drawing.file)
+        self.picture.name()
     }
 
     /// Draws it and puts it into its slot, unless nobody shows it any longer.

@@ -1,32 +1,43 @@
 //! `rowhouse export DIR`: the same bytes as files, for any static host.
 
+use std::io::{IsTerminal as _, stderr};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::check::as_text;
 use super::output::{ERRORS, print, say};
 use super::setup::registry;
+use super::{memory, progress};
 use crate::cli::{ExportArguments, StaticHost};
+use crate::export::folder::Writer;
 use crate::export::rules::Counts;
-use crate::export::{Options, WebServer, folder, plan};
+use crate::export::{Options, WebServer, export};
 use content::report::{Report, Severity};
+use server::status::StatusBoard;
 
 /// What Cloudflare Pages reads of `_headers`.
 const HEADER_RULES: usize = 100;
 /// What Cloudflare Pages reads of `_redirects`.
 const REDIRECT_RULES: usize = 2_000;
 
-/// Compiles all tenants and writes what would be served.
+/// Compiles all tenants and writes what would be served, with no more of them in memory than there is room for.
 ///
 /// With an error nothing is written, unless the flags say so: what has one would be missing.
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
-    let mut registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
-    if !arguments.compressed {
-        registry = registry.without_codings();
-    }
+    let registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
+    let memory = arguments.memory.unwrap_or_else(memory::half);
+    let mut registry = registry.without_codings().impatient().with_memory(memory);
     let now = Timestamp::now();
+    let board = Arc::new(StatusBoard::default());
     let snapshot = registry.reload(now)?;
+    registry.set_served();
+    if stderr().is_terminal() {
+        board.replace(registry.status());
+        progress::show(Arc::clone(&board));
+    }
+    let snapshot = registry.finish(&board, now).unwrap_or(snapshot);
     let mut errors = Report::default();
     let is_error = |severity| severity == Severity::Error;
     errors.extend(
@@ -45,24 +56,18 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(ERRORS));
         }
     }
-    registry.draw();
-    if arguments.compressed {
-        registry.improve();
-    }
-    let plan = plan(
-        &snapshot,
-        Options {
-            compressed: arguments.compressed,
-            not_found_rules: arguments.host == StaticHost::Netlify,
-            server: match arguments.host {
-                StaticHost::Caddy => Some(WebServer::Caddy),
-                StaticHost::Nginx => Some(WebServer::Nginx),
-                StaticHost::Any | StaticHost::Cloudflare | StaticHost::Netlify => None,
-            },
+    let options = Options {
+        compressed: arguments.compressed,
+        not_found_rules: arguments.host == StaticHost::Netlify,
+        server: match arguments.host {
+            StaticHost::Caddy => Some(WebServer::Caddy),
+            StaticHost::Nginx => Some(WebServer::Nginx),
+            StaticHost::Any | StaticHost::Cloudflare | StaticHost::Netlify => None,
         },
-    )?;
-    let over: Vec<String> = plan
-        .counts
+    };
+    let mut writer = Writer::begin(&arguments.directory)?;
+    let counts = export(&registry, &snapshot, options, &mut writer)?;
+    let over: Vec<String> = counts
         .iter()
         .filter_map(|(host, counts)| over_limits(host, *counts))
         .collect();
@@ -72,14 +77,14 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             over.join("; ")
         );
     }
-    let done = folder::write(&arguments.directory, &plan.files)?;
-    for host in plan.counts.keys() {
+    let done = writer.finish()?;
+    for host in counts.keys() {
         print(&arguments.directory.join(host).display().to_string());
     }
     say(&format!(
         "exported {} for {} hosts: {} written, {} unchanged, {} removed",
         arguments.content.origin,
-        plan.counts.len(),
+        counts.len(),
         done.written,
         done.unchanged,
         done.removed,

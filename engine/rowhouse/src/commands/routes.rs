@@ -70,12 +70,10 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
 
 /// Whether no longer prefix of the host takes the path: somebody else answers there then.
 fn is_answered_by(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
-    let Some(HostEntry::Site(routes)) = snapshot.hosts.get(host) else {
-        return false;
-    };
-    let ends = path.match_indices('/').map(|(end, _)| end);
-    let mut longer = ends.chain([path.len()]).filter(|end| *end > prefix.len());
-    !longer.any(|end| routes.prefixes.contains_key(&path[..end]))
+    match snapshot.hosts.get(host) {
+        Some(HostEntry::Site(routes)) => !routes.is_taken_below(prefix, path),
+        _ => false,
+    }
 }
 
 fn as_table(routes: &[Route]) {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use http::{HeaderMap, HeaderValue};
+use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::rules::{encoded_target, text, title_case};
@@ -32,7 +33,7 @@ pub(super) struct Answers {
     /// The file of what is not found and the number of its fields, by the part of the host that it speaks for.
     pub(super) not_found: BTreeMap<String, (String, usize)>,
     /// The sets of fields, by their numbers.
-    pub(super) fields: Vec<Fields>,
+    pub(super) fields: IndexSet<Fields>,
     /// The origin that every path leads to.
     pub(super) moved: Option<String>,
 }
@@ -91,11 +92,7 @@ impl Answers {
             .map(|(name, value)| (title_case(name), text(value)))
             .collect();
         fields.sort();
-        let known = self.fields.iter().position(|known| *known == fields);
-        known.unwrap_or_else(|| {
-            self.fields.push(fields);
-            self.fields.len() - 1
-        })
+        self.fields.insert_full(fields).0
     }
 }
 

@@ -1,18 +1,20 @@
 //! Files on disk: only what changed is written, and only what an earlier export wrote is ever replaced or removed.
 //!
-//! 1. Everything is looked at first: a folder or file of somebody else ends the export before anything is written.
-//! 2. Files that changed are written whole beside the folder's content. Up to here a failure leaves the last export as it was.
-//! 3. They are renamed into place, files that pages refer to before the pages, and what is gone is removed last.
+//! 1. Files that changed are written whole beside the folder's content, one after the other as they come. A folder or file of somebody else ends the export here. Up to now a failure leaves the last export as it was.
+//! 2. They are renamed into place, files that pages refer to before the pages, and what is gone is removed last.
 //!
 //! The list of what was written lies in the folder as `.rowhouse-export`. It names the old and the new files while they change, so that an export that was cut short can be continued by the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use thiserror::Error;
+
+use super::Sink;
 
 /// The list of files that are this program's.
 const LIST: &str = ".rowhouse-export";
@@ -56,75 +58,122 @@ pub struct Done {
     pub removed: usize,
 }
 
-/// Makes `directory` hold `files`, by their paths with `/` between segments.
-///
-/// # Errors
-/// When the folder is somebody else's, holds a stranger's file where one is to be, or cannot be written.
-pub fn write(directory: &Path, files: &BTreeMap<String, Bytes>) -> Result<Done, WriteError> {
-    fs::create_dir_all(directory).map_err(at(directory))?;
-    let lock = File::open(directory).map_err(at(directory))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(WriteError::Busy(directory.to_owned())),
-        Err(TryLockError::Error(error)) => return Err(at(directory)(error)),
-    }
-    let folder = Folder { directory };
-    let ours = folder.list()?;
-    for file in files.keys() {
-        folder.is_free(file, &ours)?;
-    }
-    let changed: Vec<(&String, &Bytes)> = files
-        .iter()
-        .filter(|(file, bytes)| !folder.holds(file, bytes))
-        .collect();
-    let gone: BTreeSet<&String> = ours
-        .iter()
-        .filter(|file| !files.contains_key(*file))
-        .collect();
+/// A folder as it is exported into: nothing in it changes before [`Writer::finish`], and without that nothing at all.
+#[derive(Debug)]
+pub struct Writer {
+    folder: Folder,
+    /// Held for as long as this lives.
+    _lock: File,
+    /// The files that an earlier export wrote.
+    ours: BTreeSet<String>,
+    /// All files, each with its number among those that changed.
+    files: BTreeMap<String, Option<usize>>,
+    changed: usize,
+}
 
-    let staged = folder.stage(&changed);
-    if staged.is_err() {
-        folder.clear_staging()?;
-    }
-    staged?;
-
-    folder.keep_list(files.keys().chain(ours.iter()))?;
-    // A file gives way to a folder of its name, and a folder to a file.
-    let (first, last): (Vec<&String>, Vec<&String>) = gone.iter().copied().partition(|gone| {
-        let mut new = changed.iter();
-        new.any(|(file, _)| is_above(gone, file) || is_above(file, gone))
-    });
-    for file in first {
-        folder.remove(file)?;
-    }
-    let mut order: Vec<usize> = (0..changed.len()).collect();
-    order.sort_by_key(|index| {
-        changed
-            .get(*index)
-            .is_some_and(|(file, _)| file.ends_with(".html"))
-    });
-    for index in order {
-        if let Some((file, _)) = changed.get(index) {
-            folder.place(index, file)?;
+impl Writer {
+    /// Begins to export into a folder.
+    ///
+    /// # Errors
+    /// When it is somebody else's, another export is at work in it, or it cannot be written.
+    pub fn begin(directory: &Path) -> Result<Self, WriteError> {
+        fs::create_dir_all(directory).map_err(at(directory))?;
+        let lock = File::open(directory).map_err(at(directory))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(WriteError::Busy(directory.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(at(directory)(error)),
         }
+        let folder = Folder {
+            directory: directory.to_owned(),
+        };
+        let ours = folder.list()?;
+        folder.clear_staging()?;
+        Ok(Self {
+            folder,
+            _lock: lock,
+            ours,
+            files: BTreeMap::new(),
+            changed: 0,
+        })
     }
-    for file in last {
-        folder.remove(file)?;
+
+    /// Lets every file take its place, and removes those of an earlier export that are gone.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn finish(self) -> Result<Done, WriteError> {
+        let Self {
+            folder,
+            ours,
+            files,
+            changed,
+            ..
+        } = &self;
+        let new: BTreeMap<&str, usize> = files
+            .iter()
+            .filter_map(|(file, number)| Some((file.as_str(), (*number)?)))
+            .collect();
+        let gone: Vec<&String> = ours
+            .iter()
+            .filter(|file| !files.contains_key(*file))
+            .collect();
+        folder.keep_list(files.keys().chain(ours.iter()))?;
+        // A file gives way to a folder of its name, and a folder to a file.
+        let (first, last): (Vec<&String>, Vec<&String>) = gone
+            .iter()
+            .copied()
+            .partition(|gone| is_in_the_way(gone, &new));
+        for file in first {
+            folder.remove(file)?;
+        }
+        let (pages, others): (Vec<_>, Vec<_>) =
+            new.iter().partition(|(file, _)| file.ends_with(".html"));
+        for (file, number) in others.into_iter().chain(pages) {
+            folder.place(*number, file)?;
+        }
+        for file in last {
+            folder.remove(file)?;
+        }
+        folder.keep_list(files.keys())?;
+        Ok(Done {
+            written: *changed,
+            unchanged: files.len() - changed,
+            removed: gone.len(),
+        })
     }
-    folder.keep_list(files.keys())?;
-    folder.clear_staging()?;
-    Ok(Done {
-        written: changed.len(),
-        unchanged: files.len() - changed.len(),
-        removed: gone.len(),
-    })
 }
 
-struct Folder<'a> {
-    directory: &'a Path,
+impl Sink for Writer {
+    /// Writes a file beside the folder's content, unless it is there as it should be.
+    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError> {
+        self.folder.is_free(&file, &self.ours)?;
+        let number = match self.folder.holds(&file, bytes) {
+            true => None,
+            false => Some(self.changed),
+        };
+        if let Some(number) = number {
+            self.folder.stage(number, &file, bytes)?;
+            self.changed += 1;
+        }
+        self.files.insert(file, number);
+        Ok(())
+    }
 }
 
-impl Folder<'_> {
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // What is left there is cleared by the next export.
+        let _ = self.folder.clear_staging();
+    }
+}
+
+#[derive(Debug)]
+struct Folder {
+    directory: PathBuf,
+}
+
+impl Folder {
     /// The files that an earlier export wrote.
     fn list(&self) -> Result<BTreeSet<String>, WriteError> {
         let path = self.directory.join(LIST);
@@ -137,11 +186,11 @@ impl Folder<'_> {
                     .collect())
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                for entry in fs::read_dir(self.directory).map_err(at(self.directory))? {
-                    let name = entry.map_err(at(self.directory))?.file_name();
+                for entry in fs::read_dir(&self.directory).map_err(at(&self.directory))? {
+                    let name = entry.map_err(at(&self.directory))?.file_name();
                     // Without a list, an export cut short has placed nothing.
                     if name != PASSED_OVER && name != STAGING {
-                        return Err(WriteError::NotOurs(self.directory.to_owned()));
+                        return Err(WriteError::NotOurs(self.directory.clone()));
                     }
                 }
                 Ok(BTreeSet::new())
@@ -206,7 +255,7 @@ impl Folder<'_> {
         for entry in fs::read_dir(folder).map_err(at(folder))? {
             let path = entry.map_err(at(folder))?.path();
             let kind = fs::symlink_metadata(&path).map_err(at(&path))?;
-            let name = path.strip_prefix(self.directory).unwrap_or(&path);
+            let name = path.strip_prefix(&self.directory).unwrap_or(&path);
             let found = if kind.is_dir() {
                 self.strangers(&path, ours)?
             } else {
@@ -226,23 +275,20 @@ impl Folder<'_> {
         length == bytes.len() as u64 && fs::read(&path).is_ok_and(|found| found == *bytes)
     }
 
-    /// Writes each file under its number.
-    fn stage(&self, files: &[(&String, &Bytes)]) -> Result<(), WriteError> {
+    /// Writes a file under its number.
+    fn stage(&self, number: usize, file: &str, bytes: &Bytes) -> Result<(), WriteError> {
         let staging = self.directory.join(STAGING);
-        self.clear_staging()?;
-        fs::create_dir(&staging).map_err(at(&staging))?;
-        for (index, (file, bytes)) in files.iter().enumerate() {
-            fs::write(staging.join(index.to_string()), bytes)
-                .map_err(at(&self.directory.join(file)))?;
+        if number == 0 {
+            fs::create_dir(&staging).map_err(at(&staging))?;
         }
-        Ok(())
+        fs::write(staging.join(number.to_string()), bytes).map_err(at(&self.directory.join(file)))
     }
 
-    fn place(&self, index: usize, file: &str) -> Result<(), WriteError> {
+    fn place(&self, number: usize, file: &str) -> Result<(), WriteError> {
         let path = self.directory.join(file);
-        let parent = path.parent().unwrap_or(self.directory);
+        let parent = path.parent().unwrap_or(&self.directory);
         fs::create_dir_all(parent).map_err(at(parent))?;
-        let staged = self.directory.join(STAGING).join(index.to_string());
+        let staged = self.directory.join(STAGING).join(number.to_string());
         fs::rename(staged, &path).map_err(at(&path))
     }
 
@@ -254,7 +300,7 @@ impl Folder<'_> {
             _ => {}
         }
         let above = path.ancestors().skip(1);
-        for folder in above.take_while(|folder| *folder != self.directory) {
+        for folder in above.take_while(|folder| *folder != self.directory.as_path()) {
             // It is not empty, which is well.
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -278,9 +324,14 @@ fn is_inside(line: &str) -> bool {
     !line.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn is_above(folder: &str, file: &str) -> bool {
-    file.strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with('/'))
+/// Whether a file lies where one of these has a folder, or in a folder where one of these is to be.
+fn is_in_the_way(file: &str, new: &BTreeMap<&str, usize>) -> bool {
+    let inside = format!("{file}/");
+    let after = (Bound::Included(inside.as_str()), Bound::Unbounded);
+    let next = new.range::<str, _>(after).next();
+    let mut above = file.match_indices('/').map(|(end, _)| &file[..end]);
+    next.is_some_and(|(next, _)| next.starts_with(&inside))
+        || above.any(|above| new.contains_key(above))
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {

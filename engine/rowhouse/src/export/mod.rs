@@ -9,7 +9,9 @@
 //!
 //! A page at `/terms` is the file `terms.html` and not `terms/index.html`: for the first, Cloudflare Pages, Netlify and GitHub Pages answer `/terms` as it is, and the first two send `/terms/` there; for the second, all of them send `/terms` away to `/terms/`.
 //!
-//! **Invariant:** knows only a snapshot. It renders nothing: a byte that is exported is a byte that would be served.
+//! Tenants come a few at a time and are on the disk before the next ones do, so that all of them need not fit into memory. What is known of a file beside its bytes stays until its host is whole.
+//!
+//! **Invariant:** renders nothing: a byte that is exported is a byte that would be served.
 
 mod by_path;
 mod caddy;
@@ -18,6 +20,7 @@ mod nginx;
 pub mod rules;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
@@ -25,9 +28,12 @@ use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
 use self::by_path::Answers;
-use self::rules::Rules;
+use self::folder::WriteError;
+use self::rules::{Counts, Rules};
+use crate::reload::Registry;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
-use release::snapshot::{Body, Coding, HostEntry, HostRoutes, Mount, Resource, Snapshot};
+use release::snapshot::{Body, Coding, HostEntry, Resource, ResourceTable, Snapshot};
+use render::PlacedMount;
 
 /// What a host's root answers where no tenant has it: without a `404.html` some static hosts take every path for the landing page.
 const NOT_FOUND: &[u8] = b"404 Not Found\n";
@@ -52,9 +58,9 @@ pub enum WebServer {
     Nginx,
 }
 
-/// Why a snapshot has no form as files.
+/// Why there is no export.
 #[derive(Debug, Error)]
-pub enum PlanError {
+pub enum ExportError {
     /// Two paths would be one file.
     #[error(
         "on `{host}`, `{one}` and `{other}` would both be the file `{file}`: rename one of the two pages"
@@ -77,60 +83,67 @@ pub enum PlanError {
         /// The path.
         path: String,
     },
+    /// The files cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
 }
 
-/// Everything to write.
-#[derive(Debug, Default)]
-pub struct Plan {
-    /// The files by their path: `company.example/terms.html`.
-    pub files: BTreeMap<String, Bytes>,
-    /// How many rules each host has, for hosts that limit them.
-    pub counts: BTreeMap<String, rules::Counts>,
+/// What takes the files, each by its path (`company.example/terms.html`), once.
+pub trait Sink {
+    /// Takes a file.
+    ///
+    /// # Errors
+    /// When it cannot be written there.
+    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError>;
 }
 
-/// Lays a snapshot out as files.
+/// Files in memory.
+impl Sink for BTreeMap<String, Bytes> {
+    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError> {
+        self.insert(file, bytes.clone());
+        Ok(())
+    }
+}
+
+/// Gives everything that `registry` serves, as its last snapshot has it, to `sink`. How many rules each host has, for hosts that limit them.
 ///
 /// # Errors
-/// When two paths would be one file, or a path cannot be a file's name.
-pub fn plan(snapshot: &Snapshot, options: Options) -> Result<Plan, PlanError> {
-    let mut plan = Plan::default();
-    for (host, entry) in &snapshot.hosts {
-        let mut site = Site::new(host, options);
-        match entry {
-            HostEntry::Site(routes) => site.routes(routes, snapshot)?,
-            HostEntry::Moved(moved) => {
-                site.rules.move_all(&moved.origin);
-                site.answers.move_all(&moved.origin);
+/// When two paths would be one file, a path cannot be a file's name, or the sink does not take one.
+pub fn export(
+    registry: &Registry,
+    snapshot: &Snapshot,
+    options: Options,
+    sink: &mut impl Sink,
+) -> Result<BTreeMap<String, Counts>, ExportError> {
+    let hosts = snapshot.hosts.iter();
+    let mut sites: BTreeMap<&str, Site<'_>> = hosts
+        .map(|(host, entry)| (&**host, Site::new(host, entry, options)))
+        .collect();
+    registry.each_whole(options.compressed, |tenant| {
+        for placed in &tenant.compiled.mounts {
+            if let Some(site) = sites.get_mut(placed.address.host.as_str()) {
+                site.tenant(placed, &tenant.pictures, sink)?;
             }
         }
-        // Beside the folder, where nobody can ask for it.
-        let configuration = options.server.map(|server| match server {
-            WebServer::Caddy => ("caddy", caddy::written(&site.answers, options.compressed)),
-            WebServer::Nginx => (
-                "nginx.conf",
-                nginx::written(&site.answers, options.compressed),
-            ),
-        });
-        if let Some((extension, text)) = configuration {
-            plan.files
-                .insert(format!("{host}.{extension}"), text.into());
+        for ((host, path), picture) in &tenant.pictures {
+            if let Some(site) = sites.get_mut(host.as_str()) {
+                site.resource_unless_known(path, picture, sink)?;
+            }
         }
-        let (files, counts) = site.finish();
-        plan.counts.insert(host.to_string(), counts);
-        plan.files.extend(
-            files
-                .into_iter()
-                .map(|(file, bytes)| (format!("{host}/{file}"), bytes)),
-        );
+        Ok::<_, ExportError>(())
+    })?;
+    let mut counts = BTreeMap::new();
+    for (host, site) in sites {
+        counts.insert(host.to_owned(), site.finish(snapshot, sink)?);
     }
-    Ok(plan)
+    Ok(counts)
 }
 
 /// One host's folder as it grows.
 struct Site<'a> {
     host: &'a str,
+    entry: &'a HostEntry,
     options: Options,
-    files: BTreeMap<String, Bytes>,
     /// The path that each file stands for.
     paths: BTreeMap<String, String>,
     rules: Rules,
@@ -138,68 +151,71 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    fn new(host: &'a str, options: Options) -> Self {
+    fn new(host: &'a str, entry: &'a HostEntry, options: Options) -> Self {
         Self {
             host,
+            entry,
             options,
-            files: BTreeMap::new(),
             paths: BTreeMap::new(),
             rules: Rules::default(),
             answers: Answers::default(),
         }
     }
 
-    /// What the host answers, in the order in which the server looks: the mount that takes the path, the host's own files, the shared ones.
-    fn routes(&mut self, routes: &HostRoutes, snapshot: &Snapshot) -> Result<(), PlanError> {
-        let mounts = || routes.prefixes.values().chain(&routes.root);
-        for mount in mounts() {
-            let pages = mount.pages.get();
-            for (below, resource) in pages.iter().flat_map(|pages| &pages.resources) {
-                let path = joined(&mount.prefix, below);
-                let taken = |other: &Mount| is_below(&path, &other.prefix);
-                let longest = mounts()
-                    .filter(|other| taken(other))
-                    .map(|other| other.prefix.len());
-                // What stands in for a picture gives way to it.
-                let is_drawn = matches!(&**resource, Resource::Body(body) if body.status.is_redirection())
-                    && routes
-                        .pictures
-                        .get(&*path)
-                        .is_some_and(|slot| slot.get().is_some());
-                if longest.max() == Some(mount.prefix.len()) && !is_drawn {
-                    self.resource(&path, resource)?;
-                }
+    /// What a tenant answers at one of its places: as the server does, no path that a longer prefix takes.
+    fn tenant(
+        &mut self,
+        placed: &PlacedMount,
+        pictures: &BTreeMap<(String, String), Arc<Resource>>,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
+        let HostEntry::Site(routes) = self.entry else {
+            return Ok(());
+        };
+        let prefix = &placed.mount.prefix;
+        let owner = match &**prefix {
+            "" => routes.root.as_ref(),
+            prefix => routes.prefixes.get(prefix),
+        };
+        let is_owner = owner.is_some_and(|owner| owner.tenant == placed.mount.tenant);
+        let Some(pages) = placed.pages().filter(|_| is_owner) else {
+            return Ok(());
+        };
+        for (below, resource) in in_order(&pages.resources) {
+            let path = joined(prefix, below);
+            // What stands in for a picture gives way to it.
+            let is_drawn = || pictures.contains_key(&(self.host.to_owned(), path.clone()));
+            let stands_in =
+                matches!(resource, Resource::Body(body) if body.status.is_redirection());
+            if !routes.is_taken_below(prefix, &path) && !(stands_in && is_drawn()) {
+                self.resource(&path, resource, sink)?;
             }
         }
-        let pictures = routes.pictures.iter();
-        let drawn = pictures.filter_map(|(path, slot)| Some((path, slot.get()?)));
-        let files = routes.files.iter().chain(snapshot.shared.iter());
-        for (path, resource) in files.map(|(path, file)| (path, &**file)).chain(drawn) {
-            if !self.rules.knows(path) {
-                self.resource(path, resource)?;
-            }
-        }
-        for mount in mounts() {
-            let pages = mount.pages.get();
-            for (area, page) in pages.iter().flat_map(|pages| &pages.not_found) {
-                let area = format!("{}{area}", mount.prefix);
-                self.not_found(&area, page)?;
-            }
-        }
-        if !self.files.contains_key("404.html") {
-            self.put(
-                "404.html",
-                "the host's 404 page",
-                &Bytes::from_static(NOT_FOUND),
-            )?;
-            let mut fields = HeaderMap::new();
-            fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-            self.answers.not_found("", "404.html", &fields);
+        for (area, page) in &pages.not_found {
+            self.not_found(&format!("{prefix}{area}"), page, sink)?;
         }
         Ok(())
     }
 
-    fn resource(&mut self, path: &str, resource: &Resource) -> Result<(), PlanError> {
+    /// What a path answers that no tenant's page has.
+    fn resource_unless_known(
+        &mut self,
+        path: &str,
+        resource: &Resource,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
+        match self.rules.knows(path) {
+            true => Ok(()),
+            false => self.resource(path, resource, sink),
+        }
+    }
+
+    fn resource(
+        &mut self,
+        path: &str,
+        resource: &Resource,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
         match resource {
             Resource::Redirect(location) => {
                 self.rules.redirect(path, location);
@@ -216,7 +232,7 @@ impl<'a> Site<'a> {
                 let fields = fields(body);
                 let is_page = essence(&fields) == "text/html" && !path.ends_with(".html");
                 let file = file_of(path, is_page);
-                self.body(&file, path, body)?;
+                self.body(&file, path, body, sink)?;
                 self.answers.file(path, &file, &fields);
                 self.rules.file(path, &file, fields);
             }
@@ -224,10 +240,15 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    fn not_found(&mut self, area: &str, resource: &Resource) -> Result<(), PlanError> {
+    fn not_found(
+        &mut self,
+        area: &str,
+        resource: &Resource,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
         if let Resource::Body(body) = resource {
             let file = file_of(&format!("{area}/404"), true);
-            self.body(&file, &format!("the 404 page of `{area}/`"), body)?;
+            self.body(&file, &format!("the 404 page of `{area}/`"), body, sink)?;
             self.answers.not_found(area, &file, &fields(body));
             if self.options.not_found_rules && !area.is_empty() {
                 self.rules.not_found(area);
@@ -236,7 +257,13 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    fn body(&mut self, file: &str, path: &str, body: &Body) -> Result<(), PlanError> {
+    fn body(
+        &mut self,
+        file: &str,
+        path: &str,
+        body: &Body,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
         for variant in body.variants.iter() {
             let extension = match variant.coding {
                 Coding::Identity => "",
@@ -245,44 +272,85 @@ impl<'a> Site<'a> {
                 Coding::Zstd => ".zst",
                 Coding::Gzip => ".gz",
             };
-            self.put(&format!("{file}{extension}"), path, &variant.bytes)?;
+            self.put(format!("{file}{extension}"), path, &variant.bytes, sink)?;
         }
         Ok(())
     }
 
-    fn put(&mut self, file: &str, path: &str, bytes: &Bytes) -> Result<(), PlanError> {
+    fn put(
+        &mut self,
+        file: String,
+        path: &str,
+        bytes: &Bytes,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
         // A line end would make two of one in the list of files.
         let is_name =
             |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
-        if !file.split('/').all(is_name) || matches!(file, HEADERS | REDIRECTS) {
-            return Err(PlanError::NoFileName {
+        if !file.split('/').all(is_name) || matches!(&*file, HEADERS | REDIRECTS) {
+            return Err(ExportError::NoFileName {
                 host: self.host.to_owned(),
                 path: path.to_owned(),
             });
         }
-        if let Some(other) = self.paths.insert(file.to_owned(), path.to_owned()) {
-            return Err(PlanError::OneFile {
+        if let Some(other) = self.paths.get(&file) {
+            return Err(ExportError::OneFile {
                 host: self.host.to_owned(),
-                file: file.to_owned(),
-                one: other,
+                file,
+                one: other.clone(),
                 other: path.to_owned(),
             });
         }
-        self.files.insert(file.to_owned(), bytes.clone());
+        sink.put(format!("{}/{file}", self.host), bytes)?;
+        self.paths.insert(file, path.to_owned());
         Ok(())
     }
 
-    fn finish(mut self) -> (BTreeMap<String, Bytes>, rules::Counts) {
-        let written = match self.options.server {
-            None => self.rules.write(),
-            Some(_) => rules::Written::default(),
-        };
-        for (file, text) in [(HEADERS, written.headers), (REDIRECTS, written.redirects)] {
-            if !text.is_empty() {
-                self.files.insert(file.to_owned(), text.into());
+    /// What is left once all tenants are there: the host's own files and the shared ones, and what says how all are to be answered.
+    fn finish(mut self, snapshot: &Snapshot, sink: &mut impl Sink) -> Result<Counts, ExportError> {
+        match self.entry {
+            HostEntry::Site(routes) => {
+                let (own, shared) = (in_order(&routes.files), in_order(&snapshot.shared));
+                for (path, file) in own.into_iter().chain(shared) {
+                    self.resource_unless_known(path, file, sink)?;
+                }
+                self.last_not_found(sink)?;
+            }
+            HostEntry::Moved(moved) => {
+                self.rules.move_all(&moved.origin);
+                self.answers.move_all(&moved.origin);
             }
         }
-        (self.files, written.counts)
+        // Beside the folder, where nobody can ask for it.
+        let (host, compressed) = (self.host, self.options.compressed);
+        let (beside, text) = match self.options.server {
+            Some(WebServer::Caddy) => ("caddy", caddy::written(&self.answers, compressed)),
+            Some(WebServer::Nginx) => ("nginx.conf", nginx::written(&self.answers, compressed)),
+            None => {
+                let written = self.rules.write();
+                for (file, text) in [(HEADERS, written.headers), (REDIRECTS, written.redirects)] {
+                    if !text.is_empty() {
+                        sink.put(format!("{host}/{file}"), &text.into())?;
+                    }
+                }
+                return Ok(written.counts);
+            }
+        };
+        sink.put(format!("{host}.{beside}"), &text.into())?;
+        Ok(Counts::default())
+    }
+
+    /// A page for what nobody has, where no tenant has one for the whole host.
+    fn last_not_found(&mut self, sink: &mut impl Sink) -> Result<(), ExportError> {
+        if self.paths.contains_key("404.html") {
+            return Ok(());
+        }
+        let text = Bytes::from_static(NOT_FOUND);
+        self.put("404.html".to_owned(), "the host's 404 page", &text, sink)?;
+        let mut fields = HeaderMap::new();
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        self.answers.not_found("", "404.html", &fields);
+        Ok(())
     }
 }
 
@@ -326,6 +394,14 @@ fn file_of(path: &str, is_page: bool) -> String {
     }
 }
 
+/// A table by path, so that an export of the same is the same.
+fn in_order(table: &ResourceTable) -> BTreeMap<&str, &Resource> {
+    let resources = table.iter();
+    resources
+        .map(|(path, resource)| (&**path, &**resource))
+        .collect()
+}
+
 /// The whole path of a resource of a mount.
 fn joined(prefix: &str, below: &str) -> String {
     match (prefix, below) {
@@ -333,12 +409,6 @@ fn joined(prefix: &str, below: &str) -> String {
         (prefix, "/") => prefix.to_owned(),
         (prefix, below) => format!("{prefix}{below}"),
     }
-}
-
-/// Whether a prefix takes a path: whole segments only.
-fn is_below(path: &str, prefix: &str) -> bool {
-    path.strip_prefix(prefix)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -354,12 +424,9 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_takes_whole_segments() {
-        assert!(is_below("/da", "/da"));
-        assert!(is_below("/da/x", "/da"));
-        assert!(!is_below("/datenschutz", "/da"));
-        assert!(is_below("/x", ""));
+    fn a_path_of_a_mount_begins_with_its_prefix() {
         assert_eq!(joined("/da", "/"), "/da");
         assert_eq!(joined("", "/"), "/");
+        assert_eq!(joined("/da", "/terms"), "/da/terms");
     }
 }

@@ -7,10 +7,12 @@
 //!
 //! `/blog/*` is `/blog` too for Netlify, but not for Cloudflare. A folder with a page of its own name therefore gets `/blog/:page`, which both read as one more segment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::ops::Bound;
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// What a path may not hold as it is (WHATWG URL, path percent-encode set), and what a rule would take for a pattern.
@@ -62,10 +64,15 @@ pub(super) struct Written {
 
 type Fields = BTreeMap<String, String>;
 
+/// Header fields by their numbers: there are few sets of them, and many paths.
+type Sets = IndexSet<Fields>;
+
 /// The rules of one host as they gather.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    fields: BTreeMap<String, Fields>,
+    sets: Sets,
+    /// The number of the fields of each path.
+    fields: BTreeMap<String, usize>,
     /// Files that a browser may open as a document that is no page, such as a PDF: no policy is theirs that the server does not send.
     documents: BTreeSet<String>,
     /// Targets with their statuses.
@@ -97,7 +104,8 @@ impl Rules {
         let fields = given
             .iter()
             .map(|(name, value)| (title_case(name), text(value)));
-        self.fields.insert(path.to_owned(), fields.collect());
+        let (number, _) = self.sets.insert_full(fields.collect());
+        self.fields.insert(path.to_owned(), number);
     }
 
     /// A path leads elsewhere for good.
@@ -165,50 +173,69 @@ impl Rules {
 
     /// The folders from the top down, each with what nothing in it contradicts and no folder above has said, then single paths.
     fn blocks(&self) -> Vec<(String, Fields)> {
-        let mut left = self.fields.clone();
+        let mut sets = self.sets.clone();
+        let fields = self.fields.iter();
+        let mut left: BTreeMap<&str, usize> = fields
+            .map(|(path, number)| (path.as_str(), *number))
+            .collect();
         let mut blocks = Vec::new();
-        for folder in folders(&left) {
+        for folder in folders(&self.fields) {
             // Everything below, then what lies directly in it.
             for deep in [true, false] {
                 if deep && !folder.is_empty() && self.knows(&folder) {
                     continue;
                 }
-                let is_member = |path: &str| {
-                    path.strip_prefix(&format!("{folder}/"))
-                        .is_some_and(|rest| deep || (!rest.is_empty() && !rest.contains('/')))
-                };
-                let common = self.in_common(left.iter().filter(|(path, _)| is_member(path)));
+                let members = members(&left, &folder, deep);
+                let common = self.in_common(&members, &sets);
                 if common.is_empty() {
                     continue;
                 }
-                for (_, fields) in left.iter_mut().filter(|(path, _)| is_member(path)) {
-                    fields.retain(|name, _| !common.contains_key(name));
+                let mut rests: HashMap<usize, usize> = HashMap::new();
+                for (path, number) in members {
+                    let rest = rests.entry(number).or_insert_with(|| {
+                        let mut rest = sets.get_index(number).cloned().unwrap_or_default();
+                        rest.retain(|name, _| !common.contains_key(name));
+                        sets.insert_full(rest).0
+                    });
+                    left.insert(path, *rest);
                 }
                 let last = if deep { "*" } else { ":page" };
                 blocks.push((format!("{}/{last}", encoded(&folder)), common));
             }
         }
-        let single = left.into_iter().filter(|(_, fields)| !fields.is_empty());
-        blocks.extend(single.map(|(path, fields)| (encoded(&path), fields)));
+        let single = left.into_iter().filter_map(|(path, number)| {
+            let fields = sets.get_index(number).filter(|fields| !fields.is_empty())?;
+            Some((encoded(path), fields.clone()))
+        });
+        blocks.extend(single);
         blocks
     }
 
     /// The fields that at least two of some paths have and none contradicts.
-    fn in_common<'a>(&self, members: impl Iterator<Item = (&'a String, &'a Fields)>) -> Fields {
-        let members: Vec<_> = members.collect();
+    fn in_common(&self, members: &[(&str, usize)], sets: &Sets) -> Fields {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for (_, number) in members {
+            *counts.entry(*number).or_default() += 1;
+        }
         let mut found: BTreeMap<&String, (&String, usize)> = BTreeMap::new();
         let mut contradicted = BTreeSet::new();
-        for (name, value) in members.iter().flat_map(|(_, fields)| fields.iter()) {
-            let (first, count) = found.entry(name).or_insert((value, 0));
-            *count += 1;
-            if *first != value {
-                contradicted.insert(name);
+        for (number, paths) in &counts {
+            for (name, value) in sets.get_index(*number).into_iter().flatten() {
+                let (first, count) = found.entry(name).or_insert((value, 0));
+                *count += paths;
+                if *first != value {
+                    contradicted.insert(name);
+                }
             }
         }
         let may_have = |name: &String| {
             let is_policy = POLICIES.contains(&name.as_str());
-            members.iter().all(|(path, fields)| {
-                fields.contains_key(name) || (is_policy && !self.documents.contains(*path))
+            let has = |number| {
+                let fields = sets.get_index(number);
+                fields.is_some_and(|fields| fields.contains_key(name))
+            };
+            members.iter().all(|(path, number)| {
+                has(*number) || (is_policy && !self.documents.contains(*path))
             })
         };
         found
@@ -220,8 +247,25 @@ impl Rules {
     }
 }
 
+/// The paths below a folder, or those that lie directly in it, with their numbers.
+fn members<'a>(
+    paths: &BTreeMap<&'a str, usize>,
+    folder: &str,
+    deep: bool,
+) -> Vec<(&'a str, usize)> {
+    let begin = format!("{folder}/");
+    let below = paths.range::<str, _>((Bound::Included(begin.as_str()), Bound::Unbounded));
+    let is_direct = |rest: &str| !rest.is_empty() && !rest.contains('/');
+    below
+        .map(|(path, number)| (*path, *number))
+        .map_while(|(path, number)| Some((path, path.strip_prefix(&begin)?, number)))
+        .filter(|(_, rest, _)| deep || is_direct(rest))
+        .map(|(path, _, number)| (path, number))
+        .collect()
+}
+
 /// Every folder above a path, the root as an empty text, parents before children.
-fn folders(paths: &BTreeMap<String, Fields>) -> BTreeSet<String> {
+fn folders(paths: &BTreeMap<String, usize>) -> BTreeSet<String> {
     let above = |path: &String| {
         path.match_indices('/')
             .map(|(end, _)| path[..end].to_owned())

@@ -44,9 +44,11 @@ impl Registry {
     /// Looks every second, or sooner where it has become too much, what is in memory, and takes tenants out until the rest fits. Whether there are any, so that a snapshot without them is due.
     pub(super) fn make_room(&mut self) -> bool {
         let is_urgent = self.in_memory.is_overfull() && self.looked.is_before(AT_ONCE);
-        if !self.looked.is_over() && !is_urgent {
-            return false;
-        }
+        (self.looked.is_over() || is_urgent) && self.make_room_now()
+    }
+
+    /// The same without waiting for the next look.
+    pub(super) fn make_room_now(&mut self) -> bool {
         let begun = Instant::now();
         let most = self.memory.map_or(usize::MAX, |memory| {
             let known = self.tenants.values().map(Tenant::known_bytes).sum();

@@ -180,6 +180,12 @@ impl<T: Send + 'static> Workers<T> {
             || running.any(|running| running.is_background && !running.is_given_up)
     }
 
+    /// Whether something is still to be done.
+    pub(super) fn is_busy(&self) -> bool {
+        let queue = self.shared.lock();
+        !queue.waiting.is_empty() || queue.not_given_up().next().is_some()
+    }
+
     /// What is done next; `None` when there is nothing to wait for.
     pub(super) fn next(&self, wait: Wait) -> Option<(TenantId, T)> {
         loop {
