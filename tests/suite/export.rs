@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use render::Islands;
-use rowhouse::export::folder::{Done, WriteError, Writer};
-use rowhouse::export::{self, ExportError, Options};
+use rowhouse::export::folder::{Done, Writer};
+use rowhouse::export::{self, ExportError, Options, WriteError};
 use rowhouse::reload::Registry;
 use rowhouse_tests::{Answer, NOW, TestServer, TestSite, binary, workspace};
 use rowhouse_ui::Bundle;

@@ -12,9 +12,8 @@ use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
-use thiserror::Error;
 
-use super::Sink;
+use super::sink::{Sink, WriteError};
 
 /// The list of files that are this program's.
 const LIST: &str = ".rowhouse-export";
@@ -24,28 +23,6 @@ const STAGING: &str = ".rowhouse-export.new";
 const PASSED_OVER: &str = ".git";
 const TITLE: &str =
     "# What `rowhouse export` wrote here. It replaces and removes nothing else: keep this file.";
-
-/// Why nothing, or not everything, was written.
-#[derive(Debug, Error)]
-pub enum WriteError {
-    /// Somebody else's folder.
-    #[error("`{}` is not empty and no export wrote it: name an empty folder, or one that is not there yet", .0.display())]
-    NotOurs(PathBuf),
-    /// Somebody else's file in an exported folder.
-    #[error("`{}` is there and no export wrote it: move it away", .0.display())]
-    Stranger(PathBuf),
-    /// Two exports into one folder.
-    #[error("another export is writing into `{}`: wait until it has ended", .0.display())]
-    Busy(PathBuf),
-    /// The system would not.
-    #[error("cannot write `{}`", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-}
 
 /// What an export did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! | here | which file stands for which path |
 //! | [`rules`] | `_headers` and `_redirects`: what files alone cannot say |
 //! | [`by_path`] | the same path by path, for [`nginx`] and [`caddy`] |
+//! | [`Sink`] | what takes the files |
 //! | [`folder`] | the files on disk: only what changed, and never a stranger's |
 //!
 //! A page at `/terms` is the file `terms.html` and not `terms/index.html`: for the first, Cloudflare Pages, Netlify and GitHub Pages answer `/terms` as it is, and the first two send `/terms/` there; for the second, all of them send `/terms` away to `/terms/`.
@@ -18,6 +19,7 @@ mod caddy;
 pub mod folder;
 mod nginx;
 pub mod rules;
+mod sink;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,8 +30,8 @@ use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
 use self::by_path::Answers;
-use self::folder::WriteError;
 use self::rules::{Counts, Rules};
+pub use self::sink::{Sink, WriteError};
 use crate::reload::Registry;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, Resource, ResourceTable, Snapshot};
@@ -86,23 +88,6 @@ pub enum ExportError {
     /// The files cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-}
-
-/// What takes the files, each by its path (`company.example/terms.html`), once.
-pub trait Sink {
-    /// Takes a file.
-    ///
-    /// # Errors
-    /// When it cannot be written there.
-    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError>;
-}
-
-/// Files in memory.
-impl Sink for BTreeMap<String, Bytes> {
-    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError> {
-        self.insert(file, bytes.clone());
-        Ok(())
-    }
 }
 
 /// Gives everything that `registry` serves, as its last snapshot has it, to `sink`. How many rules each host has, for hosts that limit them.
@@ -187,7 +172,8 @@ impl<'a> Site<'a> {
             let is_drawn = || pictures.contains_key(&(self.host.to_owned(), path.clone()));
             let stands_in =
                 matches!(resource, Resource::Body(body) if body.status.is_redirection());
-            if !routes.is_taken_below(prefix, &path) && !(stands_in && is_drawn()) {
+            let gives_way = routes.is_taken_below(prefix, &path) || stands_in && is_drawn();
+            if !gives_way {
                 self.resource(&path, resource, sink)?;
             }
         }
