@@ -48,18 +48,8 @@ impl MadeFrom {
     ) -> Job<Done> {
         let watched = self.clone();
         let store = store.cloned();
-        let again = is_background.then(|| {
-            let (mut other, id) = (self.clone(), id.clone());
-            let (store, waiting) = (store.clone(), waiting.clone());
-            other.inputs.progress = Arc::default();
-            let again = move || Job {
-                again: None,
-                ..other.job(&id, store.as_ref(), waiting, true, compressed)
-            };
-            Box::new(again) as Again<Done>
-        });
         Job {
-            again,
+            again: None,
             id: id.clone(),
             kind: Kind::Compile,
             is_background,
@@ -99,6 +89,20 @@ impl MadeFrom {
                 }))
             }),
         }
+    }
+
+    /// The same job once more, in the background's place.
+    fn again(
+        &self,
+        id: &TenantId,
+        store: Option<&Arc<Store>>,
+        waiting: &[Arc<Compiled>],
+        compressed: Compressed,
+    ) -> Again<Done> {
+        let mut other = self.clone();
+        other.inputs.progress = Arc::default();
+        let (id, store, waiting) = (id.clone(), store.cloned(), waiting.to_vec());
+        Box::new(move || other.job(&id, store.as_ref(), waiting, true, compressed))
     }
 
     /// A job that compresses the pages that were set aside, and puts them into their mounts and those of `waiting`.
@@ -192,8 +196,10 @@ impl Registry {
                 true => Compressed::AtOnce,
                 false => Compressed::WhenAsked,
             };
-            let job = made_from.job(id, store.as_ref(), waiting, is_background, compressed);
-            jobs.push(job);
+            let store = store.as_ref();
+            let again = is_background.then(|| made_from.again(id, store, &waiting, compressed));
+            let job = made_from.job(id, store, waiting, is_background, compressed);
+            jobs.push(Job { again, ..job });
         }
         for (id, site) in without_theme {
             let addresses = assignment.addresses.get(&id).cloned().unwrap_or_default();
