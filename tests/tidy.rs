@@ -443,3 +443,34 @@ fn every_folder_of_the_top_level_has_a_readme_of_one_screen() {
         );
     }
 }
+
+/// The oldest compiler that `rust-version` names can build what others wrote; of the standard library, Clippy's `incompatible_msrv` says so of what is used here.
+#[test]
+fn no_dependency_needs_a_newer_compiler_than_rust_version_says() {
+    let host = Command::new("rustc").arg("-vV").output().expect("rustc");
+    let host = String::from_utf8(host.stdout).expect("UTF-8");
+    let host = host.lines().find_map(|line| line.strip_prefix("host: "));
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        .args(["--filter-platform", host.expect("a host")])
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo metadata: {said}");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let version = |package: &serde_json::Value| -> Option<Vec<u64>> {
+        let text = package["rust_version"].as_str()?;
+        text.split('.').map(|part| part.parse().ok()).collect()
+    };
+    let own = |package: &&serde_json::Value| package["name"] == "rowhouse";
+    let ours = packages.iter().find(own).and_then(version);
+    let ours = ours.expect("a rust-version");
+    assert!(packages.len() > 100, "{} packages", packages.len());
+    let newer = packages
+        .iter()
+        .filter(|package| version(package) > Some(ours.clone()));
+    let newer: Vec<String> = newer.map(|package| package["id"].to_string()).collect();
+    assert!(newer.is_empty(), "these need a newer one: {newer:#?}");
+}
