@@ -5,7 +5,6 @@
 //! **Invariant:** without `--dev` nothing of this is in any byte. It is for authors, and in English.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value as Json;
@@ -17,7 +16,7 @@ use super::page::{Renderer, Written};
 use super::policy::{self, BodyKind};
 use content::schema::referred;
 use content::theme::kind::SectionKind;
-use release::snapshot::{Body, Resource, ResourceTable};
+use release::snapshot::{Body, Resource};
 
 /// Where it is, below a tenant.
 const PATH: &str = "/_gallery";
@@ -44,17 +43,11 @@ th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-alig
 figure{margin:0}\
 iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 
-/// Puts the gallery of the tenant's theme among its pages. A page of the tenant at the same path stays.
-pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
+/// The gallery of the tenant's theme: its pages by their paths.
+pub(super) fn pages(renderer: &Renderer<'_>) -> Vec<(String, Written)> {
     let kinds = &renderer.templates().theme.kinds;
-    let mut add = |path: String, page: Written| {
-        let body = Arc::new(body(page, renderer));
-        resources.entry(path.into()).or_insert(body);
-    };
-    add(
-        PATH.to_owned(),
-        index(renderer, kinds.values().map(AsRef::as_ref)),
-    );
+    let index = index(renderer, kinds.values().map(AsRef::as_ref));
+    let mut pages = vec![(PATH.to_owned(), index)];
     for kind in kinds.values() {
         let Some(example) = &kind.example else {
             continue;
@@ -71,14 +64,16 @@ pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
                     "",
                 )
             });
-            add(format!("{PATH}/{}/{time}", kind.name), html);
+            pages.push((format!("{PATH}/{}/{time}", kind.name), html));
         }
     }
+    pages
 }
 
-fn body(page: Written, renderer: &Renderer<'_>) -> Resource {
+/// What a page of it answers, with its links made right.
+pub(super) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resource {
     let kind = BodyKind::Page {
-        styles: BTreeSet::from([page.style]),
+        styles: BTreeSet::from([style.to_owned()]),
         script: Some(renderer.loader_hash().to_owned()),
         noindex: true,
         framed: true,
@@ -89,7 +84,7 @@ fn body(page: Written, renderer: &Renderer<'_>) -> Resource {
         status: StatusCode::OK,
         fields: policy::fields(&kind, "text/html; charset=utf-8", renderer.secure()),
         cache_tag: None,
-        variants: compress::variants(page.html.into(), true, Level::Page),
+        variants: compress::variants(html.into(), true, Level::Page),
     })
 }
 

@@ -1,10 +1,10 @@
-//! Renders a valid tenant with its theme and the islands, once for each of its addresses.
+//! Renders a valid tenant with its theme and the islands, and puts it at each of its addresses.
 //!
 //! ```text
 //! compile        a tenant -> Compiled: one Mount for each address
 //!   prepare        a tenant in the shapes of its theme   prepared, language, card
-//!   page           one page: head, view, layout        head, view, describe, resolve, structure, structured, speculation, script
-//!   template       a theme's templates and functions   island (React), markdown, highlight, media, film, link
+//!   rendered       all pages, once for all addresses   page: head, view, describe, resolve, structure, structured, speculation, script
+//!   template       a theme's templates and functions   island (React), markdown, highlight, media, film, link, place
 //!   site_files     feeds, sitemaps, manifests, searches xml
 //!   picture        social images, icons                svg
 //!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! 1. The tenant's files get their hashed names.
-//! 2. Every page is rendered for every address: links, head, structured data, islands, codings.
+//! 2. Every page is rendered once: head, structured data, sections, islands. Then each address gets its copy, with its links and codings.
 //! 3. The finished pages at the canonical address are looked at by the lints, in one place.
 //! 4. Each address becomes a [`Mount`](release::snapshot::Mount) that the owner puts into a snapshot.
 //!
@@ -61,12 +61,14 @@ mod metadata;
 mod page;
 mod parallel;
 pub mod picture;
+mod place;
 pub mod policy;
 mod prepare;
 mod prepared;
 mod progress;
 mod raster;
 mod recalled;
+mod rendered;
 mod resolve;
 mod script;
 mod shared;

@@ -9,6 +9,7 @@ use url::{Position, Url};
 
 use super::asset::{ASSETS, Asset};
 use super::card::Card;
+use super::place::Place;
 use super::policy::Caching;
 use content::address::{Address, Origin};
 use content::name::TenantId;
@@ -42,15 +43,15 @@ pub struct Deployment {
     pub caching: Caching,
 }
 
-/// Resolves the links of one tenant at one address.
+/// Resolves the links of one tenant at one place.
 #[derive(Debug, Clone)]
 pub struct Resolver {
     /// What is shared.
     pub deployment: Arc<Deployment>,
     /// The tenant whose links they are.
     pub tenant: TenantId,
-    /// The address that is rendered for.
-    pub address: Address,
+    /// Where they stand.
+    pub(super) place: Place,
     /// The tenant's files by their keys.
     pub(super) assets: Arc<BTreeMap<String, Asset>>,
     /// The file that the links stand in.
@@ -58,16 +59,22 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// The resolver of a tenant's manifest at one of its addresses. It knows no files yet.
+    /// The resolver of a tenant's manifest at a place. It knows no files yet.
     #[must_use]
-    pub(super) fn new(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
+    pub(super) fn new(site: &Site, place: Place, deployment: &Arc<Deployment>) -> Self {
         Self {
             deployment: Arc::clone(deployment),
             tenant: site.id.clone(),
-            address: address.clone(),
+            place,
             assets: Arc::default(),
             file: MANIFEST.into(),
         }
+    }
+
+    /// The resolver of one of the tenant's addresses.
+    #[must_use]
+    pub(super) fn at(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
+        Self::new(site, Place::at(address, &deployment.origin), deployment)
     }
 
     /// The same, with the tenant's files.
@@ -92,7 +99,13 @@ impl Resolver {
     #[must_use]
     pub(super) fn asset(&self, asset: &Asset) -> String {
         let path = format!("{ASSETS}{}", asset.take().hashed_name);
-        below(&self.address.prefix, &path)
+        self.own(&path)
+    }
+
+    /// A path of the tenant.
+    #[must_use]
+    pub(super) fn own(&self, path: &str) -> String {
+        below(&self.place.prefix, path)
     }
 
     /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
@@ -104,9 +117,9 @@ impl Resolver {
         }
         let place = match target(link) {
             Ok(Target::Own(path, _)) if path.is_empty() => String::new(),
-            Ok(Target::Own(path, _)) => below(&self.address.prefix, &path),
+            Ok(Target::Own(path, _)) => self.own(&path),
             Ok(Target::Neighbour(tenant, path, _)) if tenant == self.tenant.as_str() => {
-                below(&self.address.prefix, &path)
+                self.own(&path)
             }
             Ok(Target::Neighbour(tenant, path, _)) => {
                 self.on_the_domain(&self.neighbour_path(&tenant, &path))
@@ -124,7 +137,7 @@ impl Resolver {
     #[must_use]
     pub fn location(&self, link: &str) -> String {
         let href = self.href(link);
-        let base = self.url_at(&self.address, "/");
+        let base = format!("{}{}", self.deployment.origin, self.own("/"));
         match Url::parse(&base).and_then(|base| base.join(&href)) {
             Ok(url) if href.starts_with(['/', '#']) => url[Position::BeforePath..].to_owned(),
             Ok(url) => url.into(),
@@ -145,11 +158,7 @@ impl Resolver {
     /// The absolute URL of one of this tenant's pages at an address.
     #[must_use]
     pub fn url_at(&self, address: &Address, path: &str) -> String {
-        format!(
-            "{}{}",
-            self.deployment.origin.at(&address.host),
-            below(&address.prefix, path)
-        )
+        url_at(&self.deployment.origin, address, path)
     }
 
     /// Whether a link, as written, leads out of the deployment.
@@ -195,12 +204,18 @@ impl Resolver {
 
     /// A path of the deployment's domain, absolute where the page itself is on another host.
     fn on_the_domain(&self, path: &str) -> String {
-        if self.address.host == self.deployment.origin.domain() {
-            path.to_owned()
-        } else {
-            format!("{}{path}", self.deployment.origin)
-        }
+        format!("{}{path}", self.place.domain)
     }
+}
+
+/// The absolute URL of a tenant's page at an address.
+#[must_use]
+pub fn url_at(origin: &Origin, address: &Address, path: &str) -> String {
+    format!(
+        "{}{}",
+        origin.at(&address.host),
+        below(&address.prefix, path)
+    )
 }
 
 /// A path below a prefix: `/` below `/corner` is `/corner`.
@@ -219,6 +234,14 @@ mod tests {
 
     use super::*;
 
+    fn address(host: &str, prefix: &str) -> Address {
+        Address {
+            host: host.to_owned(),
+            prefix: prefix.to_owned(),
+            canonical: true,
+        }
+    }
+
     fn resolver(host: &str, prefix: &str) -> Resolver {
         let company = serde_json::json!({"name": "C", "legal_name": "C", "description": "C", "email": "a@b.example", "scheduling": "https://cal.example/x"});
         Resolver {
@@ -233,11 +256,10 @@ mod tests {
                 caching: Caching::default(),
             }),
             tenant: TenantId::new("corner").expect("an id"),
-            address: Address {
-                host: host.to_owned(),
-                prefix: prefix.to_owned(),
-                canonical: true,
-            },
+            place: Place::at(
+                &address(host, prefix),
+                &"https://studio.example".parse().expect("an origin"),
+            ),
             assets: Arc::default(),
             file: MANIFEST.into(),
         }
@@ -251,7 +273,7 @@ mod tests {
         ) {
             for (host, prefix) in [("studio.example", "/corner"), ("corner.studio.example", "")] {
                 let resolver = resolver(host, prefix);
-                let page = Url::parse(&resolver.url_at(&resolver.address, "/terms")).expect("a URL");
+                let page = Url::parse(&resolver.url_at(&address(host, prefix), "/terms")).expect("a URL");
                 for link in [&link, &any] {
                     for written in [resolver.href(link), resolver.company_href(link), resolver.location(link)] {
                         let url = page.join(&written);

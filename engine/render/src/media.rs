@@ -11,7 +11,7 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 use super::asset::{ASSETS, Asset};
 use super::escape::escape;
 use super::film;
-use super::link::{Resolver, below};
+use super::link::Resolver;
 use super::link_context::LinkContext;
 use super::media_type::tenant_type;
 use super::picture::variant::{Format, Variant};
@@ -105,11 +105,10 @@ pub(super) fn image(
         return image;
     }
     raster.show();
-    let prefix = &resolver.address.prefix;
     let sizes = escape(sizes.unwrap_or(SIZES));
     let sources = Format::ALL.iter().map(|format| {
         let set = Variant::of(asset, *format).map(|size| {
-            let path = below(prefix, &format!("{ASSETS}{}", size.file_name()));
+            let path = resolver.own(&format!("{ASSETS}{}", size.file_name()));
             format!("{path} {}w", size.width)
         });
         match set.collect::<Vec<_>>().join(", ") {

@@ -1,4 +1,4 @@
-//! One page at one address: its head, its view, its layout, its bytes.
+//! One page: its head, its view, its layout, and its bytes at an address.
 
 mod about;
 mod ground;
@@ -23,6 +23,7 @@ use super::inputs::Inputs;
 use super::link::Resolver;
 use super::markdown::{self, Rendered};
 use super::media;
+use super::place::Place;
 use super::policy::{self, BodyKind};
 use super::prepared::Prepared;
 use super::resolve::{entry, resolve};
@@ -40,17 +41,18 @@ use content::tenant::{Page, Site};
 use content::theme::shape::Data;
 use release::snapshot::{Body, Resource};
 
-/// Renders the pages of a tenant for one address.
+/// Renders the pages of a tenant for all of its addresses at once.
 pub(super) struct Renderer<'a> {
     /// The tenant.
     pub site: &'a Site,
-    /// Makes links right.
+    /// Marks links, until it is known where they stand.
     pub resolver: Resolver,
     canonical: &'a Address,
     prepared: &'a Arc<Prepared>,
     scope: Scope,
     inputs: &'a Inputs,
-    site_files: &'a SiteFiles,
+    /// The files around the pages.
+    pub site_files: &'a SiteFiles,
     own_style: String,
 }
 
@@ -75,22 +77,21 @@ impl Special<'_> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Prepares what all pages of the tenant share at an address.
+    /// Prepares what all pages of the tenant share.
     pub(super) fn new(
         site: &'a Site,
-        addresses: &'a [Address],
-        address: &'a Address,
+        canonical: &'a Address,
         prepared: &'a Arc<Prepared>,
         inputs: &'a Inputs,
         site_files: &'a SiteFiles,
     ) -> Self {
-        let resolver =
-            Resolver::new(site, address, &inputs.deployment).with_assets(&prepared.assets);
+        let resolver = Resolver::new(site, Place::everywhere(), &inputs.deployment)
+            .with_assets(&prepared.assets);
         Self {
             site,
             scope: inputs.scope(site, resolver.clone(), prepared),
             resolver,
-            canonical: addresses.first().unwrap_or(address),
+            canonical,
             prepared,
             inputs,
             site_files,
@@ -425,6 +426,20 @@ impl<'a> Renderer<'a> {
     /// What its templates work with.
     pub(super) fn scope(&self) -> Scope {
         self.scope.clone()
+    }
+
+    /// The same for what is made at one address.
+    pub(super) fn scope_at(&self, address: &Address) -> Scope {
+        let resolver = Resolver::at(self.site, address, &self.inputs.deployment);
+        Scope {
+            resolver: resolver.with_assets(&self.prepared.assets),
+            ..self.scope()
+        }
+    }
+
+    /// Where the tenant's pages are to be found.
+    pub(super) fn canonical_place(&self) -> Place {
+        Place::at(self.canonical, &self.inputs.deployment.origin)
     }
 }
 

@@ -6,7 +6,6 @@ use super::cache::Cache;
 use super::coded::coded;
 use super::compiled::{Compiled, PlacedMount};
 use super::inputs::Inputs;
-use super::link::Resolver;
 use super::site_files::listing;
 use content::address::Address;
 use content::tenant::Site;
@@ -21,7 +20,7 @@ impl Compiled {
         inputs: &Inputs,
         before: Option<&Self>,
     ) -> Option<Self> {
-        let resolver = Resolver::new(site, addresses.first()?, &inputs.deployment);
+        let canonical = addresses.first()?;
         let open = |address: &Address| {
             let mut before = before.into_iter().flat_map(|before| &before.mounts);
             let same = before.find(|placed| placed.address == *address && placed.is_open());
@@ -34,7 +33,7 @@ impl Compiled {
             neighbour_links: Vec::new(),
             orphans: Vec::new(),
             paths: Arc::default(),
-            listing: Arc::new(listing(site, &resolver)),
+            listing: Arc::new(listing(site, canonical, &inputs.deployment.origin)),
             pictures: Vec::new(),
             cache: Arc::clone(&inputs.cache),
             pages: site.pages.len(),

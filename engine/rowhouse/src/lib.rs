@@ -37,7 +37,7 @@
 //!
 //! 1. [`watch`] notices the path and waits until nothing more changes; [`reload`] has that folder read again ([`content::source`]). If its bytes are the same, that is all.
 //! 2. [`content::tenant`] turns it into a site, or into errors with file, line and column. With errors, the last good site stays and the report says why.
-//! 3. [`render`] makes the pages for each of its addresses: Tera layouts, Markdown, islands, head, codings.
+//! 3. [`render`] makes its pages (Tera layouts, Markdown, islands, head), and puts them at each of its addresses with their links and codings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
 //! 5. Steps 1 to 3 happen on threads beside the owner. What takes longer than a moment is swapped in when it is done. Pictures, and the best codings of pages, are made aside once somebody asks for the tenant: the snapshot has places for them, which are filled while it is served. No other change waits for any of this.
 //! 6. What fails is one tenant's: a panic at any step becomes its error, and what could not be read is tried again until it is.

@@ -42,7 +42,7 @@ pub const MANIFEST: &str = "tenant.yaml";
 /// The most pages that a tenant may have: every one is rendered anew with each change and lies in memory, and the neighbours want to go on.
 pub const MOST_PAGES: usize = 2_000;
 
-/// The most bytes that a page or the manifest may have: a book has less, and every one of them is rendered, compressed and kept in memory for each address.
+/// The most bytes that a page or the manifest may have: a book has less, and every one of them is compressed and kept in memory for each address.
 pub const LARGEST_TEXT: usize = 1 << 20;
 
 /// A tenant's content, checked.

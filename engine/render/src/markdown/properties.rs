@@ -13,8 +13,8 @@ use super::*;
 use crate::asset::Asset;
 use crate::language::Language;
 use crate::link::{Deployment, Resolver};
+use crate::place::Place;
 use crate::policy::Caching;
-use content::address::Address;
 use content::name::TenantId;
 use content::tenant::formats::check_format;
 use content::tenant::manifest::Hsts;
@@ -71,10 +71,9 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             sites: Vec::new(),
         }),
         tenant: TenantId::new("corner").unwrap(),
-        address: Address {
-            host: "studio.example".to_owned(),
-            prefix: "/corner".to_owned(),
-            canonical: true,
+        place: Place {
+            prefix: "/corner".into(),
+            domain: "".into(),
         },
         assets: Arc::new(ASSETS.clone()),
         file: "pages/index.md".into(),

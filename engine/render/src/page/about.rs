@@ -120,7 +120,7 @@ impl Renderer<'_> {
         let deployment = &self.inputs.deployment;
         let context = LinkContext {
             language: &self.prepared.language,
-            resolver: &Resolver::new(self.site, self.canonical, deployment)
+            resolver: &Resolver::at(self.site, self.canonical, deployment)
                 .with_assets(&self.prepared.assets)
                 .in_file(file),
             themed: &self.inputs.templates.assets.files,

@@ -10,9 +10,10 @@ use crate::island::Hydration;
 use crate::policy::{self, BodyKind};
 use crate::stylesheet::Shown;
 use crate::template::Scope;
+use content::address::Address;
 use release::snapshot::fields::Fields;
 
-/// A page with its style, and the hash of that for the policy.
+/// A page with its style, and the hash of that for the policy. Its links have marks ([`Place`](crate::place::Place)).
 #[derive(Default)]
 pub(crate) struct Written {
     /// What is sent.
@@ -67,11 +68,11 @@ impl Renderer<'_> {
         }
     }
 
-    /// The fields of the pages with these styles.
-    pub(crate) fn fields(&self, styles: &BTreeSet<String>) -> PageFields {
+    /// The fields of the pages with these styles at an address.
+    pub(crate) fn fields(&self, styles: &BTreeSet<String>, address: &Address) -> PageFields {
         let deployment = &self.inputs.deployment;
         // Who is mounted below a prefix of the domain says nothing about the domain.
-        let hsts = if self.resolver.address.host == deployment.origin.domain() {
+        let hsts = if address.host == deployment.origin.domain() {
             deployment.hsts
         } else {
             self.site.manifest.hsts

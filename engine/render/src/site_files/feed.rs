@@ -5,6 +5,7 @@
 use super::super::link::{Resolver, below};
 use super::super::structure;
 use super::super::xml::Xml;
+use content::address::Address;
 use content::name::reserved::FEED;
 use content::tenant::values::Date;
 use content::tenant::{Page, Site};
@@ -57,10 +58,10 @@ impl<'a> Feed<'a> {
         format!("{} | {company}", self.collection.front.title)
     }
 
-    /// The document, by the resolver of the canonical address.
-    pub(super) fn xml(&self, site: &Site, resolver: &Resolver) -> String {
+    /// The document, for the canonical address.
+    pub(super) fn xml(&self, site: &Site, resolver: &Resolver, canonical: &Address) -> String {
         let company = &resolver.deployment.company;
-        let url = |path: &str| resolver.url_at(&resolver.address, path);
+        let url = |path: &str| resolver.url_at(canonical, path);
         let updated = self.entries.iter().map(|(page, date)| changed(page, *date));
         let language = site.manifest.language.as_str();
         let mut xml = Xml::document();

@@ -62,8 +62,8 @@ pub(super) struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Makes them, with what the tenant's templates work with at its canonical address.
-    pub(super) fn new(site: &Site, scope: &Scope) -> Self {
+    /// Makes them, with what the tenant's templates work with at its `canonical` address.
+    pub(super) fn new(site: &Site, scope: &Scope, canonical: &Address) -> Self {
         let resolver = &scope.resolver;
         let secure = resolver.deployment.origin.is_secure();
         let templates = &scope.templates;
@@ -82,7 +82,11 @@ impl SiteFiles {
             .into_iter()
             .map(|(path, media_type, text)| (path, plain_file(media_type, text, secure)));
         Self {
-            listing: Arc::new(sitemap::listing(site, resolver)),
+            listing: Arc::new(sitemap::listing(
+                site,
+                canonical,
+                &resolver.deployment.origin,
+            )),
             at_hosts: associations.chain(touch_icon(icons.as_ref())).collect(),
             icons,
             social: social.drawings,
@@ -92,20 +96,20 @@ impl SiteFiles {
             search: SearchIndex::of(site),
             everywhere: feeds
                 .map(|feed| {
-                    let xml = feed.xml(site, resolver);
+                    let xml = feed.xml(site, resolver, canonical);
                     (feed.path(), plain_file(feed::MEDIA_TYPE, xml, secure))
                 })
                 .collect(),
         }
     }
 
-    /// Puts those in that belong at the address that `scope` is for.
+    /// Puts those in that belong at the place that `scope` is for.
     pub(super) fn put(&self, site: &Site, scope: &Scope, resources: &mut ResourceTable) {
         let secure = scope.resolver.deployment.origin.is_secure();
         for (path, resource) in &self.everywhere {
             resources.insert(path.as_str().into(), Arc::clone(resource));
         }
-        if scope.resolver.address.prefix.is_empty() {
+        if scope.resolver.place.prefix.is_empty() {
             for (path, resource) in &self.at_hosts {
                 resources.insert((*path).into(), Arc::clone(resource));
             }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::link::Resolver;
+use super::super::link::url_at;
 use super::super::structure;
 use super::super::xml::Xml;
+use content::address::{Address, Origin};
 use content::name::reserved::{SITEMAP, sitemap_part};
 use content::tenant::{Page, Site};
 
@@ -36,17 +37,17 @@ pub struct Listing {
     urls: Vec<String>,
 }
 
-/// The entries of a tenant, by the resolver of its canonical address: its pages without those that search engines should leave out.
+/// The entries of a tenant at its canonical address: its pages without those that search engines should leave out.
 #[must_use]
-pub(crate) fn listing(site: &Site, resolver: &Resolver) -> Listing {
+pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> Listing {
     let pages = site.pages.values().filter(|page| !page.front.noindex);
     Listing {
-        host: resolver.address.host.clone(),
+        host: canonical.host.clone(),
         urls: pages
             .map(|page| {
                 let mut xml = Xml::fragment();
                 xml.element("url", &[], |xml| {
-                    let url = resolver.url_at(&resolver.address, &page.path);
+                    let url = url_at(origin, canonical, &page.path);
                     xml.text("loc", &[], &url);
                     if let Some(day) = last_change(site, page) {
                         xml.text("lastmod", &[], &day.to_string());

@@ -226,8 +226,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
 /// `pages()`: every page of the tenant that is to be found, in the order of the paths: `label`, `href`, `path`, `layout`, and `depth`, 0 for the landing page.
 fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     with_scope(|scope| {
-        let address = &scope.resolver.address;
-        let place = format!("{}{}", address.host, address.prefix);
+        let place = scope.resolver.own("/");
         let listed = &scope.prepared.listed;
         let mut listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
         let all = listed.entry(place).or_insert_with(|| {
