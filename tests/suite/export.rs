@@ -451,7 +451,7 @@ fn two_pages_of_one_file_are_an_error() {
 }
 
 #[test]
-fn with_a_error_nothing_is_written_unless_told() {
+fn with_an_error_nothing_is_written_unless_told() {
     let mut site = TestSite::fixture("sites");
     let (folder, to) = (site.path(""), site.path("public"));
     written(&mut site, &to);

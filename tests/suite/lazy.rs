@@ -1,6 +1,7 @@
 //! Nothing is rendered before somebody needs it, and what nobody asks for gives its memory back; visitors see nothing of either.
 
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rowhouse_tests::{TestServer, TestSite};
@@ -52,7 +53,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < PATIENCE, "{what} never came");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -125,4 +126,37 @@ fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
     );
     wait("the change", || drawing(&says(&server, 0)) != dot);
     assert_eq!(server.get(&server.domain(), &dot).status, 200);
+}
+
+#[test]
+fn a_tenant_of_two_thousand_pages_that_wakes_stalls_no_neighbour() {
+    let site = many();
+    let large = site.folder().join("tenants/large");
+    fs::create_dir_all(large.join("pages")).expect("a folder");
+    fs::write(large.join("tenant.yaml"), "name: Large\n").expect("a file");
+    for number in 0..2_000 {
+        let name = match number {
+            0 => "index".to_owned(),
+            number => format!("page-{number}"),
+        };
+        let words = format!(
+            "---\ntitle: Page {number}\n---\n{}",
+            "Some words. ".repeat(40)
+        );
+        fs::write(large.join(format!("pages/{name}.md")), words).expect("a file");
+    }
+    let server = TestServer::start_at_once(site.folder(), &[]);
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| server.get(&server.domain(), "/large"));
+        // It has all threads that there are by now.
+        thread::sleep(Duration::from_millis(100));
+        // Neighbours that were asked for before, and such that wait to be rendered.
+        for number in (0..MANY).step_by(30).chain((0..MANY).step_by(30)) {
+            assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
+        }
+        assert!(!asked.is_finished(), "nobody waited beside it");
+    });
+    wait("the large one", || {
+        server.get(&server.domain(), "/large/page-1999").status == 200
+    });
 }
