@@ -203,10 +203,14 @@ impl Authority {
             .arg(format!("https://{host}:{port}/")))
     }
 
-    /// The files of certificates below the state.
+    /// The folder for certificates, which is below the state.
+    pub(crate) fn certificates(&self) -> PathBuf {
+        self.folder.path().join("state/certificates")
+    }
+
+    /// This authority's folder there.
     pub(crate) fn kept(&self) -> PathBuf {
-        let below = self.folder.path().join("state/certificates");
-        let mut folders = fs::read_dir(below).expect("a folder");
+        let mut folders = fs::read_dir(self.certificates()).expect("a folder");
         folders.next().expect("a folder").expect("a folder").path()
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -11,7 +12,7 @@ use rowhouse_tests::{binary, reserved_address};
 use tempfile::TempDir;
 
 use crate::http;
-use crate::support::{Program, Rowhouse, tenant, wait_for};
+use crate::support::{Program, Rowhouse, run, tenant, wait_for};
 use crate::tls::{DOMAIN, Files, Signer, visit};
 
 /// How often the files are replaced.
@@ -117,6 +118,71 @@ fn replace(signer: &Signer, files: &Files) {
         thread::yield_now();
         fs::write(path, text).expect("a file");
     }
+}
+
+#[test]
+fn each_name_has_the_certificate_of_its_own_file() {
+    let folder = TempDir::new().expect("a folder");
+    let tenants = folder.path().join("tenants");
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    tenant(&tenants.join("shop"), "Shop", "hosts: [shop.example]\n");
+    let signer = Signer::new();
+    let own = folder.path().join("own");
+    fs::create_dir(&own).expect("a folder");
+    let of_shop = signer.sign_for(vec!["shop.example".to_owned()]);
+    let all = [signer.write(folder.path()), Files::write(&own, of_shop)];
+    let serve = || {
+        let mut command = Command::new(binary());
+        command
+            .args(["serve", "--origin", &format!("https://{DOMAIN}")])
+            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .arg("--tenants")
+            .arg(&tenants);
+        command
+    };
+    let mut by_flags = serve();
+    for files in &all {
+        by_flags.arg("--certificate").arg(&files.certificate);
+        by_flags.arg("--certificate-key").arg(&files.key);
+    }
+    let mut by_variables = serve();
+    let list = |paths: [&Path; 2]| paths.map(|path| path.display().to_string()).join(",");
+    let paths = all.each_ref();
+    by_variables.env(
+        "ROWHOUSE_CERTIFICATE",
+        list(paths.map(|files| &*files.certificate)),
+    );
+    by_variables.env(
+        "ROWHOUSE_CERTIFICATE_KEY",
+        list(paths.map(|files| &*files.key)),
+    );
+    let config = signer.visitor();
+    for mut command in [by_flags, by_variables] {
+        let address = reserved_address();
+        let _server = Rowhouse::start_with(command.args(["--https", &address.to_string()]));
+        let shown = [
+            (DOMAIN, "the house of Home"),
+            ("shop.studio.example", "the house of Shop"),
+            ("shop.example", "the house of Shop"),
+        ]
+        .map(|(host, words)| {
+            // The visitor looks whether it is good for the host.
+            let (answer, shown) = visit(address, &config, host, "/").expect("an answer");
+            assert!(answer.contains(words), "{host}: {answer}");
+            shown
+        });
+        assert!(shown[0] == shown[1] && shown[1] != shown[2]);
+    }
+
+    let mut uneven = serve();
+    uneven.args(["--https", "127.0.0.1:0", "--certificate"]);
+    uneven.arg(&all[0].certificate).arg("--certificate");
+    uneven.arg(&all[1].certificate).arg("--certificate-key");
+    let (started, said) = run(uneven.arg(&all[0].key));
+    assert!(
+        !started && said.contains("each `--certificate` needs its `--certificate-key`"),
+        "{said}"
+    );
 }
 
 /// Runs a program with the sockets at its standard input and output as the third and the fourth descriptor, as `sd_listen_fds(3)` has it.

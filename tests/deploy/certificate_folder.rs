@@ -3,10 +3,14 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use serde_json::json;
+use rowhouse_tests::BadDisk;
+use serde_json::{Value, json};
 
 use crate::authority::{Authority, DOMAIN, all_valid, of};
-use crate::support::{Rowhouse, run, tenant, wait_for};
+use crate::support::{Rowhouse, tenant, wait_for};
+
+/// A tenant's host.
+const SHOP: &str = "shop.studio.example";
 
 #[test]
 fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
@@ -54,22 +58,116 @@ fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_said_at_the_start() {
+fn a_full_disk_keeps_no_site_from_its_certificate() {
+    let Some(authority) = Authority::start(&[], &json!({})) else {
+        return;
+    };
+    let kept_before = keeps_three(&authority);
+    let Some(disk) = BadDisk::full(&authority.certificates()) else {
+        return;
+    };
+    tenant(&authority.tenants().join("shop"), "Shop", "");
+    let mut server = goes_on(&authority, &disk, kept_before, "No space left on device");
+    // A host that leaves and comes back has the certificate that is in memory alone.
+    let (here, away) = (
+        authority.tenants().join("shop"),
+        authority.folder.path().join("away"),
+    );
+    for (from, to, is_served) in [(&here, &away, false), (&away, &here, true)] {
+        fs::rename(from, to).expect("a moved folder");
+        wait_for("a host that leaves and comes back", || {
+            (authority.visit(SHOP).0 == is_served).then_some(())
+        });
+    }
+
+    // When there is room again, it is written without another order.
+    let orders = authority.orders();
+    disk.free(server.program.id());
+    authority.drop_folder("garden", "");
+    let kept = authority.kept().join(format!("{SHOP}.pem"));
+    let kept = disk.seen_by(server.program.id()).join(
+        kept.strip_prefix(authority.certificates())
+            .expect("a file below it"),
+    );
+    wait_for("the kept certificate", || {
+        server.program.must_run();
+        let line = of(&server, SHOP);
+        (kept.exists() && line["error"].is_null()).then_some(())
+    });
+    wait_for("the last certificate", || {
+        (of(&server, "garden.studio.example")["state"] == "valid").then_some(())
+    });
+    assert_eq!(authority.orders(), orders + 1);
+}
+
+#[test]
+fn a_disk_that_is_mounted_read_only_keeps_no_site_from_its_certificate() {
+    let Some(authority) = Authority::start(&[], &json!({})) else {
+        return;
+    };
+    let kept_before = keeps_three(&authority);
+    let Some(disk) = BadDisk::read_only(&authority.certificates()) else {
+        return;
+    };
+    tenant(&authority.tenants().join("shop"), "Shop", "");
+    let server = goes_on(&authority, &disk, kept_before, "Read-only file system");
+    let log = server.program.log();
+    let told = "cannot write to the folder for certificates";
+    assert!(log.contains(told), "{log}");
+}
+
+/// A start and an end that leave three certificates: the orders of that.
+fn keeps_three(authority: &Authority) -> usize {
+    let tenants = authority.tenants();
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
+    assert_eq!(all_valid(&mut server, "the first certificates"), 3);
+    assert_eq!(server.program.end(), Some(0));
+    authority.orders()
+}
+
+/// A server that shows the certificates that are kept and one that cannot be, and says why.
+fn goes_on(authority: &Authority, disk: &BadDisk, orders: usize, why: &str) -> Rowhouse {
+    let command = authority.serve(&authority.tenants());
+    let mut server = Rowhouse::start_with(&mut disk.begin_like(&command));
+    assert_eq!(all_valid(&mut server, "certificates all the same"), 4);
+    for host in [DOMAIN, SHOP] {
+        let (trusted, said) = authority.visit(host);
+        assert!(trusted && said.ends_with("200 HTTP/2"), "{host}: {said}");
+    }
+    // What could be read was not ordered again.
+    let log = server.program.log();
+    assert_eq!(authority.orders(), orders + 1, "{log}");
+    assert!(log.contains(why), "{log}");
+    let (_, text) = server.operator("/tenants").expect("an answer");
+    let tenants: Value = serde_json::from_str(&text).expect("JSON");
+    let error = &tenants[1]["certificates"][0]["error"];
+    assert_eq!(error["kind"], "storage", "{text}");
+    let detail = error["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains(why), "{text}");
+    let (_, metrics) = server.operator("/metrics").expect("an answer");
+    let failing = format!(r#"rowhouse_certificate_failing{{host="{SHOP}",kind="storage"}} 1"#);
+    assert!(metrics.contains(&failing), "{metrics}");
+    server
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_said_at_the_start_and_hurts_no_site() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
-    let folder = authority.folder.path().join("read-only");
+    let folder = authority.folder.path().join("no-folder");
     fs::write(&folder, "").expect("a file");
     let mut command = authority.serve(&tenants);
-    let (started, said) = run(command.arg("--certificates").arg(&folder));
-    assert!(!started, "{said}");
-    assert!(
-        said.contains("cannot write to the folder for certificates"),
-        "{said}"
-    );
-    assert_eq!(authority.orders(), 0);
+    let mut server = Rowhouse::start_with(command.arg("--certificates").arg(&folder));
+    let log = server.program.log();
+    let told = "cannot write to the folder for certificates";
+    assert!(log.contains(told), "{log}");
+    assert_eq!(all_valid(&mut server, "certificates all the same"), 3);
+    let (trusted, said) = authority.visit(DOMAIN);
+    assert!(trusted && said.ends_with("200 HTTP/2"), "{said}");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use rowhouse_tests::binary;
 use serde_json::Value;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
-use crate::support::{Rowhouse, files, one_of, place, run, tenant, text, tool, yaml};
+use crate::support::{Rowhouse, files, is_there, one_of, place, run, tenant, text, tool, yaml};
 
 /// Every kind that is used, with the version of the interface that has it.
 const KINDS: [(&str, &str); 7] = [
@@ -352,6 +352,11 @@ fn tenants_from_config_maps_lie_as_the_program_wants_them() {
 
 /// What `kubectl apply -k` would send for a variant; nothing where no program is there that can say it.
 fn built(variant: &str) -> Option<Vec<Value>> {
+    let said = built_text(variant)?;
+    Some(serde_saphyr::from_multiple(&said).expect("YAML"))
+}
+
+fn built_text(variant: &str) -> Option<String> {
     let program = one_of(&["kubectl", "kustomize"])?;
     let verb = if program == "kubectl" {
         "kustomize"
@@ -361,7 +366,7 @@ fn built(variant: &str) -> Option<Vec<Value>> {
     let folder = place("kubernetes").join(variant).display().to_string();
     let (content, said) = tool(program, &[verb, &folder]);
     assert!(content, "{said}");
-    Some(serde_saphyr::from_multiple(&said).expect("YAML"))
+    Some(said)
 }
 
 /// The one document of a kind.
@@ -404,6 +409,33 @@ fn kustomize_puts_every_variant_together() {
             names(items(container(deployment), "/volumeMounts")),
             names(volumes)
         );
+    }
+}
+
+#[test]
+fn every_variant_holds_to_the_schemas_of_the_interface() {
+    if !is_there("kubernetes-validate") {
+        return;
+    }
+    let file = NamedTempFile::new().expect("a file");
+    let validate = |version| {
+        let mut command = Command::new("kubernetes-validate");
+        command.args(["--strict", "--kubernetes-version", version]);
+        run(command.arg(file.path()))
+    };
+    for variant in ["base", "configmap", "https"] {
+        let Some(text) = built_text(variant) else {
+            return;
+        };
+        fs::write(file.path(), text).expect("a file");
+        // The first that has all that is used, and a late one.
+        for version in ["1.30.0", "1.37.0"] {
+            let (holds, said) = validate(version);
+            assert!(holds, "{variant} in {version}: {said}");
+            assert!(said.contains("deployment/rowhouse"), "{said}");
+        }
+        let (holds, said) = validate("1.28.0");
+        assert!(!holds && said.contains("'sleep' was unexpected"), "{said}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a client sees that is not rustls: versions, suites, groups, renegotiation, tickets and alerts, asked by `openssl s_client` as `testssl.sh` asks them.
+//! What a client sees that is not rustls: versions, suites, groups, renegotiation, tickets and alerts, asked by `openssl s_client` as `testssl.sh` asks them, and by Node.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use rowhouse_tests::reserved_address;
+use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::support::{Rowhouse, is_there, run, tenant};
+use crate::support::{Rowhouse, is_there, one_of, run, tenant};
 use crate::tls::{DOMAIN, Signer};
 
 /// What is left of TLS 1.2 with an ECDSA key (RFC 9325, section 4.2): forward secrecy, and nothing that is not authenticated.
@@ -111,7 +112,7 @@ fn versions_and_suites_are_those_that_are_advised() {
 }
 
 #[test]
-fn groups_are_those_that_are_advised_and_one_withstands_quantum_computers() {
+fn groups_are_those_that_are_advised() {
     let Some(site) = Site::start() else {
         return;
     };
@@ -123,15 +124,81 @@ fn groups_are_those_that_are_advised_and_one_withstands_quantum_computers() {
             "{group}: {said}"
         );
     }
-    // OpenSSL has it from 3.5 on.
-    let hybrid = "X25519MLKEM768";
-    let (done, said) = site.greet(&["-tls1_3", "-groups", hybrid]);
-    let is_unknown = said.contains("cannot be set") || said.contains("Error with command");
-    assert!(done || is_unknown, "{said}");
-    assert!(
-        !done || said.contains(&format!("group: {hybrid}")),
-        "{said}"
-    );
+}
+
+/// Asks for the domain's first page by way of Node, with the groups and versions that are given: a full handshake, and one with the ticket of the first.
+const VISITS: &str = r"
+const [port, root, host, groups, version] = process.argv.slice(1);
+const { connect } = require('node:tls');
+const ca = require('node:fs').readFileSync(root);
+function visit(session) {
+  return new Promise((done) => {
+    const found = { answer: '' };
+    const socket = connect({
+      host: '127.0.0.1', port, ca, session, servername: host,
+      ecdhCurve: groups, minVersion: version, maxVersion: version,
+    }, () => {
+      found.version = socket.getProtocol();
+      found.resumed = socket.isSessionReused();
+      socket.write(`GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+    });
+    socket.on('session', (kept) => { session = kept; });
+    socket.on('data', (data) => { found.answer += data; });
+    socket.on('error', (error) => { found.error = error.message; });
+    socket.on('close', () => done([found, session]));
+  });
+}
+visit().then(async ([full, session]) => {
+  const [resumed] = await visit(session);
+  console.log(JSON.stringify([full, resumed]));
+});
+";
+
+/// A Node whose OpenSSL has the hybrid groups: from 3.5 on.
+fn recent_node() -> Option<&'static str> {
+    let is_recent = |program: &&&str| {
+        let version = Command::new(program)
+            .args(["-p", "process.versions.openssl"])
+            .output();
+        let version = version.map_or_else(|_| Vec::new(), |output| output.stdout);
+        let version = String::from_utf8_lossy(&version).into_owned();
+        let mut numbers = version
+            .split('.')
+            .map_while(|part| part.parse::<u32>().ok());
+        (numbers.next(), numbers.next()) >= (Some(3), Some(5))
+    };
+    let names = ["node", "node24"];
+    let found = names.iter().find(is_recent).copied();
+    found.or_else(|| one_of(&["node24"]))
+}
+
+#[test]
+fn another_client_agrees_on_keys_that_withstand_quantum_computers_and_comes_back() {
+    let (Some(node), Some(site)) = (recent_node(), Site::start()) else {
+        return;
+    };
+    let visits = |groups: &str, version: &str| -> Value {
+        let (done, said) = run(Command::new(node)
+            .args(["-e", VISITS, &site.address.port().to_string()])
+            .arg(site.file("root.pem"))
+            .args([DOMAIN, groups, version]));
+        assert!(done, "{said}");
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+    };
+    // It offers nothing else, so that one that succeeds has agreed on it.
+    for (groups, version) in [("X25519MLKEM768", "TLSv1.3"), ("X25519:P-256", "TLSv1.2")] {
+        let visits = visits(groups, version);
+        for (visit, is_resumed) in [(&visits[0], false), (&visits[1], true)] {
+            assert_eq!(visit["version"], version, "{visits}");
+            assert_eq!(visit["resumed"], is_resumed, "{visits}");
+            let answer = visit["answer"].as_str().unwrap_or_default();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{visits}");
+        }
+    }
+    // Nor does it fall back by itself: this one is not spoken here.
+    let refused = visits("SecP384r1MLKEM1024", "TLSv1.3");
+    let error = refused[0]["error"].as_str().unwrap_or_default();
+    assert!(error.contains("handshake failure"), "{refused}");
 }
 
 #[test]

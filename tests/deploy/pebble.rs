@@ -76,20 +76,33 @@ fn operators_see_them(authority: &Authority, server: &Rowhouse) {
     let (all_good, said) = run(Command::new(binary()).args(["certificates", "--admin", &admin]));
     assert!(all_good && said.contains("shop.example  "), "{said}");
     let https = authority.https.to_string();
-    let probe = |host: &str| {
+    let ask = |host: &str| {
         let mut command = Command::new(binary());
         command.args([
             "probe", "--admin", &admin, "--https", &https, "--host", host,
         ]);
-        run(command.arg("--root").arg(authority.root()))
+        command
     };
+    let probe = |host: &str| run(ask(host).arg("--root").arg(authority.root()));
     let (good, said) = probe(DOMAIN);
     assert!(good && said.contains("TLSv1_3 h2"), "{said}");
     let (good, said) = probe("stranger.example");
     assert!(!good && said.contains("stranger.example"), "{said}");
+    // Those whom browsers trust have not signed it.
+    let (good, said) = run(&mut ask(DOMAIN));
+    assert!(!good && said.contains("UnknownIssuer"), "{said}");
+    // A line for each order, and one for what came of it.
+    let log = server.program.log();
+    for expected in ["ordering a certificate", "a certificate was given out"] {
+        let of_shop = format!(r#""message":"{expected}","host":"shop.example""#);
+        assert_eq!(log.matches(&of_shop).count(), 1, "{log}");
+        assert_eq!(log.matches(expected).count(), 1, "{log}");
+    }
     let (_, metrics) = server.operator("/metrics").expect("an answer");
     for expected in [
         r#"rowhouse_certificate_not_after_seconds{host="shop.example"} "#,
+        // The only one that was ordered since the start.
+        r#"rowhouse_certificate_last_try_seconds{host="shop.example"} "#,
         r#"rowhouse_tls_handshakes_total{version="1.3",result="full"} "#,
     ] {
         assert!(metrics.contains(expected), "{expected} in {metrics}");

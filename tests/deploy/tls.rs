@@ -48,7 +48,11 @@ impl Signer {
 
     /// Chain and key as PEM, for the domain and all names below it.
     pub(crate) fn sign(&self) -> (String, String) {
-        let names = vec![DOMAIN.to_owned(), format!("*.{DOMAIN}")];
+        self.sign_for(vec![DOMAIN.to_owned(), format!("*.{DOMAIN}")])
+    }
+
+    /// The same for other names.
+    pub(crate) fn sign_for(&self, names: Vec<String>) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
         let parameters = CertificateParams::new(names).expect("names");
         let certificate = parameters.signed_by(&key, &self.issuer);
@@ -58,16 +62,9 @@ impl Signer {
         )
     }
 
-    /// The same, written into a folder.
+    /// Those of the domain, written into a folder.
     pub(crate) fn write(&self, folder: &Path) -> Files {
-        let (chain, key) = self.sign();
-        let files = Files {
-            certificate: folder.join("chain.pem"),
-            key: folder.join("key.pem"),
-        };
-        fs::write(&files.certificate, chain).expect("a file");
-        fs::write(&files.key, key).expect("a file");
-        files
+        Files::write(folder, self.sign())
     }
 
     /// A visitor who trusts nobody else.
@@ -85,6 +82,17 @@ impl Signer {
 }
 
 impl Files {
+    /// Writes chain and key into a folder.
+    pub(crate) fn write(folder: &Path, (chain, key): (String, String)) -> Self {
+        let files = Self {
+            certificate: folder.join("chain.pem"),
+            key: folder.join("key.pem"),
+        };
+        fs::write(&files.certificate, chain).expect("a file");
+        fs::write(&files.key, key).expect("a file");
+        files
+    }
+
     /// The command of a server that speaks HTTPS with them, and limits no test's handshakes.
     pub(crate) fn serve(&self, tenants: &Path) -> Command {
         let mut command = Command::new(binary());

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
 
+mod bad_disk;
 mod client;
 pub mod hostile;
 mod measure;
@@ -9,8 +10,10 @@ mod playwright;
 mod server;
 mod site;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+pub use bad_disk::BadDisk;
 pub use client::Visitor;
 pub use measure::{Process, Times};
 pub use playwright::{must_succeed, playwright};
@@ -37,4 +40,12 @@ pub fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures")
         .join(path)
+}
+
+/// Says that a test is left out, and why. Where the variable `CI` is set, and not to nothing, and `must` says so, that is a failure.
+pub fn skip(why: &str, must: bool) {
+    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+    assert!(!(is_ci && must), "{why}");
+    // Past the test harness, which keeps what a passing test prints to itself.
+    let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
 }

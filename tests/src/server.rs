@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
+use crate::bad_disk::BadDisk;
 use crate::client::read_head;
 
 /// The longest that a server may take to answer at first: a debug build compiles every page.
@@ -60,6 +61,10 @@ pub fn binary() -> &'static Path {
     })
 }
 
+fn shell() -> Command {
+    Command::new("sh")
+}
+
 impl TestServer {
     /// Serves a folder that has `tenants`, and perhaps `themes`, in it.
     #[must_use]
@@ -74,7 +79,7 @@ impl TestServer {
     pub fn start_at_once(folder: &Path, more: &[&str]) -> Self {
         let log = NamedTempFile::new().expect("a file");
         let stderr = log.reopen().expect("a file").into();
-        Self::spawn(folder, more, &[], log, stderr, Duration::ZERO)
+        Self::spawn(shell(), folder, more, &[], log, stderr, Duration::ZERO)
     }
 
     /// The same, failing where the lines of the file `faults` say so (`content::report::guard::inject`); the file may change while the server runs.
@@ -100,6 +105,14 @@ impl TestServer {
         )
     }
 
+    /// The same on a disk that takes nothing.
+    #[must_use]
+    pub fn start_on(disk: &BadDisk, folder: &Path, more: &[&str]) -> Self {
+        let log = NamedTempFile::new().expect("a file");
+        let stderr = log.reopen().expect("a file").into();
+        Self::spawn(disk.begin("sh"), folder, more, &[], log, stderr, LONG)
+    }
+
     fn start_with(
         folder: &Path,
         more: &[&str],
@@ -107,11 +120,12 @@ impl TestServer {
         log: NamedTempFile,
         stderr: Stdio,
     ) -> Self {
-        Self::spawn(folder, more, environment, log, stderr, LONG)
+        Self::spawn(shell(), folder, more, environment, log, stderr, LONG)
     }
 
-    /// `long`: how long tenants may take that are waited for.
+    /// `command`: a shell. `long`: how long tenants may take that are waited for.
     fn spawn(
+        mut command: Command,
         folder: &Path,
         more: &[&str],
         environment: &[(&str, &Path)],
@@ -123,7 +137,6 @@ impl TestServer {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let socket = server::listen::bind(anywhere).expect("a socket");
         let visitors = socket.local_addr().expect("an address");
-        let mut command = Command::new("sh");
         command
             .current_dir(folder)
             .args(["-c", HAND_OVER, "sh"])

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use release::store::Keep;
-use rowhouse_tests::{TestServer, fixture};
+use rowhouse_tests::{BadDisk, TestServer, fixture};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -332,6 +332,69 @@ fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
         "{}",
         server.log()
     );
+}
+
+#[test]
+fn a_disk_that_is_full_or_read_only_costs_speed_and_no_byte() {
+    let street = Street::new();
+    street.write("tenants/app/pages/extra.md", &terms("Before"));
+    let pages = |server: &TestServer| {
+        let routes = ["/", "/app", "/app/terms", "/app/extra"];
+        let answers = routes.map(|path| server.get("localhost", path));
+        for answer in &answers {
+            assert_eq!(answer.status, 200, "{}", server.log());
+        }
+        let texts = answers.map(|answer| answer.text());
+        texts.map(|text| text.replace(&server.domain(), "localhost"))
+    };
+    let server = street.serve();
+    street.keeps("good.tenant.app", "Before");
+    let before = pages(&server);
+    drop(server);
+    let state = street.path("state");
+    for (disk, told) in [
+        (BadDisk::full(&state), "No space left on device"),
+        (BadDisk::read_only(&state), "Read-only file system"),
+    ] {
+        let Some(disk) = disk else {
+            return;
+        };
+        let serve = || TestServer::start_on(&disk, &street.path(""), &["--state", "state"]);
+        street.write("tenants/app/pages/extra.md", &terms("Before"));
+        let server = serve();
+        assert_eq!(pages(&server), before, "{told}");
+        // What changes is served, again and again, and cannot be kept.
+        for number in 0..3 {
+            let title_now = format!("Now {number}");
+            street.write("tenants/app/pages/extra.md", &terms(&title_now));
+            wait("the changed page", || {
+                title(&server, "/app/extra") == title_now
+            });
+        }
+        wait("what the disk says", || server.log().contains(told));
+        let log = server.log();
+        assert!(log.contains("kept for the next start"), "{log}");
+        assert!(!log.contains("panicked"), "{log}");
+        drop(server);
+        // The last good state is that of before, and whole.
+        street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
+        let server = serve();
+        assert_eq!(pages(&server), before, "{told}");
+    }
+    // Nor is it hurt for a start with room.
+    let server = street.serve();
+    assert_eq!(pages(&server), before);
+    drop(server);
+
+    // A first start, with nothing that could be read.
+    fs::remove_dir_all(&state).expect("a removed folder");
+    fs::create_dir(&state).expect("a folder");
+    street.write("tenants/app/pages/extra.md", &terms("Before"));
+    for disk in [BadDisk::full(&state), BadDisk::read_only(&state)] {
+        let disk = disk.expect("as before");
+        let server = TestServer::start_on(&disk, &street.path(""), &["--state", "state"]);
+        assert_eq!(pages(&server), before, "{disk:?}");
+    }
 }
 
 #[test]

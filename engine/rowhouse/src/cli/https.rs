@@ -116,3 +116,24 @@ pub struct ProbeArguments {
     #[arg(long, value_name = "FILE", requires = "https")]
     pub root: Option<PathBuf>,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    #[test]
+    fn every_flag_of_https_has_its_variable() {
+        let flags = HttpsFlags::augment_args(Command::new("serve"));
+        let mut count = 0;
+        for flag in flags.get_arguments() {
+            let name = flag.get_long().expect("a name");
+            let variable = format!("ROWHOUSE_{}", name.replace('-', "_").to_uppercase());
+            let known = flag.get_env().and_then(|variable| variable.to_str());
+            assert_eq!(known, Some(&*variable), "{name}");
+            count += 1;
+        }
+        assert_eq!(count, 11);
+    }
+}

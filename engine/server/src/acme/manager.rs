@@ -46,9 +46,6 @@ pub enum AcmeError {
     /// The roots cannot be used.
     #[error("cannot use the roots of `--acme-root`: {0}")]
     Roots(rustls::Error),
-    /// The folder cannot be written to.
-    #[error("cannot write to the folder for certificates")]
-    Folder(#[source] io::Error),
     /// The system gives no thread or event loop.
     #[error("cannot start the thread for certificates")]
     Thread(#[source] io::Error),
@@ -66,7 +63,14 @@ pub fn start(
 ) -> Result<(), AcmeError> {
     let client = AuthorityClient::new(settings.roots.as_deref()).map_err(AcmeError::Roots)?;
     let folder = Folder::new(&settings.folder, &settings.directory);
-    folder.check().map_err(AcmeError::Folder)?;
+    // A disk that is full or broken takes no site down: what is kept there is shown, and the rest is asked for.
+    if let Err(error) = folder.check() {
+        warn!(
+            folder = %settings.folder.display(),
+            %error,
+            "cannot write to the folder for certificates: new ones are lost at the end of this process, and authorities give out the same one only a few times"
+        );
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -109,6 +113,18 @@ struct Name {
     unsaved: Option<Issued>,
 }
 
+impl Name {
+    /// What is to be known of it should it come back: files are read again.
+    fn leave(&mut self) -> Self {
+        let unsaved = self.unsaved.take();
+        Self {
+            plan: self.plan.clone().at_rest(),
+            certificate: unsaved.as_ref().and_then(|_| self.certificate.clone()),
+            unsaved,
+        }
+    }
+}
+
 /// What a task comes back with.
 enum Done {
     Order(Box<str>, Result<Issued, Failure>),
@@ -124,8 +140,8 @@ struct Manager {
     folder: Folder,
     /// By host.
     names: BTreeMap<Box<str>, Name>,
-    /// The plans of hosts that left, with their failures: one that comes and goes is not asked for each time.
-    gone: BTreeMap<Box<str>, NamePlan>,
+    /// Hosts that left, with their failures, and with what is not on disk yet: one that comes and goes is not asked for each time.
+    gone: BTreeMap<Box<str>, Name>,
     authority: AuthorityPlan,
     budget: OrderBudget,
     tasks: JoinSet<Done>,
@@ -188,7 +204,7 @@ impl Manager {
         self.names.retain(|host, name| {
             let stays = snapshot.hosts.contains_key(host) && is_wanted(host);
             if !stays && !name.plan.is_quiet() {
-                left.push((host.clone(), name.plan.clone()));
+                left.push((host.clone(), name.leave()));
             }
             stays
         });
@@ -197,22 +213,21 @@ impl Manager {
             return;
         }
         for host in new {
-            let certificate = self.folder.certificate(&host).map(Arc::new);
-            let lifetime = certificate.as_deref().map(lifetime);
-            let mut plan = NamePlan::new(lifetime, now, chance());
-            if let Some(before) = self.gone.remove(&host)
-                && lifetime.is_none()
-            {
-                plan = before.back();
-            }
-            self.names.insert(
-                host,
-                Name {
-                    plan,
-                    certificate,
-                    unsaved: None,
-                },
-            );
+            let name = match self.gone.remove(&host) {
+                Some(before) if before.unsaved.is_some() => before,
+                before => {
+                    let certificate = self.folder.certificate(&host).map(Arc::new);
+                    let lifetime = certificate.as_deref().map(lifetime);
+                    let failed = before.filter(|_| lifetime.is_none());
+                    let plan = failed.map(|name| name.plan.without_certificate());
+                    Name {
+                        plan: plan.unwrap_or_else(|| NamePlan::new(lifetime, now, chance())),
+                        certificate,
+                        unsaved: None,
+                    }
+                }
+            };
+            self.names.insert(host, name);
         }
         let shown = self.names.iter().filter_map(|(host, name)| {
             Some((host.clone(), Arc::clone(name.certificate.as_ref()?)))
@@ -326,10 +341,11 @@ impl Manager {
                     "a certificate was given out"
                 );
                 name.plan.succeed(lifetime(&certificate), now, chance());
-                self.certificates.set_issued(host, &certificate);
-                name.certificate = Some(certificate);
+                name.certificate = Some(Arc::clone(&certificate));
                 name.unsaved = Some(issued);
+                // First onto the disk: what is shown outlives the process, or it is known why not.
                 self.save_one(host);
+                self.certificates.set_issued(host, &certificate);
             }
             (Ok((issued, _)), None) => {
                 let kept = self
@@ -391,7 +407,7 @@ impl Manager {
                 let failure = Failure::new(FailureKind::Storage, error.to_string());
                 let is_known = name.plan.attempts().failure.is_some();
                 if !is_known {
-                    warn!(host, %error, "the certificate is in force, and cannot be written to disk");
+                    warn!(host, %error, "the certificate cannot be written to disk; it is in force until this process ends");
                 }
                 name.plan.is_not_stored(failure);
                 name.unsaved = Some(issued);

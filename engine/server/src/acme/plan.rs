@@ -247,10 +247,20 @@ impl NamePlan {
         }
     }
 
-    /// The plan of a name that left, and has come back.
-    pub(super) fn back(self) -> Self {
+    /// The plan of a name that nobody asks about any more: nothing comes of an order that is under way.
+    pub(super) fn at_rest(self) -> Self {
         Self {
             is_under_way: false,
+            ..self
+        }
+    }
+
+    /// The plan of a name whose certificate is lost: its failures count, and one is due once they allow it.
+    pub(super) fn without_certificate(self) -> Self {
+        Self {
+            certificate: None,
+            renewal: None,
+            next_question: None,
             ..self
         }
     }

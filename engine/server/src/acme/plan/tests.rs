@@ -42,6 +42,25 @@ fn what_is_kept_and_good_is_not_asked_for_again() {
 }
 
 #[test]
+fn a_name_that_comes_back_without_its_certificate_needs_another() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    plan.begin(day(0));
+    plan.succeed(days(0, 90), day(0), 0.5);
+    let plan = plan.at_rest();
+    assert!(!plan.is_due(day(1)));
+    let lost = plan.without_certificate();
+    // Not within the minute in which nothing is asked for twice.
+    assert!(!lost.is_due(day(0)) && lost.is_due(day(1)));
+    assert!(!lost.is_question_due(day(1)));
+    // One that failed waits on.
+    let mut failed = NamePlan::new(None, day(0), 0.5);
+    failed.begin(day(0));
+    failed.fail(failure(FailureKind::Dns), day(0), 0.5, 2);
+    let back = failed.at_rest().without_certificate();
+    assert!(!back.is_due(day(0)) && back.is_due(day(0) + 3 * MINUTE));
+}
+
+#[test]
 fn six_days_are_renewed_after_four_and_not_all_together() {
     let at = |chance| {
         let plan = NamePlan::new(Some(days(0, 6)), day(0), chance);

@@ -1,0 +1,104 @@
+//! A folder on a disk that takes nothing, for one program alone: a mount in a namespace of its own.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::skip;
+
+/// Puts what is in a folder onto a small disk in memory, spoils that, lays it over the folder, and begins the program. All of it keeps one process id.
+const BEGIN: &str = r#"
+set -e
+harm=$1 folder=$2
+shift 2
+disk=$(mktemp -d "$folder.XXXXXX")
+mount -t tmpfs -o size=64m tmpfs "$disk"
+cp -a "$folder/." "$disk"
+case $harm in
+  full) cat /dev/zero >"$disk/filler" 2>/dev/null || true ;;
+  read-only) mount -o remount,ro "$disk" ;;
+esac
+mount --bind "$disk" "$folder"
+exec "$@"
+"#;
+
+/// A folder that is on such a disk for whom [`BadDisk::begin`] begins.
+#[derive(Debug)]
+pub struct BadDisk {
+    harm: &'static str,
+    folder: PathBuf,
+    /// How this machine lets a program have mounts of its own.
+    namespace: &'static [&'static str],
+}
+
+impl BadDisk {
+    /// Without a free byte. What is in the folder can be read. Nothing where the machine allows no mounts.
+    #[must_use]
+    pub fn full(folder: &Path) -> Option<Self> {
+        Self::new("full", folder)
+    }
+
+    /// Mounted read-only.
+    #[must_use]
+    pub fn read_only(folder: &Path) -> Option<Self> {
+        Self::new("read-only", folder)
+    }
+
+    fn new(harm: &'static str, folder: &Path) -> Option<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let namespace: &[&str] = match is_root {
+            true => &["--mount"],
+            false => &["--user", "--map-root-user", "--mount"],
+        };
+        let tried = Command::new("unshare")
+            .args(namespace)
+            .args(["mount", "-t", "tmpfs", "tmpfs"])
+            .arg(folder)
+            .output();
+        if !tried.is_ok_and(|tried| tried.status.success()) {
+            skip(
+                "`unshare` and `mount` give a program no disk of its own here",
+                is_root,
+            );
+            return None;
+        }
+        Some(Self {
+            harm,
+            folder: folder.to_owned(),
+            namespace,
+        })
+    }
+
+    /// A command for a program, to which its arguments are to be added.
+    #[must_use]
+    pub fn begin(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("unshare");
+        command
+            .args(self.namespace)
+            .args(["sh", "-c", BEGIN, "sh", self.harm])
+            .arg(&self.folder)
+            .arg(program);
+        command
+    }
+
+    /// The same with the arguments of another command.
+    #[must_use]
+    pub fn begin_like(&self, other: &Command) -> Command {
+        let mut command = self.begin(other.get_program());
+        command.args(other.get_args());
+        command
+    }
+
+    /// Where others see the folder as the process does.
+    #[must_use]
+    pub fn seen_by(&self, process: u32) -> PathBuf {
+        let mut path = OsString::from(format!("/proc/{process}/root"));
+        path.push(&self.folder);
+        path.into()
+    }
+
+    /// Gives a full disk room again.
+    pub fn free(&self, process: u32) {
+        std::fs::remove_file(self.seen_by(process).join("filler")).expect("room");
+    }
+}
