@@ -75,11 +75,16 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         return (None, report);
     };
     let downloads = site.manifest.downloads().map(|(path, _)| path);
+    let pictures = gallery::pictures(&inputs.templates.theme, &inputs.deployment);
     let findings = lints::check(
         site,
         &prepared,
         inputs,
-        site_files.paths().map(ToOwned::to_owned).chain(downloads),
+        site_files
+            .paths()
+            .map(ToOwned::to_owned)
+            .chain(downloads)
+            .chain(pictures),
         at_canonical,
         report,
     );
@@ -221,9 +226,7 @@ fn mount(
     let special = |(status, Written { html, .. }): (StatusCode, Written)| {
         Arc::new(renderer.body(html, status, &fields, None))
     };
-    if renderer.is_dev() {
-        gallery::put(renderer, &mut resources);
-    }
+    gallery::put(renderer, &mut resources);
     for asset in assets.values() {
         let path = format!("{ASSETS}{}", asset.hashed_name);
         resources.insert(path.into(), Arc::new(renderer.file(asset)));
