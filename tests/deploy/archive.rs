@@ -58,7 +58,7 @@ fn build(folder: &Path) -> PathBuf {
     let names = fs::read_dir(out).expect("a folder");
     let mut folders = names
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.is_dir() && !path.ends_with("build"));
+        .filter(|path| path.is_dir());
     folders.next().expect("what is in the archive")
 }
 
@@ -89,9 +89,35 @@ fn two_builds_give_the_same_archive_and_all_of_it_is_there() {
     assert!(checked, "{said}");
     let program = fs::read(folder.join("rowhouse")).expect("the program");
     let program = String::from_utf8_lossy(&program);
+    needs_no_later_system_than_it_says(folder, &program);
     let here = scratch.path().to_str().expect("a path");
     assert!(!program.contains(here), "a path of this machine");
     is_complete(folder);
+}
+
+/// The C library of the base of the image (`deploy/container/Containerfile`), which is that of Debian 12.
+const BASE: (u32, u32) = (2, 36);
+
+/// On Linux, what the archive and `CONTRIBUTING.md` say of the C library is what the program asks for, and the image has it.
+fn needs_no_later_system_than_it_says(folder: &Path, program: &str) {
+    let told = fs::read_to_string(folder.join("NEEDS.txt")).expect("what it needs");
+    if !cfg!(all(target_os = "linux", target_env = "gnu")) {
+        return;
+    }
+    let versions = program.split("GLIBC_").skip(1).filter_map(|rest| {
+        let digits = |text: &str| -> Option<u32> {
+            let end = text.find(|sign: char| !sign.is_ascii_digit());
+            text[..end.unwrap_or(text.len())].parse().ok()
+        };
+        let (major, minor) = rest.split_once('.')?;
+        Some((major.parse::<u32>().ok()?, digits(minor)?))
+    });
+    let (major, minor) = versions.max().expect("the names of versions");
+    assert!((major, minor) <= BASE, "{major}.{minor}");
+    let needs = format!("glibc {major}.{minor} or later");
+    assert_eq!(told, format!("Linux with {needs}\n"));
+    let guide = fs::read_to_string(workspace().join("CONTRIBUTING.md")).expect("the guide");
+    assert!(guide.contains(&needs), "{needs}");
 }
 
 fn is_complete(folder: &Path) {
@@ -115,6 +141,10 @@ fn is_complete(folder: &Path) {
     for shell in ["rowhouse.bash", "_rowhouse", "rowhouse.fish"] {
         assert!(read(&format!("completions/{shell}")).contains("acme-contact"));
     }
+    assert_eq!(
+        read("LICENSE"),
+        fs::read_to_string(workspace().join("LICENSE")).expect("the licence")
+    );
     let licences = read("LICENSES.txt");
     for expected in [
         "Apache License",

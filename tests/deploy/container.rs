@@ -1,8 +1,10 @@
-//! `deploy/container/Containerfile`: no engine is needed to see who runs in the image, and what its health check does.
+//! `deploy/container/Containerfile`: no engine is needed to see what of an archive comes into the image, who runs in it, and what its health check does.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use rowhouse_tests::{binary, workspace};
+use rowhouse_tests::binary;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -92,7 +94,7 @@ fn the_image_says_what_it_is() {
 }
 
 #[test]
-fn each_stage_is_there_when_it_is_copied_from_and_rust_is_new_enough() {
+fn each_stage_is_there_when_it_is_copied_from() {
     let all = instructions(true);
     let stages: Vec<&str> = all
         .iter()
@@ -107,20 +109,80 @@ fn each_stage_is_there_when_it_is_copied_from_and_rust_is_new_enough() {
             assert!(stages.contains(&from), "{from} is none of {stages:?}");
         }
     }
-    let minor = |text: &str, before: &str| -> u32 {
-        let (_, version) = text.split_once(before).expect("a version");
-        let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().expect("a number")
-    };
-    let manifest = std::fs::read_to_string(workspace().join("Cargo.toml")).expect("a file");
-    assert!(
-        minor(&text("container/Containerfile"), "library/rust:1.")
-            >= minor(&manifest, "rust-version = \"1.")
-    );
-    let ignored = std::fs::read_to_string(workspace().join(".dockerignore")).expect("a file");
-    for large in [".git", "**/target", "**/node_modules"] {
-        assert!(ignored.lines().any(|line| line == large), "{large}");
+}
+
+/// What the first stage does with an archive, in a folder in the place of its root.
+fn unpack(root: &Path) -> (bool, String) {
+    let all = instructions(true);
+    let (_, command) = (all.iter())
+        .find(|(name, _)| name == "RUN")
+        .expect("a command");
+    let root = root.display();
+    let command = command.replace("/archive", &format!("{root}/archive"));
+    let command = command.replace(" /image", &format!(" {root}/image"));
+    run(Command::new("sh").args(["-c", &format!("set -e; {command}")]))
+}
+
+/// An archive as `.ci/dist` makes it, as far as the image is concerned.
+fn archive(root: &Path) {
+    let name = "rowhouse-1.2.3-some-system";
+    let folder = root.join("archive");
+    let staged = root.join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::create_dir_all(staged.join("man")).expect("a folder");
+    fs::copy(binary(), staged.join("rowhouse")).expect("a program");
+    for file in ["LICENSE", "LICENSES.txt", "rowhouse.cdx.json", "NEEDS.txt"] {
+        fs::write(staged.join(file), "words").expect("a file");
     }
+    let script = format!(
+        "tar -czf archive/{name}.tar.gz {name} && cd archive && sha256sum {name}.tar.gz > {name}.tar.gz.sha256"
+    );
+    let (packed, said) = run(Command::new("sh").args(["-c", &script]).current_dir(root));
+    assert!(packed, "{said}");
+}
+
+#[test]
+fn the_image_has_the_program_of_the_archive_and_nothing_else_of_ours() {
+    let all = instructions(true);
+    let copied = all.iter().find(|(name, _)| name == "COPY");
+    assert_eq!(copied.expect("a copy").1, "rowhouse-*.tar.gz* /archive/");
+    let folder = TempDir::new().expect("a folder");
+    archive(folder.path());
+    let (unpacked, said) = unpack(folder.path());
+    assert!(unpacked, "{said}");
+    let image = folder.path().join("image");
+    let (_, listed) = run(Command::new("find")
+        .args([".", "-type", "f", "-o", "-empty"])
+        .current_dir(&image));
+    let mut listed: Vec<&str> = listed.lines().collect();
+    listed.sort_unstable();
+    assert_eq!(
+        listed,
+        [
+            "./rowhouse",
+            "./srv/rowhouse/tenants",
+            "./usr/share/doc/rowhouse/LICENSE",
+            "./usr/share/doc/rowhouse/LICENSES.txt",
+            "./usr/share/doc/rowhouse/rowhouse.cdx.json",
+            "./var/lib/rowhouse",
+        ]
+    );
+    let (runs, said) = run(Command::new(image.join("rowhouse")).arg("--version"));
+    assert!(runs && said.starts_with("rowhouse "), "{said}");
+}
+
+#[test]
+fn an_archive_that_is_not_what_its_checksum_says_makes_no_image() {
+    let folder = TempDir::new().expect("a folder");
+    archive(folder.path());
+    let file = folder
+        .path()
+        .join("archive/rowhouse-1.2.3-some-system.tar.gz");
+    let mut bytes = fs::read(&file).expect("an archive");
+    bytes.push(0);
+    fs::write(&file, bytes).expect("an archive");
+    let (unpacked, said) = unpack(folder.path());
+    assert!(!unpacked && said.contains("FAILED"), "{said}");
 }
 
 #[test]

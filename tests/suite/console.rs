@@ -129,6 +129,37 @@ fn the_first_page_is_complete_without_a_script() {
     assert_eq!(server.operator("/nothing").status, 404);
 }
 
+/// What the label of a chart says of its highest value.
+fn highest(html: &str, chart: &str) -> String {
+    let label = format!("aria-label=\"{chart} over the last hour: ");
+    let rest = html.split(&label).nth(1).expect("the chart");
+    let label = rest.split('"').next().expect("its end");
+    let (_, highest) = label.split_once("highest ").expect("its highest value");
+    highest.to_owned()
+}
+
+#[test]
+fn the_page_of_a_site_has_its_own_last_hour() {
+    let street = Street::new();
+    let server = served(&street);
+    wait("a release", || newest(&server) == 1);
+    for _ in 0..60 {
+        assert_eq!(server.get(&server.domain(), "/app/terms").status, 200);
+    }
+    let site = |id: &str| page(&server, &format!("/sites/{id}"));
+    let is_counted = || !["0", "–"].contains(&&*highest(&site("app"), "Requests a second"));
+    wait("the requests", is_counted);
+    let own = site("app");
+    assert_eq!(highest(&own, "Server errors (5xx)"), "0 %");
+    let slowest = highest(&own, "Time until an answer is ready");
+    assert!(slowest.ends_with("s"), "{slowest}");
+    assert!(words(&own).contains("50th percentile"), "{own}");
+    // The hour of a site knows nothing of its neighbour's.
+    let other = site("home");
+    assert_eq!(highest(&other, "Requests a second"), "0");
+    assert_eq!(highest(&other, "Time until an answer is ready"), "–");
+}
+
 #[test]
 fn only_what_this_listener_has_itself_is_let_into_a_page() {
     let street = Street::new();

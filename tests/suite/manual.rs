@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use rowhouse_tests::{TestServer, Visitor, address_in, binary, fixture, reserved_address};
+use rowhouse_tests::{Answer, TestServer, Visitor, address_in, binary, fixture, reserved_address};
 use serde_json::Value as Json;
+use tempfile::TempDir;
 
 use crate::program::{run, stderr, stdout};
 use crate::reference::pages;
@@ -45,37 +47,67 @@ fn every_block_of_yaml_or_json_in_the_manual_can_be_read() {
     assert!(blocks > 50, "{blocks}");
 }
 
+/// The manual as it is served, and what it leaves where it was started.
+struct Served {
+    program: Ended,
+    address: SocketAddr,
+    folder: TempDir,
+    /// What it said until it served.
+    said: Vec<String>,
+}
+
+impl Served {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("scratch")).expect("a folder");
+        let child = Command::new(binary())
+            .args(["manual", "--listen", &reserved_address().to_string()])
+            .current_dir(folder.path())
+            .env("TMPDIR", folder.path().join("scratch"))
+            .env("ROWHOUSE_STATE", folder.path().join("state"))
+            .env("ROWHOUSE_ORIGIN", "https://other.example")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("rowhouse");
+        let mut program = Ended(child);
+        let log = program.0.stderr.take().expect("a log");
+        let mut said = Vec::new();
+        let mut address = None;
+        for line in BufReader::new(log).lines() {
+            let line = line.expect("a line");
+            address = address.or(line
+                .contains("\"serving\"")
+                .then(|| address_in(&line, "listen").expect("an address")));
+            let is_last = line.contains("\"live\"") && line.contains("\"manual\"");
+            said.push(line);
+            if is_last {
+                break;
+            }
+        }
+        Self {
+            program,
+            address: address.expect("it serves"),
+            folder,
+            said,
+        }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        let host = format!("localhost:{}", self.address.port());
+        let answer = Visitor::new(self.address).get(&host, path, &[]);
+        answer.expect("an answer")
+    }
+
+    fn left(&self) -> usize {
+        let scratch = self.folder.path().join("scratch");
+        fs::read_dir(scratch).expect("a folder").count()
+    }
+}
+
 #[test]
 fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let state = folder.path().join("state");
-    let scratch = folder.path().join("scratch");
-    fs::create_dir(&scratch).expect("a folder");
-    let left = || fs::read_dir(&scratch).expect("a folder").count();
-    let child = Command::new(binary())
-        .args(["manual", "--listen", &reserved_address().to_string()])
-        .current_dir(folder.path())
-        .env("TMPDIR", &scratch)
-        .env("ROWHOUSE_STATE", &state)
-        .env("ROWHOUSE_ORIGIN", "https://other.example")
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("rowhouse");
-    let mut child = Ended(child);
-    let log = child.0.stderr.take().expect("a log");
-    let mut lines = BufReader::new(log)
-        .lines()
-        .map(|line| line.expect("a line"));
-    let line = lines
-        .find(|line| line.contains("\"serving\""))
-        .expect("it serves");
-    let address = address_in(&line, "listen").expect("an address");
-    let host = format!("localhost:{}", address.port());
-    let get = |path: &str| {
-        let answer = Visitor::new(address).get(&host, path, &[]);
-        answer.expect("an answer")
-    };
-    let tutorial = get("/tutorial");
+    let mut served = Served::start();
+    let tutorial = served.get("/tutorial");
     assert_eq!(tutorial.status, 200);
     let text = tutorial.text();
     assert!(
@@ -83,19 +115,71 @@ fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
         "code is highlighted"
     );
     assert!(!text.contains(" style="), "by classes alone");
-    let index = get("/search.json");
+    let index = served.get("/search.json");
     assert!(index.body.len() <= 50_000, "{}", index.body.len());
     assert!(index.text().contains("max-connections"), "flags are found");
     assert!(
-        !state.exists(),
+        !served.folder.path().join("state").exists(),
         "the state of another server is not touched"
     );
-    assert_eq!(left(), 1, "the folder that it is served from");
-    let id = child.0.id().to_string();
+    assert_eq!(served.left(), 1, "the folder that it is served from");
+    let child = &mut served.program.0;
+    let id = child.id().to_string();
     let told = Command::new("kill").args(["-s", "TERM", &id]).status();
     assert!(told.expect("kill").success());
-    assert!(child.0.wait().expect("an end").success());
-    assert_eq!(left(), 0, "nothing is left behind");
+    assert!(child.wait().expect("an end").success());
+    assert_eq!(served.left(), 0, "nothing is left behind");
+}
+
+/// The kinds of section of a theme inside the program.
+fn kinds(theme: &str) -> Vec<String> {
+    let theme = content::theme::load(theme, &content::theme::embedded()).0;
+    let theme = theme.expect("a theme");
+    theme.kinds.keys().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_kind_of_section_is_shown_as_it_looks_and_no_other_site_can_frame_it() {
+    let served = Served::start();
+    let warned: Vec<_> = (served.said.iter())
+        .filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""))
+        .collect();
+    assert!(warned.is_empty(), "{warned:?}");
+    for theme in ["plain", "base"] {
+        let page = served.get(&format!("/reference/sections-{theme}"));
+        let policy = page.header("content-security-policy");
+        assert!(policy.contains("; frame-src 'self'; "), "{policy}");
+        let text = page.text();
+        let frames = text.split("<iframe src=\"").skip(1);
+        let frames: Vec<&str> = frames.filter_map(|rest| rest.split('"').next()).collect();
+        let wanted = kinds(theme).into_iter();
+        let wanted: Vec<String> = wanted
+            .map(|kind| format!("/{theme}/_gallery/{kind}"))
+            .collect();
+        assert!(wanted.len() > 9, "{wanted:?}");
+        assert_eq!(frames, wanted, "one picture for each kind, in their order");
+        for (kind, path) in kinds(theme).iter().zip(wanted) {
+            let link = format!("<a href=\"{path}\">See <code>{kind}</code> by itself</a>");
+            assert!(text.contains(&link), "{link}");
+            let shown = served.get(&path);
+            assert_eq!(shown.status, 200, "{path}");
+            assert!(!shown.text().contains("cannot be shown"), "{path}");
+            let policy = shown.header("content-security-policy");
+            assert!(policy.contains("; frame-ancestors 'self'"), "{policy}");
+            assert_eq!(shown.header("x-robots-tag"), "noindex", "{path}");
+        }
+    }
+}
+
+#[test]
+fn only_the_manual_shows_kinds_of_section_and_can_be_framed() {
+    let server = TestServer::start(&fixture("sites"), &[]);
+    let page = server.get(&server.domain(), "/");
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("; frame-ancestors 'none'"), "{policy}");
+    assert!(!policy.contains("frame-src"), "{policy}");
+    assert_eq!(page.header("x-frame-options"), "DENY");
+    assert_eq!(server.get(&server.domain(), "/_gallery/call").status, 404);
 }
 
 #[test]
@@ -116,11 +200,27 @@ fn the_manual_is_written_as_files() {
     ];
     let output = run(folder.path(), &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
-    let page = folder
-        .path()
-        .join("out/manual.example/reference/commands.html");
-    let page = fs::read_to_string(page).expect("a page");
-    assert!(page.contains("--max-connections"));
+    let file = |path: &str| {
+        let path = folder.path().join("out/manual.example").join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    assert!(file("reference/commands.html").contains("--max-connections"));
+    let headers = file("_headers");
+    for theme in ["plain", "base"] {
+        let page = file(&format!("reference/sections-{theme}.html"));
+        for kind in kinds(theme) {
+            let path = format!("/{theme}/_gallery/{kind}");
+            assert!(page.contains(&format!("<iframe src=\"{path}\"")), "{path}");
+            assert!(
+                file(&format!("{}.html", &path[1..])).contains("<main>\n<section"),
+                "{path}"
+            );
+            assert!(headers.contains(&format!("\n{path}\n")), "{path}");
+        }
+    }
+    assert!(headers.contains("frame-ancestors 'self'"));
+    assert!(!headers.contains("frame-ancestors 'none'"));
+    assert!(!stderr(&output).contains("note: "), "{}", stderr(&output));
 }
 
 /// A program that ends with the test, however that ends.

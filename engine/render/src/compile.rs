@@ -71,11 +71,16 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         return (None, report);
     };
     let downloads = site.manifest.downloads().map(|(path, _)| path);
+    let pictures = gallery::pictures(&inputs.templates.theme, &inputs.deployment);
     let findings = lints::check(
         site,
         &prepared,
         inputs,
-        site_files.paths().map(ToOwned::to_owned).chain(downloads),
+        site_files
+            .paths()
+            .map(ToOwned::to_owned)
+            .chain(downloads)
+            .chain(pictures),
         at_canonical,
         report,
     );

@@ -2,7 +2,9 @@
 //!
 //! Each example is a page of its own, below `/_gallery/<kind>/`, which the gallery shows in frames: so it is as wide as a screen, and has the colours of its time.
 //!
-//! **Invariant:** without `--dev` nothing of this is in any byte. It is for authors, and in English.
+//! In the manual of the program, which shows its readers what each kind looks like, there are the examples alone, each once, by the time of the reader's system.
+//!
+//! **Invariant:** without `--dev`, and outside of the manual, nothing of this is in any byte. It is for authors, and in English.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +13,12 @@ use serde_json::Value as Json;
 
 use super::asset::policy_hash;
 use super::compress::{self, Level};
+use super::link::Deployment;
 use super::markdown::escape;
 use super::page::{Renderer, Written};
 use super::policy::{self, BodyKind};
 use content::schema::referred;
+use content::theme::Theme;
 use content::theme::kind::SectionKind;
 use release::snapshot::{Body, Resource};
 
@@ -30,6 +34,9 @@ const TIMES: [(&str, &str); 2] = [
     ("night", ":root{color-scheme:dark!important}"),
 ];
 
+/// The style of a picture: a section that is lower than the frame stands in the middle of it.
+const IN_THE_MIDDLE: &str = "body{display:flex;flex-direction:column;min-block-size:100vh}main{flex:none;inline-size:100%;margin-block:auto;padding-block:3rem}";
+
 /// The gallery's own style.
 const STYLE: &str = "\
 :root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
@@ -43,31 +50,51 @@ th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-alig
 figure{margin:0}\
 iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 
-/// The gallery of the tenant's theme: its pages by their paths.
+/// What there is to be of the tenant's theme: pages by their paths.
 pub(super) fn pages(renderer: &Renderer<'_>) -> Vec<(String, Written)> {
-    let kinds = &renderer.templates().theme.kinds;
-    let index = index(renderer, kinds.values().map(AsRef::as_ref));
-    let mut pages = vec![(PATH.to_owned(), index)];
-    for kind in kinds.values() {
-        let Some(example) = &kind.example else {
-            continue;
-        };
-        for (time, style) in TIMES {
-            let style = format!("{}{style}", renderer.own_style());
-            let html = renderer.example(&kind.name, example, &style);
-            let html = html.unwrap_or_else(|diagnostic| {
-                let said = escape(&diagnostic.message);
-                document(
-                    &kind.name,
-                    &format!("<p>The example cannot be shown: {said}</p>"),
-                    &style,
-                    "",
-                )
-            });
-            pages.push((format!("{PATH}/{}/{time}", kind.name), html));
+    let mut pages = Vec::new();
+    let theme = &renderer.templates().theme;
+    if renderer.is_dev() {
+        let kinds = theme.kinds.values().map(AsRef::as_ref);
+        pages.push((PATH.to_owned(), index(renderer, kinds)));
+        for kind in theme.kinds.values() {
+            for (time, style) in TIMES {
+                if let Some(page) = example(renderer, kind, style) {
+                    pages.push((format!("{PATH}/{}/{time}", kind.name), page));
+                }
+            }
+        }
+    }
+    if renderer.shows_kinds() {
+        for kind in theme.kinds.values() {
+            if let Some(page) = example(renderer, kind, IN_THE_MIDDLE) {
+                pages.push((picture(kind), page));
+            }
         }
     }
     pages
+}
+
+/// The paths of the pictures of the kinds of a theme, where there are any.
+pub(super) fn pictures(theme: &Theme, deployment: &Deployment) -> impl Iterator<Item = String> {
+    let kinds = theme.kinds.values().filter(|_| deployment.shows_kinds);
+    let kinds = kinds.filter(|kind| kind.example.is_some());
+    kinds.map(|kind| picture(kind))
+}
+
+fn picture(kind: &SectionKind) -> String {
+    format!("{PATH}/{}", kind.name)
+}
+
+/// The example of a kind with nothing around it, where the kind has one.
+fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<Written> {
+    let style = format!("{}{style}", renderer.own_style());
+    let html = renderer.example(&kind.name, kind.example.as_ref()?, &style);
+    Some(html.unwrap_or_else(|diagnostic| {
+        let said = escape(&diagnostic.message);
+        let said = format!("<p>The example cannot be shown: {said}</p>");
+        document(&kind.name, &said, &style, "")
+    }))
 }
 
 /// What a page of it answers, with its links made right.

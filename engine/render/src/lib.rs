@@ -15,7 +15,7 @@
 //! best           bodies whose best coding is still to be made
 //! shared         what every host serves
 //! former         files that were replaced
-//! dev, gallery   what `--dev` adds
+//! dev, gallery   what `--dev` adds; the gallery's examples are in the manual, too
 //!     all of it stands on: inputs, policy (header fields), compress (codings), cache, progress
 //! ```
 //!

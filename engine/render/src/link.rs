@@ -41,6 +41,8 @@ pub struct Deployment {
     pub hsts: Hsts,
     /// How long shared caches may keep pages.
     pub caching: Caching,
+    /// Whether examples of kinds of section are pages, which other pages of the origin show in frames: in the manual of the program alone.
+    pub shows_kinds: bool,
 }
 
 /// Resolves the links of one tenant at one place.
@@ -254,6 +256,7 @@ mod tests {
                 year: 2026,
                 hsts: Hsts::default(),
                 caching: Caching::default(),
+                shows_kinds: false,
             }),
             tenant: TenantId::new("corner").expect("an id"),
             place: Place::at(

@@ -132,6 +132,11 @@ impl<'a> Renderer<'a> {
         self.inputs.islands.dev.is_some()
     }
 
+    /// Whether examples of kinds of section are pages for other pages.
+    pub(super) fn shows_kinds(&self) -> bool {
+        self.inputs.deployment.shows_kinds
+    }
+
     /// The hash of the script that pages hold.
     pub(super) fn loader_hash(&self) -> &str {
         &self.inputs.islands.loader_hash

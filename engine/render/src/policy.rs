@@ -48,7 +48,7 @@ pub(super) enum BodyKind {
         script: Option<String>,
         /// Whether search engines should leave it out.
         noindex: bool,
-        /// Whether it has frames of its own origin and stands in such: only in the gallery of `--dev`.
+        /// Whether it has frames of its own origin and stands in such: only in the gallery of `--dev`, and in the manual of the program.
         framed: bool,
         /// How long it may be kept.
         caching: Caching,

@@ -20,7 +20,7 @@ pub(super) struct RenderedPages<'a> {
     pub(super) not_found: Vec<(Box<str>, StatusCode, Written)>,
     /// What is said to a method that pages do not take.
     pub(super) refused: (StatusCode, Written),
-    /// The theme's gallery by its paths, with `--dev`.
+    /// What there is of the theme's gallery, by its paths.
     pub(super) gallery: Vec<(String, Written)>,
 }
 
@@ -105,10 +105,7 @@ impl<'a> RenderedPages<'a> {
             pages,
             not_found,
             refused,
-            gallery: match renderer.is_dev() {
-                true => gallery::pages(renderer),
-                false => Vec::new(),
-            },
+            gallery: gallery::pages(renderer),
         };
         Ok((rendered, report))
     }

@@ -123,6 +123,9 @@ pub struct Content {
     /// A folder with another build of the islands (React components), as `node ui/build.mjs --out DIR` writes it [default: the one inside the program]
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
     pub ui_dist: Option<PathBuf>,
+    /// Whether the examples of kinds of section are pages: `manual` says so.
+    #[arg(skip)]
+    pub shows_kinds: bool,
 }
 
 /// `serve`.

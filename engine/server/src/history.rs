@@ -65,8 +65,14 @@ impl Sample {
         self
     }
 
+    /// The same in another time.
+    pub(super) const fn lasting(mut self, took: Duration) -> Self {
+        self.took = took;
+        self
+    }
+
     /// What came after `before`. A tenant that is gone took its counters along, so that nothing is less than zero.
-    fn since(&self, before: &Self, took: Duration) -> Self {
+    pub(super) fn since(&self, before: &Self, took: Duration) -> Self {
         Self {
             took,
             requests: self.requests.saturating_sub(before.requests),

@@ -15,7 +15,7 @@
 //! ```
 //! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3). [`tls`] speaks the same over TLS, where the settings have it, with certificates of operators and those that [`acme`] gets for the hosts of the snapshot; else a proxy does.
 //!
-//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](respond::respond), which looks the answer up; its bytes are those of the snapshot. What the console shows of requests costs them nothing: [`history`] reads the counters now and then. Only what a tenant has no page for is noted ([`not_found`]).
+//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](respond::respond), which looks the answer up; its bytes are those of the snapshot. What the console shows of requests costs them nothing: [`history`] and [`tenant_history`] read the counters now and then. Only what a tenant has no page for is noted ([`not_found`]).
 //!
 //! # What is own code, and what that saves
 //! A request costs some microseconds, so that small things are a part of it; `benches/against_nginx.rs` holds the budget.
@@ -84,6 +84,7 @@ pub mod snapshot_store;
 pub mod spans;
 pub mod status;
 mod stream;
+pub mod tenant_history;
 pub mod tls;
 mod to_https;
 mod trace;

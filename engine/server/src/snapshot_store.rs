@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use super::connection_counters::ConnectionCounters;
 use super::history::{History, Sample};
 use super::not_found::NotFound;
+use super::tenant_history::TenantHistory;
 use super::tls::handshake_counters::HandshakeCounters;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{HostEntry, Mount, Snapshot};
@@ -60,6 +61,8 @@ pub struct SnapshotStore {
     pub handshakes: HandshakeCounters,
     /// What was answered in the last hour.
     pub history: History,
+    /// The same of each tenant.
+    pub tenant_history: TenantHistory,
     /// What tenants have no page for.
     pub not_found: NotFound,
 }
@@ -89,6 +92,7 @@ impl Default for SnapshotStore {
             connections: ConnectionCounters::default(),
             handshakes: HandshakeCounters::default(),
             history: History::default(),
+            tenant_history: TenantHistory::default(),
             not_found: NotFound::default(),
         }
     }

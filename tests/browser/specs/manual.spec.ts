@@ -68,8 +68,57 @@ test('who only reads fetches no React', async ({ page, watch }) => {
   await expect(page.locator('row-island[data-state]')).toHaveCount(0);
 });
 
+const themes = ['plain', 'base'];
+
+for (const theme of themes)
+  test(`each kind of section of ${theme} is shown as it looks, in a picture that no key enters`, async ({
+    page,
+  }) => {
+    await page.goto(`${origin}/reference/sections-${theme}`);
+    const pictures = page.locator('.picture');
+    expect(await pictures.count()).toBeGreaterThan(9);
+    for (const picture of await pictures.all()) {
+      await picture.scrollIntoViewIfNeeded();
+      const shown = picture.frameLocator('iframe').locator('main > section');
+      await expect(shown).toHaveCount(1);
+      const link = picture.getByRole('link');
+      const kind = (await link.locator('code').textContent()) ?? '';
+      await expect(picture.locator('iframe')).toHaveAttribute('src', `/${theme}/_gallery/${kind}`);
+      const [box, frame] = [await shown.boundingBox(), await picture.locator('.picture-frame').boundingBox()];
+      // As wide as the frame within its border, or a little less where it has a margin.
+      expect(box?.width).toBeGreaterThan((frame?.width ?? 0) * 0.8);
+      expect(box?.height).toBeGreaterThan(40);
+    }
+    // From the link of a picture on, it is the next link and not something within the next picture.
+    await pictures.first().getByRole('link').focus();
+    for (let presses = 0; presses < 6; presses += 1) {
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement?.tagName)).not.toBe('IFRAME');
+    }
+  });
+
+test('a picture is of the time of its page, and its link leads to the section alone', async ({ page }) => {
+  const ground = async (colorScheme: 'light' | 'dark') => {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${origin}/reference/sections-plain`);
+    const shown = page.frameLocator('.picture iframe >> nth=0').locator('html');
+    return shown.evaluate((element) => getComputedStyle(element).backgroundColor);
+  };
+  expect(await ground('light')).not.toBe(await ground('dark'));
+  await page.getByRole('link', { name: 'See hero by itself' }).click();
+  await expect(page).toHaveURL(`${origin}/plain/_gallery/hero`);
+  await expect(page.locator('main > section')).toHaveCount(1);
+});
+
 test.describe('without scripts', () => {
   test.use({ javaScriptEnabled: false });
+
+  test('pictures are there', async ({ page }) => {
+    await page.goto(`${origin}/reference/sections-plain`);
+    const picture = page.locator('.picture').first();
+    await picture.scrollIntoViewIfNeeded();
+    await expect(picture.frameLocator('iframe').getByRole('heading')).toBeVisible();
+  });
 
   test('the pages are listed, and nothing is shown that does nothing', async ({ page }) => {
     await page.goto(`${origin}/guides/theme`);
@@ -81,7 +130,14 @@ test.describe('without scripts', () => {
   });
 });
 
-const paths = ['/', '/tutorial', '/guides/at-night', '/reference/manifest', '/reference/commands'];
+const paths = [
+  '/',
+  '/tutorial',
+  '/guides/at-night',
+  '/reference/manifest',
+  '/reference/commands',
+  ...themes.map((theme) => `/reference/sections-${theme}`),
+];
 for (const colorScheme of ['light', 'dark'] as const) {
   test.describe(colorScheme, () => {
     test.use({ colorScheme });

@@ -68,6 +68,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             year: 2026,
             hsts: Hsts::default(),
             caching: Caching::default(),
+            shows_kinds: false,
             sites: Vec::new(),
         }),
         tenant: TenantId::new("corner").unwrap(),

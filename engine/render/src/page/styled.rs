@@ -82,7 +82,7 @@ impl Renderer<'_> {
                 styles: styles.clone(),
                 script: Some(self.loader_hash().to_owned()),
                 noindex,
-                framed: false,
+                framed: deployment.shows_kinds,
                 caching: deployment.caching,
                 hsts,
             };

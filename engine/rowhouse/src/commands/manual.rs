@@ -2,7 +2,6 @@
 //!
 //! It is served by the program as any other tenant is: from a folder, which is written for that and removed at the end. Its themes are those inside the program, and nothing that the environment says of another server holds for it.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -14,16 +13,12 @@ use clap::{Args, Command, FromArgMatches};
 use super::output::say;
 use super::{export, serve};
 use crate::cli::{ExportArguments, ManualArguments, ServeArguments};
-use crate::manual;
-use content::theme;
-
-/// The tenant's id.
-const ID: &str = "manual";
+use crate::manual::{self, Files};
 
 /// Serves or writes it.
 pub(super) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
-    let files = manual::files()?;
     if let Some(folder) = &arguments.write {
+        let files = manual::files()?;
         if folder.exists() {
             bail!("`{}` is there already: name a new folder", folder.display());
         }
@@ -40,17 +35,9 @@ pub(super) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
         .tempdir();
     let place = place.context("cannot make a folder for the manual")?;
     let (tenants, themes) = (place.path().join("tenants"), place.path().join("themes"));
-    write(&tenants.join(ID), &files)?;
-    let root = format!("root: {ID}\n").into_bytes();
-    write(
-        &tenants,
-        &BTreeMap::from([("deployment.yaml".to_owned(), root)]),
-    )?;
-    for (name, folder) in theme::embedded() {
-        let files = folder.files.into_iter();
-        let files = files.map(|(path, bytes)| (path, bytes.to_vec())).collect();
-        write(&themes.join(name), &files)?;
-    }
+    let deployment = manual::deployment()?;
+    write(&tenants, &deployment.tenants)?;
+    write(&themes, &deployment.themes)?;
     let mut flags: Vec<OsString> = vec!["rowhouse".into()];
     let mut add = |flag: &str, value: OsString| flags.extend([flag.into(), value]);
     add("--tenants", tenants.into());
@@ -61,12 +48,16 @@ pub(super) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
     add("--origin", origin.into());
     if let Some(folder) = &arguments.export {
         flags.push(folder.into());
-        return export::run(&parsed::<ExportArguments>(flags)?);
+        let mut arguments: ExportArguments = parsed(flags)?;
+        arguments.content.shows_kinds = true;
+        return export::run(&arguments);
     }
     let mut add = |flag: &str, value: OsString| flags.extend([flag.into(), value]);
     add("--listen", listen.to_string().into());
     add("--admin", "127.0.0.1:0".into());
-    serve::run(&parsed::<ServeArguments>(flags)?)
+    let mut arguments: ServeArguments = parsed(flags)?;
+    arguments.content.shows_kinds = true;
+    serve::run(&arguments)
 }
 
 /// The arguments of a command with these flags, whatever variables there are.
@@ -77,7 +68,7 @@ fn parsed<T: Args + FromArgMatches>(flags: Vec<OsString>) -> anyhow::Result<T> {
     Ok(T::from_arg_matches(&matches)?)
 }
 
-fn write(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> anyhow::Result<()> {
+fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
     for (path, bytes) in files {
         let target = folder.join(path);
         let parent = target.parent().unwrap_or(folder);

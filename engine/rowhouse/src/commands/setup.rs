@@ -45,7 +45,10 @@ pub(super) fn registry(
     if dev {
         islands = islands.with_dev_script(secure);
     }
-    let registry = Registry::new(places, Arc::new(islands));
+    let mut registry = Registry::new(places, Arc::new(islands));
+    if content.shows_kinds {
+        registry = registry.with_kinds_shown();
+    }
     Ok(match persisted {
         None => registry,
         Some(persisted) => registry.with_kept(persisted),

@@ -5,14 +5,11 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use server::history::{KEPT, Sample};
+use server::history::Sample;
+use server::tenant_history::{OF_A_POINT, POINTS};
 
 use super::words::{digits, micros, percent};
 
-/// So many samples make a point: half a minute.
-const OF_A_POINT: usize = 3;
-/// Points of a chart.
-const POINTS: usize = KEPT / OF_A_POINT;
 /// The box that a chart is drawn in.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 56.0;
@@ -41,9 +38,8 @@ struct Line {
     path: String,
 }
 
-/// Requests a second, errors, and the time until an answer is ready.
-pub(super) fn charts(samples: &[Sample]) -> [Chart; 3] {
-    let points: Vec<Sample> = points(samples);
+/// Requests a second, errors, and the time until an answer is ready: a point for each of `points`, of which the last is now.
+pub(super) fn charts(points: &[Sample]) -> [Chart; 3] {
     let of = |value: &dyn Fn(&Sample) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
     let rates = of(&|point| Some(point.rate()));
     let shares = of(&Sample::error_share);
@@ -113,7 +109,7 @@ fn chart(
 }
 
 /// Samples in groups, counted from the newest, so that the chart ends with a whole one.
-fn points(samples: &[Sample]) -> Vec<Sample> {
+pub(super) fn points(samples: &[Sample]) -> Vec<Sample> {
     let mut points: Vec<Sample> = samples
         .rchunks(OF_A_POINT)
         .map(|group| {
@@ -185,7 +181,7 @@ mod tests {
     fn a_chart_says_what_is_now_and_what_was_the_most() {
         let mut samples = vec![sample(600, 6); 30];
         samples.extend([sample(20, 0); 3]);
-        let [rate, errors, time] = charts(&samples);
+        let [rate, errors, time] = charts(&points(&samples));
         assert_eq!((&*rate.now, &*rate.highest), ("2.00", "60.0"));
         assert_eq!((&*errors.now, &*errors.highest), ("0 %", "1.00 %"));
         assert_eq!(time.lines.len(), 2);
@@ -207,7 +203,7 @@ mod tests {
     fn without_requests_there_is_no_value_and_no_line() {
         let [rate, errors, time] = charts(&[]);
         assert_eq!((&*rate.now, &*rate.highest, &*rate.area), ("0", "–", ""));
-        let [_, quiet, _] = charts(&[sample(0, 0); 6]);
+        let [_, quiet, _] = charts(&[sample(0, 0); 2]);
         for chart in [errors, quiet, time] {
             assert_eq!((&*chart.now, &*chart.lines[0].path), ("–", ""));
         }
@@ -223,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_hour_has_so_many_points() {
-        let points = points(&[sample(1, 0); KEPT]);
+        let points = points(&[sample(1, 0); server::history::KEPT]);
         assert_eq!((points.len(), points[0].requests), (POINTS, 3));
         assert_eq!(super::points(&[sample(1, 0); 4]).len(), 2);
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use server::status::{State, Status, TenantStatus};
 use server::tls::overview::{CertificateState, overview};
 
-use super::charts::{Chart, charts};
+use super::charts::{Chart, charts, points};
 use super::list::{List, address, chosen, is_broken, row};
 use super::parts::{Asked, Parts};
 use super::problems::Problem;
@@ -108,7 +108,7 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
     View {
         summary: summary(parts, &status, broken.len()),
         alarms: alarms(parts, &status, now),
-        charts: charts(&parts.snapshots.history.samples()),
+        charts: charts(&points(&parts.snapshots.history.samples())),
         facts: facts(parts, &status, now),
         broken: cards.collect(),
         more_broken: of_first.len().saturating_sub(MOST_BROKEN),

@@ -9,8 +9,10 @@ use release::snapshot::traffic::Traffic;
 use serde::Serialize;
 use server::control::{Change, Control as _, PageChange, ReleaseLine};
 use server::status::TenantStatus;
+use server::tenant_history::MOST;
 use server::tls::overview::{CertificateLine, CertificateState, overview};
 
+use super::charts::{Chart, charts};
 use super::list::cause;
 use super::missing::{MissingPath, pages_of};
 use super::parts::{Asked, Parts};
@@ -33,6 +35,9 @@ pub(super) struct View {
     pages: String,
     compiled_in: String,
     addresses: Vec<Address>,
+    /// Nothing where not all of the last hour is known.
+    charts: Option<[Chart; 3]>,
+    most_charts: String,
     requests: String,
     error_share: String,
     median: String,
@@ -144,6 +149,8 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
         pages: grouped(tenant.pages as u64),
         compiled_in: micros(tenant.compiled_in.as_secs_f64() * 1e6),
         addresses: addresses(parts, &tenant, found.canonical.as_deref()),
+        charts: charts_of(parts, id),
+        most_charts: grouped(MOST as u64),
         requests: sample.requests,
         error_share: sample.error_share,
         median: sample.median,
@@ -170,6 +177,12 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
             _ => "",
         },
     })
+}
+
+/// The last hour of a tenant; nothing where not all of it is known.
+fn charts_of(parts: &Parts, id: &str) -> Option<[Chart; 3]> {
+    let points = parts.snapshots.tenant_history.of(id)?;
+    Some(charts(&points))
 }
 
 /// What a tenant has served since it came, in words.

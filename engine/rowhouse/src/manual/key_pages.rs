@@ -10,7 +10,7 @@ use super::markdown::{block, definition, open, prose};
 use super::page::{ManualError, Page, example};
 
 /// The themes inside the program whose kinds of section are listed.
-const THEMES: [&str; 2] = ["plain", "base"];
+pub(super) const THEMES: [&str; 2] = ["plain", "base"];
 
 /// What is known of one file of authors.
 struct File {
@@ -21,8 +21,8 @@ struct File {
     schema: Json,
 }
 
-/// The pages of all schemas.
-pub(super) fn all() -> Result<Vec<Page>, ManualError> {
+/// The pages of all schemas; `pictures`: with what each kind of section looks like.
+pub(super) fn all(pictures: bool) -> Result<Vec<Page>, ManualError> {
     let mut pages = Vec::new();
     for file in files() {
         pages.push(page_of(&file, &example(&format!("{}.yaml", file.name))?));
@@ -30,7 +30,10 @@ pub(super) fn all() -> Result<Vec<Page>, ManualError> {
     let folders = theme::embedded();
     for name in THEMES {
         let theme = theme::load(name, &folders).0;
-        pages.push(theme_page(&theme.ok_or(ManualError::Theme(name))?));
+        pages.push(theme_page(
+            &theme.ok_or(ManualError::Theme(name))?,
+            pictures,
+        ));
     }
     Ok(pages)
 }
@@ -93,25 +96,38 @@ fn page_of(file: &File, example: &str) -> Page {
 }
 
 /// What a theme lets a tenant set and say.
-fn theme_page(theme: &Theme) -> Page {
+fn theme_page(theme: &Theme, pictures: bool) -> Page {
     let name = &theme.name;
+    let shown = match pictures {
+        true => "Each kind is shown as it looks, from the example that stands here",
+        false => {
+            "`rowhouse serve --dev` shows each kind, from the example that stands here, at `/_gallery`"
+        }
+    };
     let mut body = format!(
-        "What a tenant with `theme: {name}` can write under `settings` of its manifest, and under `sections` of a page. `rowhouse serve --dev` shows each kind, from the example that stands here, at `/_gallery`.\n\n## Settings\n\n"
+        "What a tenant with `theme: {name}` can write under `settings` of its manifest, and under `sections` of a page. {shown}.\n\n## Settings\n\n"
     );
     let settings = theme.settings.json();
     body += &keys_of(settings, "");
-    for (name, kind) in &theme.kinds {
+    for (kind_name, kind) in &theme.kinds {
         let description = prose(&kind.description);
-        body += &format!("## `{name}` {{#{name}}}\n\n{description}\n\n");
+        body += &format!("## `{kind_name}` {{#{kind_name}}}\n\n{description}\n\n");
+        if pictures && kind.example.is_some() {
+            // A paragraph that the theme of the manual makes a picture of.
+            body += &format!("[See `{kind_name}` by itself]({name}:/_gallery/{kind_name})\n\n");
+        }
         body += &keys_of(kind.shape.json(), "");
-        let file = SectionKind::file(name, "example.yaml");
+        let file = SectionKind::file(kind_name, "example.yaml");
         let example = theme
             .files
             .get(&file)
             .map(|file| String::from_utf8_lossy(file));
         let lines = example.iter().flat_map(|example| example.lines());
         let indented: String = lines.map(|line| format!("    {line}\n")).collect();
-        body += &block("yaml", &format!("sections:\n  - kind: {name}\n{indented}"));
+        body += &block(
+            "yaml",
+            &format!("sections:\n  - kind: {kind_name}\n{indented}"),
+        );
     }
     Page {
         name: format!("sections-{name}"),

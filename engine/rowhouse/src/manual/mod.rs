@@ -8,6 +8,8 @@
 //!
 //! No page of the reference is kept as a file, so that none can be out of date.
 //!
+//! What a kind of section looks like is shown by its example in a frame, which is a page of a tenant with that theme: what is seen is what a tenant gets, by day and by night and at any width, and nobody has to draw it anew. The theme of the manual (`manual/theme`) makes a frame of a link to such a page.
+//!
 //! **Invariant:** knows Markdown and no HTML; nothing here serves or writes.
 
 mod command_page;
@@ -18,19 +20,77 @@ mod page;
 
 use std::collections::BTreeMap;
 
+use self::key_pages::THEMES;
 pub use self::page::ManualError;
-use self::page::{EXAMPLES, Written};
+use self::page::{EXAMPLES, SAMPLE, THEME, Written};
+use content::tenant::MANIFEST;
+use content::theme;
 
-/// The files of the tenant, by their paths in its folder.
+/// The tenant's id.
+const ID: &str = "manual";
+
+/// Files by their paths.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The manual as a deployment of its own.
+#[derive(Debug)]
+pub struct Deployment {
+    /// The folder of tenants: the manual at the root, and a tenant for each theme whose kinds of section it shows.
+    pub tenants: Files,
+    /// The folder of themes.
+    pub themes: Files,
+}
+
+/// The files of the tenant, by their paths in its folder, to be served among others: with a theme that everybody has, and without pictures, which need pages of other themes.
 ///
 /// # Errors
 /// When a part of the program that the reference is made from cannot be read.
-pub fn files() -> Result<BTreeMap<String, Vec<u8>>, ManualError> {
-    let written = Written::iter().filter(|path| !path.starts_with(EXAMPLES));
-    let mut files: BTreeMap<String, Vec<u8>> = written
-        .filter_map(|path| Some((path.to_string(), Written::get(&path)?.data.into_owned())))
+pub fn files() -> Result<Files, ManualError> {
+    tenant(false)
+}
+
+/// The manual with the pictures of all kinds of section.
+///
+/// # Errors
+/// When a part of the program that the reference is made from cannot be read.
+pub fn deployment() -> Result<Deployment, ManualError> {
+    let mut tenants = Files::from([("deployment.yaml".to_owned(), format!("root: {ID}\n").into())]);
+    add(&mut tenants, ID, tenant(true)?);
+    for theme in THEMES {
+        let manifest = format!("name: Sections of {theme}\ntheme: {theme}\n");
+        tenants.insert(format!("{theme}/tenant.yaml"), manifest.into());
+        add(&mut tenants, theme, Written::below(SAMPLE));
+    }
+    let mut themes = Files::new();
+    for (name, folder) in theme::embedded() {
+        let files = folder.files.into_iter();
+        let files = files.map(|(path, bytes)| (path, bytes.to_vec()));
+        add(&mut themes, &name, files);
+    }
+    add(&mut themes, ID, Written::below(THEME));
+    Ok(Deployment { tenants, themes })
+}
+
+fn add(files: &mut Files, folder: &str, more: impl IntoIterator<Item = (String, Vec<u8>)>) {
+    let more = more.into_iter();
+    files.extend(more.map(|(path, bytes)| (format!("{folder}/{path}"), bytes)));
+}
+
+fn tenant(pictures: bool) -> Result<Files, ManualError> {
+    let is_beside = |path: &str| {
+        [EXAMPLES, SAMPLE, THEME]
+            .iter()
+            .any(|it| path.starts_with(it))
+    };
+    let mut files: Files = Written::below("")
+        .filter(|(path, _)| !is_beside(path))
         .collect();
-    let mut pages = key_pages::all()?;
+    if pictures && let Some(manifest) = files.get_mut(MANIFEST) {
+        let text =
+            String::from_utf8_lossy(manifest).replace("theme: plain\n", &format!("theme: {ID}\n"));
+        *manifest = text.into_bytes();
+    }
+    let mut pages = key_pages::all(pictures)?;
     pages.push(command_page::page());
     pages.extend(list_pages::all()?);
     for page in pages {

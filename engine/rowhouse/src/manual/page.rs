@@ -3,13 +3,29 @@
 use rust_embed::RustEmbed;
 use thiserror::Error;
 
-/// The pages that people wrote, and the examples of the reference.
+/// What people wrote: the tenant, the examples of the reference, and what shows kinds of section.
 #[derive(RustEmbed)]
 #[folder = "manual"]
 pub(super) struct Written;
 
 /// Where the examples lie, which are no files of the tenant.
 pub(super) const EXAMPLES: &str = "examples/";
+
+/// Where the theme of the manual lies.
+pub(super) const THEME: &str = "theme/";
+
+/// Where the pages lie of which a theme's kinds of section are shown.
+pub(super) const SAMPLE: &str = "sample/";
+
+impl Written {
+    /// The files below a folder by their paths within it.
+    pub(super) fn below(folder: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
+        Self::iter().filter_map(move |path| {
+            let within = path.strip_prefix(folder)?.to_owned();
+            Some((within, Self::get(&path)?.data.into_owned()))
+        })
+    }
+}
 
 /// Why there is no manual: a bug of the program.
 #[derive(Debug, Error)]

@@ -98,6 +98,8 @@ pub struct Registry {
     pub(super) is_patient: bool,
     /// Whether pages are compressed.
     pub(super) compresses: bool,
+    /// Whether examples of kinds of section are pages.
+    shows_kinds: bool,
     /// Whether a reload has ended.
     pub(super) is_started: bool,
     /// Whether something is compiled that is in no snapshot yet.
@@ -145,6 +147,7 @@ impl Registry {
             packs: false,
             is_patient: true,
             compresses: true,
+            shows_kinds: false,
             is_started: false,
             is_stale: false,
             compiled_for: None,
@@ -297,6 +300,13 @@ impl Registry {
         self
     }
 
+    /// A registry whose tenants have the examples of their theme's kinds of section as pages, which all pages may show in frames. For the manual of the program.
+    #[must_use]
+    pub fn with_kinds_shown(mut self) -> Self {
+        self.shows_kinds = true;
+        self
+    }
+
     /// A snapshot of what is compiled now.
     fn renew(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
         inject("loop", "snapshot");
@@ -433,6 +443,7 @@ impl Registry {
                 .or_else(|| site.map(|site| site.manifest.hsts))
                 .unwrap_or_default(),
             caching: self.places.caching,
+            shows_kinds: self.shows_kinds,
         };
         if let Some(before) = &self.deployment
             && **before == deployment

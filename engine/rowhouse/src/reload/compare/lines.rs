@@ -1,6 +1,6 @@
 //! Texts as lines that are short enough to show what was edited.
 //!
-//! **Invariant:** every character but white space is in one of the lines, in order, whatever the text is.
+//! **Invariant:** every character but white space is in one of the lines, whatever the text is, and in order, but for the content of styles, which comes last: who compares pages wants to see first what visitors read.
 
 /// Bytes of a line that is no HTML, before it is taken apart: styles and scripts come without line breaks.
 const LONG_LINE: usize = 200;
@@ -27,6 +27,7 @@ pub(super) fn text_lines(text: &str) -> Vec<&str> {
 /// HTML as a line for each block and for each sentence in it. Never fails: what is no HTML becomes lines of some kind.
 pub(super) fn html_lines(html: &str) -> Vec<&str> {
     let mut lines = Vec::new();
+    let mut styles = Vec::new();
     let mut start = 0;
     let mut at = 0;
     while let Some(open) = html[at..].find('<').map(|found| at + found) {
@@ -49,12 +50,17 @@ pub(super) fn html_lines(html: &str) -> Vec<&str> {
             let content = &html[tag.end..];
             let length = end_of_raw(content, tag.name);
             lines.push(html[open..tag.end].trim());
-            push_statements(&mut lines, &content[..length]);
+            let into = match is_named(tag.name, "style") {
+                true => &mut styles,
+                false => &mut lines,
+            };
+            push_statements(into, &content[..length]);
             at = tag.end + length;
             start = at;
         }
     }
     push_sentences(&mut lines, &html[start..]);
+    lines.append(&mut styles);
     lines
 }
 
@@ -166,6 +172,23 @@ fn push_pieces<'h>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_visitors_read_comes_before_styles() {
+        let html = "<style>a{b:c;}</style><p>One. Two.</p><script>d;e</script>";
+        let read = [
+            "<style>",
+            "</style>",
+            "<p>One.",
+            "Two.</p>",
+            "<script>",
+            "d;",
+            "e",
+            "</script>",
+        ];
+        let styles = ["a{", "b:c;", "}"];
+        assert_eq!(html_lines(html), [&read[..], &styles].concat());
+    }
 
     #[test]
     fn no_html_is_too_broken() {
