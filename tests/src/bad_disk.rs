@@ -14,11 +14,9 @@ shift 2
 disk=$(mktemp -d "$folder.XXXXXX")
 mount -t tmpfs -o size=64m tmpfs "$disk"
 cp -a "$folder/." "$disk"
-case $harm in
-  full) cat /dev/zero >"$disk/filler" 2>/dev/null || true ;;
-  read-only) mount -o remount,ro "$disk" ;;
-esac
+[ "$harm" != full ] || cat /dev/zero >"$disk/filler" 2>/dev/null || true
 mount --bind "$disk" "$folder"
+[ "$harm" != read-only ] || mount -o remount,bind,ro "$folder"
 exec "$@"
 "#;
 

@@ -310,6 +310,13 @@ fn only_who_owns_a_host_decides_for_it_and_for_what_is_below() {
     assert_eq!(hsts("hsts: subdomains", ""), [BELOW, BELOW, HOST]);
     let listed = format!("{BELOW}; preload");
     assert_eq!(hsts("", "hsts: preload"), [HOST, HOST, &listed]);
+    let parts = |parts: &str| hsts("", &format!("hsts: {{{parts}}}"));
+    assert_eq!(parts("subdomains: true"), [HOST, HOST, BELOW]);
+    assert_eq!(
+        parts("subdomains: true, preload: true"),
+        [HOST, HOST, &listed]
+    );
+    assert_eq!(parts(""), [HOST, HOST, HOST]);
     assert_eq!(hsts("hsts: off", ""), ["max-age=0", "max-age=0", HOST]);
     assert_eq!(hsts("", "hsts: off"), [HOST, HOST, "max-age=0"]);
 }

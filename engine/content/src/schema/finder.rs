@@ -168,6 +168,13 @@ impl<'a> Finder<'a> {
                     });
                 }
             }
+            // Which values do not go together is for the description to say.
+            ValidationErrorKind::Not { .. } => self.push(Violation {
+                code: Code::BadValue,
+                place: node.place,
+                message: format!("{what} may not be like this"),
+                hint: None,
+            }),
             ValidationErrorKind::MinLength { limit: 1 } => self.push(Violation {
                 code: Code::BadValue,
                 place: node.place,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::app::App;
@@ -57,8 +57,9 @@ pub struct Manifest {
     pub canonical: CanonicalPlace,
     /// For how much of its hosts browsers remember to come over TLS only.
     ///
-    /// It holds for the hosts that the tenant has for itself: its `hosts`, `<id>.<domain>`, and the domain for the tenant with `root: true`. A tenant below a prefix of the domain does not decide for the domain.
-    #[serde(default)]
+    /// It holds for the hosts that the tenant has for itself: its `hosts`, `<id>.<domain>`, and the domain for the tenant with `root: true`. A tenant below a prefix of the domain does not decide for the domain. `hsts: preload` and `hsts: {subdomains: true, preload: true}` say the same.
+    #[serde(default, deserialize_with = "hsts")]
+    #[schemars(with = "WrittenHsts")]
     pub hsts: Hsts,
     /// The social image of every page that has none of its own.
     #[serde(default)]
@@ -137,6 +138,41 @@ impl Hsts {
             Self::Off => "max-age=0",
         }
     }
+}
+
+/// `hsts` as manifests write it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum WrittenHsts {
+    Parts(HstsParts),
+    Word(Hsts),
+}
+
+/// `preload` needs `subdomains`: the list that browsers bring along takes no host without those below it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("not" = {
+    "properties": {"subdomains": {"const": false}, "preload": {"const": true}},
+    "required": ["preload"],
+}))]
+struct HstsParts {
+    /// Whether every host below it is bound, too, as `subdomains` says.
+    #[serde(default)]
+    subdomains: bool,
+    /// Whether it may be put on the list that browsers bring along, as `preload` says.
+    #[serde(default)]
+    preload: bool,
+}
+
+fn hsts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hsts, D::Error> {
+    Ok(match WrittenHsts::deserialize(deserializer)? {
+        WrittenHsts::Word(word) => word,
+        WrittenHsts::Parts(parts) => match (parts.subdomains, parts.preload) {
+            (true, true) => Hsts::Preload,
+            (true, false) => Hsts::Subdomains,
+            (false, _) => Hsts::Host,
+        },
+    })
 }
 
 /// A link that leads nowhere on purpose.

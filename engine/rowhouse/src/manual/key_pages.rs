@@ -168,6 +168,9 @@ fn one(root: &Json, value: &Json, path: &str, required: bool, all: &mut Vec<Stri
 /// The keys within a value: those of an object, of the items of a list, or of what names lead to.
 fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
     let value = followed(root, value);
+    for one in shapes(value) {
+        nested(root, one, path, all);
+    }
     let items = &value["items"];
     let named = &value["additionalProperties"];
     let (inner, path) = if items.is_object() {
@@ -189,6 +192,12 @@ fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
             all,
         );
     }
+}
+
+/// The shapes of a value that may have one of several.
+fn shapes(schema: &Json) -> impl Iterator<Item = &Json> {
+    let shapes = schema["anyOf"].as_array().into_iter().flatten();
+    shapes.filter(|shape| shape["type"] != "null")
 }
 
 fn properties(schema: &Json) -> impl Iterator<Item = (&String, &Json)> {
@@ -234,6 +243,10 @@ fn sentence(text: &str) -> String {
 
 fn type_of(root: &Json, value: &Json) -> String {
     let followed = followed(root, value);
+    let shapes: Vec<String> = shapes(followed).map(|one| type_of(root, one)).collect();
+    if !shapes.is_empty() {
+        return shapes.join(", or ");
+    }
     let choices = followed["oneOf"].as_array().into_iter().flatten();
     let choices = choices.filter_map(|choice| choice["const"].as_str());
     let listed = followed["enum"].as_array().into_iter().flatten();

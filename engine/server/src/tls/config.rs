@@ -100,3 +100,22 @@ pub(crate) fn asked_name(hello: &ClientHello<'_>) -> Option<String> {
     let name = hello.server_name()?;
     Some(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_are_made_with_keys_that_are_replaced_within_a_day() {
+        let tls = Tls::new(Arc::default(), None).unwrap();
+        let tickets = &tls.visitors.ticketer;
+        // Rustls replaces them after this time, and takes those of the key before.
+        let day = 24 * 60 * 60;
+        assert!(tickets.enabled() && (60..=day).contains(&tickets.lifetime()));
+        let ticket = tickets.encrypt(b"session").unwrap();
+        assert_eq!(tickets.decrypt(&ticket).unwrap(), b"session");
+        // Each process has keys of its own, which are nowhere on a disk.
+        let other = Tls::new(Arc::default(), None).unwrap();
+        assert_eq!(other.visitors.ticketer.decrypt(&ticket), None);
+    }
+}
