@@ -213,6 +213,35 @@ fn every_file_of_the_guides_is_one_without_an_error() {
     );
 }
 
+#[test]
+fn the_site_of_the_first_page_is_one() {
+    let text = pages().remove("index.md").expect("the first page");
+    let block = text.split("      ```sh\n").nth(1).expect("its commands");
+    let block = block.split("      ```").next().expect("their end");
+    let script: String = block
+        .lines()
+        .map(|line| format!("{}\n", line.strip_prefix("      ").expect("a line of it")))
+        .collect();
+    let folder = TempDir::new().expect("a folder");
+    let (made, last) = script
+        .trim()
+        .rsplit_once('\n')
+        .expect("commands, and a server");
+    assert_eq!(last, "rowhouse serve");
+    must(
+        Command::new("sh")
+            .args(["-ec", made])
+            .current_dir(folder.path()),
+    );
+    let server = TestServer::start(folder.path(), &[]);
+    let (domain, own) = (server.domain(), format!("sample.{}", server.domain()));
+    for (host, path) in [(domain, "/sample"), (own, "/")] {
+        let page = server.get(&host, path);
+        assert_eq!(page.status, 200, "{host}{path}");
+        assert!(page.text().contains("Hello from <strong>Sample</strong>."));
+    }
+}
+
 fn must(command: &mut Command) {
     let output = command.output().expect("a program");
     assert!(output.status.success(), "{command:?}: {output:?}");
