@@ -19,6 +19,7 @@ mod failing;
 mod faults;
 mod first_view;
 mod floods;
+mod guides;
 mod headers;
 mod heavy;
 mod hostile;

@@ -35,7 +35,7 @@ fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
 }
 
 /// The header of a film, and something of one.
-fn film(width: u32, height: u32) -> Vec<u8> {
+pub(crate) fn film(width: u32, height: u32) -> Vec<u8> {
     let mut header = vec![0; 84];
     header[40..44].copy_from_slice(&0x1_0000_u32.to_be_bytes());
     header[76..80].copy_from_slice(&(width << 16).to_be_bytes());

@@ -211,8 +211,7 @@ async fn sample(snapshots: &SnapshotStore) {
         step.tick().await;
         let took = last.elapsed();
         last = Instant::now();
-        snapshots.tenant_history.take(&snapshots.tenants(), took);
-        snapshots.history.take(snapshots.total(), took);
+        snapshots.sample(took);
     }
 }
 

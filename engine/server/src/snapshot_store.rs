@@ -178,10 +178,17 @@ impl SnapshotStore {
             .elapsed()
     }
 
+    /// Takes a step of the history of all and of each tenant, `took` after the last one.
+    pub(super) fn sample(&self, took: Duration) {
+        let tenants = self.tenants();
+        self.tenant_history.take(&tenants, took);
+        self.history.take(self.total(&tenants), took);
+    }
+
     /// Everything that was answered since the start, but for tenants that are gone.
-    pub(super) fn total(&self) -> Sample {
+    fn total(&self, tenants: &BTreeMap<Arc<str>, Arc<Traffic>>) -> Sample {
         let mut total = Sample::default();
-        for traffic in self.tenants().values() {
+        for traffic in tenants.values() {
             total.add_traffic(traffic);
         }
         total.add_traffic(&self.shared);
