@@ -210,7 +210,10 @@ fn mount(
 
     let specials = not_found.iter().map(|(_, (_, html))| html);
     let all = written.iter().map(|(_, html)| html).chain(specials);
-    let styles = all.chain([&refused.1]).map(|html| html.style.clone());
+    let all = all.chain([&refused.1]);
+    let drawings = all.clone().filter_map(|page| page.drawings.as_ref());
+    resources.extend(drawings.map(|file| renderer.at_its_name(file)));
+    let styles = all.map(|html| html.style.clone());
     let fields = renderer.fields(&styles.filter(|style| !style.is_empty()).collect());
     for (page, Written { html, .. }) in written {
         let body = Arc::new(renderer.body(html, StatusCode::OK, &fields, Some(page)));
@@ -225,8 +228,7 @@ fn mount(
         gallery::put(renderer, &mut resources);
     }
     for asset in assets.values() {
-        let path = format!("{ASSETS}{}", asset.hashed_name);
-        resources.insert(path.into(), Arc::new(renderer.file(asset)));
+        resources.extend([renderer.at_its_name(asset)]);
         resources.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
     }
     redirects(renderer, assets, &mut resources);

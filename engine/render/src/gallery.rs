@@ -48,6 +48,11 @@ iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 pub(super) fn put(renderer: &Renderer<'_>, resources: &mut ResourceTable) {
     let kinds = &renderer.templates().theme.kinds;
     let mut add = |path: String, page: Written| {
+        resources.extend(
+            page.drawings
+                .as_ref()
+                .map(|file| renderer.at_its_name(file)),
+        );
         let body = Arc::new(body(page, renderer));
         resources.entry(path.into()).or_insert(body);
     };
@@ -103,6 +108,7 @@ fn document(title: &str, main: &str, style: &str, script: &str) -> Written {
     Written {
         html,
         style: policy_hash(style),
+        drawings: None,
     }
 }
 
