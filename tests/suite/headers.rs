@@ -148,7 +148,7 @@ fn a_pages_style_and_script_go_by_their_hashes() {
         "{policy}"
     );
     // The tenant's own colours come last.
-    let own = ":root{--accent:light-dark(#1f4fa3,#8fb6ff);}</style>";
+    let own = ":root{--accent:light-dark(#1f4fa3,#8fb6ff)}</style>";
     assert!(text.contains(own), "{text}");
 
     let workspace = TestSite::copy_of(&workspace());

@@ -50,11 +50,6 @@ pub struct Island {
 }
 
 impl Manifest {
-    /// Whether it names a file. Those that it does not are fetched only when a visitor does something.
-    pub fn names(&self, file: &str) -> bool {
-        self.named_files().any(|(_, named)| named == file)
-    }
-
     /// Every file name in the manifest, with what names it.
     pub(crate) fn named_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let runtime = std::iter::once(&self.runtime.file).chain(&self.runtime.imports);

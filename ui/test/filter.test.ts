@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { chosenTag, go, onPlace } from '../islands/EntryFilter/place.ts';
-import { hasTag, statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.ts';
+import { statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.ts';
 import { languageOf } from '../shared/language.ts';
 import { entryFilter } from './samples.ts';
 
@@ -20,13 +20,6 @@ test('the address of a topic keeps every character', () => {
   const href = topicHref('/studio/blog', 'R&D + más #1');
   assert.equal(href, '/studio/blog?tag=R%26D%20%2B%20m%C3%A1s%20%231');
   assert.equal(new URL(href, 'http://a.example').searchParams.get('tag'), 'R&D + más #1');
-});
-
-test('an item belongs to the topics it names in full', () => {
-  assert.equal(hasTag('mobile,ux', 'ux'), true);
-  assert.equal(hasTag('mobile,ux-design', 'ux'), false);
-  assert.equal(hasTag('', 'ux'), false);
-  assert.equal(hasTag(undefined, 'ux'), false);
 });
 
 test('the status tells all, a part, and an unknown topic', () => {

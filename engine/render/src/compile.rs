@@ -170,15 +170,15 @@ fn mount(
             resources.insert(path.into(), Arc::clone(&body));
         }
     }
-    for (path, Written { html, style }) in &rendered.gallery {
+    resources.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
+    for (path, Written { html, style, .. }) in &rendered.gallery {
         // A page of the tenant at the same path stays.
         let shown = || gallery::body(resolver.place.put_in(html), style, renderer);
         let entry = resources.entry(path.as_str().into());
         entry.or_insert_with(|| Arc::new(shown()));
     }
     for asset in assets.values() {
-        let path = format!("{ASSETS}{}", asset.hashed_name);
-        resources.insert(path.into(), Arc::new(renderer.file(asset)));
+        resources.extend([renderer.at_its_name(asset)]);
         resources.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
     }
     redirects(renderer.site, resolver, &mut resources);

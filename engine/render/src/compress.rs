@@ -33,8 +33,8 @@ const SMALLEST: usize = 512;
 /// Bodies above this many bytes are compressed by gzip only: it works in a quarter of a megabyte, the others need as much again as the body.
 const LARGE: usize = 4 << 20;
 
-/// What a server may send before it hears from the other side, in bytes: ten segments (RFC 6928) of 1,460.
-const FIRST_ROUND_TRIP: usize = 14_600;
+/// What a page has of what a server may send before it hears from the other side, in bytes: ten segments (RFC 6928) of 1,460, less what its header fields take.
+const FIRST_ROUND_TRIP: usize = 14_600 - 2_200;
 
 /// From this many bytes on, the codings of a body together are no larger than the body: all of them stay in memory. Of a text that three codings make three times smaller, all are kept; of one that hardly shrinks, the smallest.
 const WEIGHED: usize = 64 << 10;

@@ -125,6 +125,7 @@ fn document(title: &str, main: &str, style: &str, script: &str) -> Written {
     Written {
         html,
         style: policy_hash(style),
+        drawings: None,
     }
 }
 

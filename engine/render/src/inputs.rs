@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tera::Value;
 
+use super::apart::Apart;
 use super::cache::Cache;
 use super::compress::Level;
 use super::island::Islands;
@@ -50,6 +51,7 @@ impl Inputs {
             islands: Arc::clone(&self.islands),
             cache: Arc::clone(&self.cache),
             used: Vec::new(),
+            apart: Apart::default(),
             progress: Arc::clone(&self.progress),
             failed: None,
         };

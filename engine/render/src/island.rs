@@ -50,8 +50,8 @@ pub struct Islands {
     pub(super) loader_hash: String,
     /// The words of each of its files that may be classes.
     words: BTreeMap<String, BTreeSet<Box<str>>>,
-    /// Those of its files that its manifest does not name.
-    later: Vec<String>,
+    /// The files that each island may come to run.
+    run: BTreeMap<String, BTreeSet<String>>,
     /// What each island's properties have to be.
     schemas: BTreeMap<String, Result<Schema, SchemaError>>,
 }
@@ -70,11 +70,7 @@ impl Islands {
         Self {
             files: shared_files(&assets, Level::Shared, secure, &Cache::default()),
             loader_hash: policy_hash(bundle.loader()),
-            later: assets
-                .iter()
-                .map(|asset| asset.hashed_name.clone())
-                .filter(|file| !bundle.manifest().names(file))
-                .collect(),
+            run: run(&bundle, &assets),
             words: assets
                 .iter()
                 .map(|asset| (asset.hashed_name.clone(), words(&asset.bytes)))
@@ -110,19 +106,41 @@ impl Islands {
 
     /// Whether an island that lives may give an element this class.
     pub(super) fn may_write(&self, island: &str, class: &str) -> bool {
-        let manifest = self.bundle.manifest();
-        let runtime = std::iter::once(&manifest.runtime.file).chain(&manifest.runtime.imports);
-        let island = manifest.islands.get(island).into_iter();
-        let own = island.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));
-        // What an island fetches later has its name in no list: it may be any of them.
-        let later = self.later.iter();
-        let mut files = own.chain(runtime).chain(later);
+        let mut files = self.run.get(island).into_iter().flatten();
         files.any(|file| {
-            self.words
-                .get(file)
-                .is_some_and(|words| words.contains(class))
+            let words = self.words.get(file);
+            words.is_some_and(|words| words.contains(class))
         })
     }
+}
+
+/// The files of each island: its own, what every island needs, and whatever any of these names, for that it may fetch later.
+fn run(bundle: &Bundle, assets: &[Asset]) -> BTreeMap<String, BTreeSet<String>> {
+    let named = |script: &[u8]| {
+        let script = String::from_utf8_lossy(script);
+        let named = assets.iter().map(|asset| &asset.hashed_name);
+        let named = named.filter(|name| script.contains(name.as_str()));
+        named.cloned().collect::<Vec<_>>()
+    };
+    let names: BTreeMap<&str, Vec<String>> = assets
+        .iter()
+        .map(|asset| (asset.hashed_name.as_str(), named(&asset.bytes)))
+        .collect();
+    let of_all = named(bundle.loader().as_bytes());
+    let islands = bundle.manifest().islands.iter();
+    islands
+        .map(|(name, island)| {
+            let mut files = BTreeSet::new();
+            let mut next = of_all.clone();
+            next.push(island.file.clone());
+            while let Some(file) = next.pop() {
+                if files.insert(file.clone()) {
+                    next.extend(names.get(file.as_str()).into_iter().flatten().cloned());
+                }
+            }
+            (name.clone(), files)
+        })
+        .collect()
 }
 
 /// All words of a script that look like a class.

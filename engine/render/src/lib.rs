@@ -4,7 +4,7 @@
 //! compile        a tenant -> Compiled: one Mount for each address
 //!   prepare        a tenant in the shapes of its theme   prepared, language, card
 //!   rendered       all pages, once for all addresses   page: head, view, describe, resolve, structure, structured, speculation, script
-//!   template       a theme's templates and functions   island (React), markdown, highlight, media, film, link, place
+//!   template       a theme's templates and functions   island (React), markdown, highlight, media, film, link, place, apart
 //!   site_files     feeds, sitemaps, manifests, searches xml
 //!   picture        social images, icons                svg
 //!   files          assets as resources                 asset, media_type, raster, metadata, tenant_files, theme_files, stylesheet
@@ -31,6 +31,7 @@
 //! - Knows no time of day: the same folders, in the same year, give the same bytes on any machine. Only the watchdog's [`Progress`] looks at a clock, and it never changes a byte.
 //! - Knows no request: every header field and the quick codings are ready before somebody asks; the owner says when to make the best ones ([`Unimproved`]).
 
+mod apart;
 pub mod asset;
 mod best;
 pub mod cache;

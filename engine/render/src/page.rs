@@ -12,7 +12,7 @@ use http::StatusCode;
 
 pub(super) use styled::{PageFields, Written};
 
-use super::asset::Asset;
+use super::asset::{ASSETS, Asset};
 use super::card::colours;
 use super::compress::{self, Level};
 use super::describe;
@@ -181,7 +181,7 @@ impl<'a> Renderer<'a> {
         // Without the script of `--dev`: the gallery around it has one, and a browser opens few connections to a host.
         let (html, scope) = self.rendered(EXAMPLE, page, &head, scope)?;
         let html = html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1);
-        Ok(self.styled(&html, &BTreeSet::from([kind]), &scope, style))
+        Ok(self.styled(html, &BTreeSet::from([kind]), &scope, style))
     }
 
     /// What `--dev` adds to a page of the engine's own with this content.
@@ -198,6 +198,12 @@ impl<'a> Renderer<'a> {
             self.inputs.level(Level::Page),
             &self.inputs.cache,
         )
+    }
+
+    /// The same with the path that it answers at.
+    pub(super) fn at_its_name(&self, asset: &Asset) -> (Box<str>, Arc<Resource>) {
+        let path = format!("{ASSETS}{}", asset.hashed_name);
+        (path.into(), Arc::new(self.file(asset)))
     }
 
     /// A page of the tenant.
@@ -298,7 +304,7 @@ impl<'a> Renderer<'a> {
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
         let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
-        Ok(self.styled(&html, &kinds, &scope, &self.own_style))
+        Ok(self.styled(html, &kinds, &scope, &self.own_style))
     }
 
     /// A page by a template, and its scope with the islands that it uses.
@@ -458,7 +464,7 @@ struct Step {
 /// The settings that are colours, in the place of the theme's roles.
 fn own_style(settings: &Data) -> String {
     let settings = settings.value.as_object();
-    let properties: String = settings
+    let properties: Vec<String> = settings
         .into_iter()
         .flatten()
         .filter_map(|(name, setting)| {
@@ -467,7 +473,7 @@ fn own_style(settings: &Data) -> String {
         })
         .collect();
     match properties.is_empty() {
-        true => properties,
-        false => format!(":root{{{properties}}}"),
+        true => String::new(),
+        false => format!(":root{{{}}}", properties.join(";")),
     }
 }

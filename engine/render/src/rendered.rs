@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use http::StatusCode;
 
+use super::asset::Asset;
 use super::gallery;
 use super::page::{Renderer, Special, Written};
 use super::parallel::side_by_side;
@@ -110,12 +111,23 @@ impl<'a> RenderedPages<'a> {
         Ok((rendered, report))
     }
 
-    /// The hashes of all styles that they carry.
-    pub(super) fn styles(&self) -> BTreeSet<String> {
+    /// All that visitors of the tenant see.
+    fn all(&self) -> impl Iterator<Item = &Written> {
         let pages = self.pages.iter().map(|(_, html)| html);
         let not_found = self.not_found.iter().map(|(_, _, html)| html);
-        let all = pages.chain(not_found).chain([&self.refused.1]);
-        let styles = all.map(|html| html.style.clone());
+        pages.chain(not_found).chain([&self.refused.1])
+    }
+
+    /// The files of their drawings.
+    pub(super) fn drawings(&self) -> impl Iterator<Item = &Asset> {
+        let gallery = self.gallery.iter().map(|(_, html)| html);
+        let all = self.all().chain(gallery);
+        all.filter_map(|html| html.drawings.as_ref())
+    }
+
+    /// The hashes of all styles that they carry.
+    pub(super) fn styles(&self) -> BTreeSet<String> {
+        let styles = self.all().map(|html| html.style.clone());
         styles.filter(|style| !style.is_empty()).collect()
     }
 }

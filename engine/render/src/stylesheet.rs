@@ -35,6 +35,8 @@ const MOST_WRITTEN: usize = 64;
 pub(super) struct Shown<'a> {
     /// Its markup.
     pub html: &'a str,
+    /// The drawings that it shows and that lie apart from it.
+    pub apart: &'a [u8],
     /// Its islands that live, in an order that is always the same.
     pub islands: &'a [&'a str],
     /// Whether an island may give an element a class.
@@ -92,7 +94,8 @@ impl Styles {
 
     /// The rules and roles that a page with these classes uses.
     fn of_rules(&self, page: &Shown<'_>, classes: &BTreeSet<&str>) -> Arc<str> {
-        let named: BTreeSet<&str> = roles_of(page.html).collect();
+        let apart = std::str::from_utf8(page.apart).unwrap_or_default();
+        let named: BTreeSet<&str> = roles_of(page.html).chain(roles_of(apart)).collect();
         let known = classes
             .iter()
             .filter(|class| self.classes.contains(**class));
@@ -113,12 +116,25 @@ impl Styles {
             let mut islands = page.islands.iter();
             classes.contains(class) || islands.any(|island| (page.may_write)(island, class))
         };
-        let mut css = String::new();
-        self.everywhere.write(&has, &mut css);
-        for (kind, rules) in &self.kinds {
-            if (page.has_kind)(kind) {
-                rules.write(&has, &mut css);
+        let write = |asks: &dyn Fn(&str) -> bool| {
+            let mut css = String::new();
+            self.everywhere.write(&has, asks, &mut css);
+            for (kind, rules) in &self.kinds {
+                if (page.has_kind)(kind) {
+                    rules.write(&has, asks, &mut css);
+                }
             }
+            css
+        };
+        let mut css = write(&|_| true);
+        // What goes may have been the only one to ask for another.
+        loop {
+            let asked: BTreeSet<&str> = roles_of(&css).chain(named.iter().copied()).collect();
+            let less = write(&|name| asked.contains(name));
+            if less.len() == css.len() {
+                break;
+            }
+            css = less;
         }
         let roles = self.roles_in(&roles_of(&css).chain(named).collect());
         css.push_str(&roles);
@@ -137,10 +153,10 @@ impl Styles {
             .roles
             .iter()
             .filter(|(name, _)| named.contains(name.replace('_', "-").as_str()));
-        let properties: String = used
+        let properties: Vec<String> = used
             .map(|(name, role)| property(name, role.day.as_str(), role.night.as_str()))
             .collect();
-        format!("@layer roles{{:root{{{properties}}}}}")
+        format!("@layer roles{{:root{{{}}}}}", properties.join(";"))
     }
 
     /// The colours of sites of the company, each on a class of its own, and a name that is its own, too.
@@ -152,10 +168,8 @@ impl Styles {
                     let (day, night) = site.colours(name)?;
                     Some(property(name, day, night))
                 });
-                format!(
-                    ".tenant-{id}{{--tenant:tenant-{id};{}}}",
-                    own.collect::<String>()
-                )
+                let own: String = own.map(|property| format!(";{property}")).collect();
+                format!(".tenant-{id}{{--tenant:tenant-{id}{own}}}")
             })
             .collect();
         match rules.is_empty() {
@@ -216,7 +230,7 @@ fn inline(style: &str) -> String {
 /// One custom property of a role.
 #[must_use]
 pub(super) fn property(name: &str, day: &str, night: &str) -> String {
-    format!("--{}:light-dark({day},{night});", name.replace('_', "-"))
+    format!("--{}:light-dark({day},{night})", name.replace('_', "-"))
 }
 
 /// Where every host serves a theme's file that a style refers to.

@@ -18,7 +18,7 @@ interface Parts {
 }
 
 function parts(page: Page): Parts {
-  const entries = page.getByRole('main').locator('[data-tags]');
+  const entries = page.getByRole('main').locator('.entry');
   return {
     topics: page.getByRole('navigation', { name: 'Topics' }).getByRole('link'),
     status: page.getByRole('main').getByRole('status'),
@@ -30,7 +30,7 @@ function parts(page: Page): Parts {
 /** The tags of each entry in the list. */
 function tagsOf(entries: Locator): Promise<string[][]> {
   return entries.evaluateAll((items) =>
-    items.map((item) => item.getAttribute('data-tags')?.split(',') ?? []),
+    items.map((item) => Array.from(item.querySelectorAll('.tags li'), ({ textContent }) => textContent ?? '')),
   );
 }
 

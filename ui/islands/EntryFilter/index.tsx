@@ -11,7 +11,7 @@ import { type MouseEvent, useLayoutEffect, useSyncExternalStore } from 'react';
 import { useLanguage } from '../../shared/language.ts';
 import { chosenTag, go, onPlace } from './place.ts';
 import type { Props } from './props.ts';
-import { hasTag, statusText, topicHref, topicsOf } from './topics.ts';
+import { statusText, topicHref, topicsOf } from './topics.ts';
 
 export default function EntryFilter({ href, list, entries, labels }: Props) {
   const language = useLanguage();
@@ -22,12 +22,12 @@ export default function EntryFilter({ href, list, entries, labels }: Props) {
 
   useLayoutEffect(() => {
     if (shown === undefined) return;
-    const items = document.querySelectorAll<HTMLElement>(`#${CSS.escape(list)} > [data-tags]`);
-    for (const item of items) item.hidden = !hasTag(item.dataset.tags, shown);
+    const items = document.querySelectorAll<HTMLElement>(`#${CSS.escape(list)} > *`);
+    for (const [place, item] of items.entries()) item.hidden = !entries[place]?.includes(shown);
     return () => {
       for (const item of items) item.hidden = false;
     };
-  }, [list, shown]);
+  }, [entries, list, shown]);
 
   const links = [
     { label: labels.all, href, count: entries.length, current: !topic },

@@ -4,8 +4,10 @@ import { counted, shape, text, words } from '../../shared/schema.ts';
 
 export const schema = shape({
   href: text('The whole list; a topic is added to it as `?tag=x`'),
-  list: text('Id of the list, whose items have their tags in `data-tags`, with commas between them'),
-  entries: Type.Array(Type.Array(Type.String()), { description: 'The tags of every entry' }),
+  list: text('Id of the list, which has one item for each entry'),
+  entries: Type.Array(Type.Array(Type.String()), {
+    description: 'The tags of every entry, in the order of the list',
+  }),
   labels: words({
     topics: text('Names the list of topics'),
     all: text('What the link to the whole list says'),

@@ -24,11 +24,6 @@ export function topicHref(href: string, tag: string): string {
   return `${href}?tag=${encodeURIComponent(tag)}`;
 }
 
-/** Whether an item with this `data-tags` belongs to a topic. */
-export function hasTag(dataTags: string | undefined, tag: string): boolean {
-  return (dataTags ?? '').split(',').includes(tag);
-}
-
 /** What the live region says. `tag` is the one asked for, if any, `topic` what there is of it. */
 export function statusText(
   labels: Props['labels'],

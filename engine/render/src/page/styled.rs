@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Renderer;
-use crate::asset::policy_hash;
+use crate::apart::FILE_MARK;
+use crate::asset::{Asset, policy_hash};
 use crate::head::STYLE_MARK;
 use crate::island::Hydration;
 use crate::policy::{self, BodyKind};
@@ -20,6 +21,8 @@ pub(crate) struct Written {
     pub(crate) html: String,
     /// A source expression for `style-src`: `'sha256-...'`.
     pub(crate) style: String,
+    /// The drawings that come after the first view.
+    pub(crate) drawings: Option<Asset>,
 }
 
 /// The header fields of the pages of a site at an address.
@@ -39,19 +42,25 @@ impl PageFields {
 }
 
 impl Renderer<'_> {
-    /// A rendered page with the style that it uses, and after it `own`, which so takes the place of the theme's.
+    /// A rendered page with the style that it uses, and after it `own`, which so takes the place of the theme's, and with what of it lies apart.
     pub(super) fn styled(
         &self,
-        html: &str,
+        html: String,
         kinds: &BTreeSet<&str>,
         scope: &Scope,
         own: &str,
     ) -> Written {
+        let drawings = scope.apart.file();
+        let html = match &drawings {
+            Some(file) => html.replace(FILE_MARK, &self.resolver.asset(file)),
+            None => html,
+        };
         let live = scope.used.iter();
         let live = live.filter(|(_, client)| *client != Hydration::None);
         let islands: BTreeSet<&str> = live.map(|(name, _)| name.as_str()).collect();
         let shown = Shown {
-            html,
+            html: &html,
+            apart: drawings.as_ref().map_or(b"", |file| &file.bytes),
             islands: &islands.into_iter().collect::<Vec<_>>(),
             may_write: &|island, class| scope.islands.may_write(island, class),
             has_kind: &|kind| kinds.contains(kind),
@@ -59,12 +68,13 @@ impl Renderer<'_> {
         };
         let style = self.templates().assets.styles.of_page(&shown) + own;
         Written {
-            html: self.with_grounds(html).replacen(
+            html: self.with_grounds(&html).replacen(
                 STYLE_MARK,
                 &format!("<style>{style}</style>\n"),
                 1,
             ),
             style: policy_hash(&style),
+            drawings,
         }
     }
 

@@ -90,15 +90,16 @@ fn text(site: &Site, page: &Page, scope: &Scope) -> Result<String, Diagnostic> {
     }
 }
 
-/// Puts colours in the place of `var(--role)`, and `currentColor` where there is no such role.
+/// Puts colours in the place of `var(--role)`. Where there is no such role, what stands behind its comma, else `currentColor`.
 fn with_colours<'a>(svg: &str, colour: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut out = String::with_capacity(svg.len());
     let mut rest = svg;
     while let Some((before, after)) = rest.split_once("var(--") {
         out.push_str(before);
         let (inside, behind) = after.split_once(')').unwrap_or((after, ""));
-        let role = inside.trim().replace('-', "_");
-        out.push_str(colour(&role).unwrap_or("currentColor"));
+        let (name, other) = inside.split_once(',').unwrap_or((inside, "currentColor"));
+        let role = name.trim().replace('-', "_");
+        out.push_str(colour(&role).unwrap_or(other.trim()));
         rest = behind;
     }
     out.push_str(rest);
@@ -112,12 +113,12 @@ mod tests {
     #[test]
     fn custom_properties_become_colours() {
         let found = with_colours(
-            "<style>a{fill:var(--on-ink)}</style><path fill=\"var(--ink)\"/><b c=\"var( --ink\"",
+            "<style>a{fill:var(--on-ink)}</style><path fill=\"var(--ink)\"/><b c=\"var( --ink\"/><i d=\"var(--on-ink, 1)\" e=\"var(--ink, none)\"/>",
             |role| (role == "on_ink").then_some("#14181e"),
         );
         assert_eq!(
             found,
-            "<style>a{fill:#14181e}</style><path fill=\"currentColor\"/><b c=\"var( --ink\""
+            "<style>a{fill:#14181e}</style><path fill=\"currentColor\"/><b c=\"var( --ink\"/><i d=\"#14181e\" e=\"none\"/>"
         );
     }
 }

@@ -1,10 +1,10 @@
 //! The rules of a stylesheet, and those of them that a page can use.
 //!
-//! A rule is left out only where it cannot match: each of its selectors names a class that occurs nowhere in the page. A class that stands in parentheses, as in `:not(.a)`, decides nothing.
+//! A selector is left out only where it cannot match, for it names a class that occurs nowhere in the page; and with its last selector, the rule. Of the classes in `:is(.a,.b)` one is enough, and those that do not occur go. Other classes that stand in parentheses, as in `:not(.a)`, decide nothing.
 
 use std::collections::BTreeSet;
 
-use cssparser::{Parser, ParserInput, Token};
+use cssparser::{ParseError, Parser, ParserInput, Token};
 
 /// At-rules that hold rules.
 const GROUPS: [&str; 5] = ["container", "layer", "media", "starting-style", "supports"];
@@ -17,8 +17,8 @@ pub(super) struct Rules(Vec<Rule>);
 enum Rule {
     /// What every page has: statements, and at-rules such as `@font-face`.
     Always(String),
-    /// A style rule, with the classes of each of its selectors.
-    Style(String, Vec<Vec<String>>),
+    /// A style rule: its selectors, and what follows them from the brace on.
+    Style(Vec<Selector>, String),
     /// What it opens with, such as `@media print{`, and the rules inside.
     Group(String, Rules),
 }
@@ -33,7 +33,8 @@ impl Rules {
     fn read(parser: &mut Parser<'_, '_>) -> Self {
         let mut rules = Vec::new();
         let mut start = parser.position();
-        let mut prelude = Prelude::default();
+        // The name of the at-rule that is being read.
+        let mut at: Option<String> = None;
         while let Ok(token) = parser.next_including_whitespace().cloned() {
             match token {
                 Token::Semicolon => {
@@ -42,31 +43,32 @@ impl Rules {
                 Token::CurlyBracketBlock => {
                     let opening = parser.slice_from(start).to_owned();
                     let inside = parser.position();
-                    let is_group = (prelude.at.as_deref()).is_some_and(|at| GROUPS.contains(&at));
+                    let is_group = at.as_deref().is_some_and(|at| GROUPS.contains(&at));
                     let mut nested = Self::default();
                     // What cannot be read was refused when the style was minified.
                     let _ = parser.parse_nested_block(|inner| {
                         if is_group {
                             nested = Self::read(inner);
                         }
-                        while inner.next().is_ok() {}
-                        Ok::<(), cssparser::ParseError<'_, ()>>(())
+                        to_the_end(inner)
                     });
-                    let whole = || format!("{opening}{}", parser.slice_from(inside));
-                    rules.push(match (is_group, prelude.at.is_some()) {
+                    let inside = parser.slice_from(inside);
+                    rules.push(match (is_group, at.is_some()) {
                         (true, _) => Rule::Group(opening, nested),
-                        (false, true) => Rule::Always(whole()),
+                        (false, true) => Rule::Always(opening + inside),
                         (false, false) => {
-                            Rule::Style(whole(), std::mem::take(&mut prelude).ended())
+                            let written = opening.strip_suffix('{').unwrap_or(&opening);
+                            Rule::Style(selectors(written), format!("{{{inside}"))
                         }
                     });
                 }
-                token => {
-                    prelude.take(&token);
+                Token::AtKeyword(name) => {
+                    at = Some(name.to_ascii_lowercase());
                     continue;
                 }
+                _ => continue,
             }
-            prelude = Prelude::default();
+            at = None;
             start = parser.position();
         }
         Self(rules)
@@ -77,25 +79,45 @@ impl Rules {
         for rule in &self.0 {
             match rule {
                 Rule::Always(_) => {}
-                Rule::Style(_, selectors) => classes.extend(selectors.iter().flatten().cloned()),
+                Rule::Style(selectors, _) => {
+                    let named = selectors.iter().flat_map(Selector::classes);
+                    classes.extend(named.map(ToOwned::to_owned));
+                }
                 Rule::Group(_, rules) => rules.add_classes(classes),
             }
         }
     }
 
-    /// Writes the rules for a page that has these classes. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
-    pub(super) fn write(&self, has: &dyn Fn(&str) -> bool, css: &mut String) {
+    /// Writes the rules for a page that has these classes, and that asks for these custom properties of `:root`. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
+    pub(super) fn write(
+        &self,
+        has: &dyn Fn(&str) -> bool,
+        asks: &dyn Fn(&str) -> bool,
+        css: &mut String,
+    ) {
         // The group that was written last, which goes on where the next is the same.
         let mut last = "";
         for rule in &self.0 {
             match rule {
                 Rule::Always(text) => css.push_str(text),
-                Rule::Style(text, selectors) => {
-                    let mut selectors = selectors.iter();
-                    if !selectors.any(|classes| classes.iter().all(|class| has(class))) {
+                Rule::Style(selectors, block) => {
+                    let matching = selectors.iter().filter_map(|selector| selector.text(has));
+                    let matching = matching.collect::<Vec<String>>().join(",");
+                    if matching.is_empty() {
                         continue;
                     }
-                    css.push_str(text);
+                    let at = css.len();
+                    css.push_str(&matching);
+                    match &*matching {
+                        ":root" => {
+                            let kept = asked_for(block, asks);
+                            match kept.is_empty() {
+                                true => css.truncate(at),
+                                false => css.push_str(&format!("{{{}}}", kept.join(";"))),
+                            }
+                        }
+                        _ => css.push_str(block),
+                    }
                 }
                 Rule::Group(opening, rules) => {
                     let before = css.len();
@@ -105,7 +127,7 @@ impl Rules {
                         false => css.push_str(opening),
                     }
                     let inside = css.len();
-                    rules.write(has, css);
+                    rules.write(has, asks, css);
                     if css.len() == inside && !goes_on && !self.gives_a_place(opening) {
                         css.truncate(before);
                         continue;
@@ -133,30 +155,162 @@ impl Rules {
     }
 }
 
-/// What stands before a block: the name of an at-rule, or selectors with the classes that each asks for.
-#[derive(Debug, Default)]
-struct Prelude {
-    at: Option<String>,
-    selectors: Vec<Vec<String>>,
-    current: Vec<String>,
-    after_dot: bool,
+/// The declarations of a block without the custom properties that nothing asks for.
+fn asked_for<'b>(block: &'b str, asks: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
+    let block = block.strip_prefix('{').unwrap_or(block);
+    let block = block.strip_suffix('}').unwrap_or(block);
+    let mut input = ParserInput::new(block);
+    let mut parser = Parser::new(&mut input);
+    let mut kept = Vec::new();
+    let mut start = parser.position();
+    loop {
+        let end = parser.position();
+        let token = parser.next_including_whitespace().cloned();
+        if let Ok(token) = &token
+            && *token != Token::Semicolon
+        {
+            pass(&mut parser, token);
+            continue;
+        }
+        let declaration = parser.slice(start..end);
+        let property = declaration.strip_prefix("--");
+        let name = property.and_then(|property| property.split(':').next());
+        if !declaration.is_empty() && name.is_none_or(asks) {
+            kept.push(declaration);
+        }
+        if token.is_err() {
+            return kept;
+        }
+        start = parser.position();
+    }
 }
 
-impl Prelude {
-    fn take(&mut self, token: &Token<'_>) {
-        match token {
-            Token::AtKeyword(name) => self.at = Some(name.to_ascii_lowercase()),
-            Token::Comma => self.selectors.push(std::mem::take(&mut self.current)),
-            Token::Ident(name) if self.after_dot => self.current.push(name.to_string()),
-            _ => {}
-        }
-        self.after_dot = matches!(token, Token::Delim('.'));
+/// A selector in pieces.
+#[derive(Debug, Default)]
+struct Selector(Vec<Piece>);
+
+#[derive(Debug)]
+enum Piece {
+    /// What decides nothing.
+    Text(String),
+    /// A class that an element must have: its name, and how it is written.
+    Class(String, String),
+    /// `:is(` or `:where(` with classes of which an element must have one.
+    Any(String, Vec<(String, String)>),
+}
+
+impl Selector {
+    /// All classes that it asks for.
+    fn classes(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|piece| match piece {
+            Piece::Text(_) => Vec::new(),
+            Piece::Class(name, _) => vec![name.as_str()],
+            Piece::Any(_, classes) => classes.iter().map(|(name, _)| name.as_str()).collect(),
+        })
     }
 
-    fn ended(mut self) -> Vec<Vec<String>> {
-        self.selectors.push(self.current);
-        self.selectors
+    /// What is left of it for a page that has these classes; none where it cannot match.
+    fn text(&self, has: &dyn Fn(&str) -> bool) -> Option<String> {
+        let mut text = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(written) => text.push_str(written),
+                Piece::Class(name, written) => {
+                    text.push_str(has(name).then_some(written.as_str())?);
+                }
+                Piece::Any(opening, classes) => {
+                    let there = classes.iter().filter(|(name, _)| has(name));
+                    let there: Vec<&str> = there.map(|(_, written)| written.as_str()).collect();
+                    match &*there {
+                        [] => return None,
+                        // It weighs as much (Selectors Level 4, section 17), which `:where()` does not.
+                        [only] if opening == ":is(" => text.push_str(only),
+                        _ => text.push_str(&format!("{opening}{})", there.join(","))),
+                    }
+                }
+            }
+        }
+        Some(text)
     }
+}
+
+/// The selectors of a list.
+fn selectors(list: &str) -> Vec<Selector> {
+    let mut input = ParserInput::new(list);
+    let mut parser = Parser::new(&mut input);
+    let mut selectors = Vec::new();
+    let mut current = Selector::default();
+    // Where the text begins that is in no piece yet, and where the last colon or dot is.
+    let mut start = parser.position();
+    let mut mark = None;
+    loop {
+        let before = parser.position();
+        let token = parser.next_including_whitespace().cloned();
+        let begins = mark.take().unwrap_or(before);
+        let text = |parser: &Parser<'_, '_>, end| Piece::Text(parser.slice(start..end).to_owned());
+        match token {
+            Err(_) => {
+                current.0.push(text(&parser, before));
+                selectors.push(current);
+                return selectors;
+            }
+            Ok(Token::Comma) => {
+                current.0.push(text(&parser, before));
+                selectors.push(std::mem::take(&mut current));
+                start = parser.position();
+            }
+            Ok(Token::Delim('.') | Token::Colon) => mark = Some(before),
+            Ok(Token::Ident(name)) if parser.slice(begins..before) == "." => {
+                current.0.push(text(&parser, begins));
+                let written = parser.slice_from(begins).to_owned();
+                current.0.push(Piece::Class(name.to_string(), written));
+                start = parser.position();
+            }
+            Ok(Token::Function(name)) if ["is", "where"].contains(&&*name) => {
+                let opening = parser.slice_from(begins).to_owned();
+                let text = text(&parser, begins);
+                if let Ok(classes) = parser.parse_nested_block(class_list) {
+                    current.0.extend([text, Piece::Any(opening, classes)]);
+                    start = parser.position();
+                }
+            }
+            Ok(token) => pass(&mut parser, &token),
+        }
+    }
+}
+
+/// Passes what stands between the brackets that a token opens: a parser looks like standing behind the first of them until then.
+fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
+    if matches!(
+        token,
+        Token::Function(_)
+            | Token::ParenthesisBlock
+            | Token::SquareBracketBlock
+            | Token::CurlyBracketBlock
+    ) {
+        // What cannot be read was refused when the style was minified.
+        let _ = parser.parse_nested_block(to_the_end);
+    }
+}
+
+fn to_the_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {
+    while parser.next().is_ok() {}
+    Ok(())
+}
+
+/// Classes and nothing else, which all weigh the same: their names, and how they are written.
+fn class_list<'i>(
+    parser: &mut Parser<'i, '_>,
+) -> Result<Vec<(String, String)>, ParseError<'i, ()>> {
+    parser.parse_comma_separated(|parser| {
+        let before = parser.position();
+        parser.expect_delim('.')?;
+        let name = match parser.next_including_whitespace()? {
+            Token::Ident(name) => name.to_string(),
+            _ => return Err(parser.new_custom_error(())),
+        };
+        Ok((name, parser.slice_from(before).trim().to_owned()))
+    })
 }
 
 /// The classes of all elements of a page, and some words more that only look like them.
@@ -174,8 +328,24 @@ mod tests {
 
     fn used(css: &str, classes: &[&str]) -> String {
         let mut used = String::new();
-        Rules::new(css).write(&|class| classes.contains(&class), &mut used);
+        Rules::new(css).write(&|class| classes.contains(&class), &|_| true, &mut used);
         used
+    }
+
+    #[test]
+    fn properties_of_the_root_go_that_nothing_asks_for() {
+        let css = ":root{--a:f(1;2) ;--b:{x;y};color:red;--c:3}@media print{:root{--b:1}}.x{--b:1}";
+        let written = |asked: &[&str]| {
+            let mut css_of_page = String::new();
+            Rules::new(css).write(&|_| true, &|name| asked.contains(&name), &mut css_of_page);
+            css_of_page
+        };
+        assert_eq!(written(&["a", "b", "c"]), css);
+        assert_eq!(
+            written(&["a", "c"]),
+            ":root{--a:f(1;2) ;color:red;--c:3}.x{--b:1}"
+        );
+        assert_eq!(written(&[]), ":root{color:red}.x{--b:1}");
     }
 
     #[test]
@@ -183,9 +353,24 @@ mod tests {
         let css = ".a{b:c}.d .e{f:g}.a,.d{h:i}p{j:k}.a:not(.d){l:m}:is(.d,.e){n:o}[x=\".d\"]{q:r}";
         assert_eq!(
             used(css, &["a"]),
-            ".a{b:c}.a,.d{h:i}p{j:k}.a:not(.d){l:m}:is(.d,.e){n:o}[x=\".d\"]{q:r}"
+            ".a{b:c}.a{h:i}p{j:k}.a:not(.d){l:m}[x=\".d\"]{q:r}"
         );
         assert_eq!(used(css, &["a", "d", "e"]), css);
+    }
+
+    #[test]
+    fn of_several_classes_those_go_that_do_not_occur() {
+        let css = ".s:is(.a,.d,.e) > .l{b:c}:is(.a,.d)::before,.e{f:g}:where(.a,.d) p{h:i}:is(.a,.d .e){j:k}:is(h1,.d){l:m}";
+        assert_eq!(
+            used(css, &["a", "d", "l", "s"]),
+            ".s:is(.a,.d) > .l{b:c}:is(.a,.d)::before{f:g}:where(.a,.d) p{h:i}:is(.a,.d .e){j:k}:is(h1,.d){l:m}"
+        );
+        assert_eq!(
+            used(css, &["a"]),
+            ".a::before{f:g}:where(.a) p{h:i}:is(.a,.d .e){j:k}:is(h1,.d){l:m}"
+        );
+        assert_eq!(used(css, &[]), ":is(.a,.d .e){j:k}:is(h1,.d){l:m}");
+        assert_eq!(used(css, &["a", "d", "e", "l", "s"]), css);
     }
 
     #[test]
@@ -239,7 +424,7 @@ mod tests {
         fn nothing_is_lost(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
             let Ok(style) = super::super::minify::minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
             let mut all = String::new();
-            Rules::new(&style).write(&|_| true, &mut all);
+            Rules::new(&style).write(&|_| true, &|_| true, &mut all);
             let empty_groups_are_gone = all.len() <= style.len();
             proptest::prop_assert!(empty_groups_are_gone);
         }

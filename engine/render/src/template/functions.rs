@@ -23,6 +23,7 @@ pub(super) fn register(tera: &mut Tera) {
     tera.register_function("asset", asset);
     tera.register_function("picture", picture);
     tera.register_function("svg", svg);
+    tera.register_function("apart", apart);
     tera.register_function("island", island_function);
     tera.register_function("fit", fit_function);
     tera.register_function("t", t);
@@ -128,6 +129,12 @@ fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
             .ok_or_else(|| tera::Error::message(format!("`{path}` holds no <svg>")))?;
         Ok(Value::safe_string(&html))
     })
+}
+
+/// `apart(drawing=site.settings.house)`: an inlined drawing whose parts come after the first view, in one file with those of all drawings of the page that are shown so.
+fn apart(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
+    let drawing = arguments.must_get::<&str>("drawing")?;
+    with_scope(|scope| Ok(Value::safe_string(&scope.apart.take(drawing))))
 }
 
 /// `picture(image=section.image, alt="...", class="...", sizes="50vw")`: a value of the format `image` as an element, in the sizes that it is made in.

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 
 use super::error::{located, one_line};
+use crate::apart::Apart;
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;
 use crate::island::{Hydration, Islands};
@@ -58,6 +59,8 @@ pub struct Scope {
     pub cache: Arc<Cache>,
     /// The islands used so far, with what makes them live.
     pub used: Vec<(String, Hydration)>,
+    /// The drawings so far that come after the first view.
+    pub(crate) apart: Apart,
     /// What is rendered now, for whoever waits for it.
     pub progress: Arc<Progress>,
     /// What kind of error an island made.
