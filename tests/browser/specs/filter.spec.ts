@@ -30,7 +30,9 @@ function parts(page: Page): Parts {
 /** The tags of each entry in the list. */
 function tagsOf(entries: Locator): Promise<string[][]> {
   return entries.evaluateAll((items) =>
-    items.map((item) => Array.from(item.querySelectorAll('.tags li'), ({ textContent }) => textContent ?? '')),
+    items.map((item) =>
+      Array.from(item.querySelectorAll('.tags li'), ({ textContent }) => textContent ?? ''),
+    ),
   );
 }
 
