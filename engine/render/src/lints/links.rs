@@ -255,10 +255,10 @@ impl<'a> Checker<'a> {
         {
             self.report(Severity::Error, Code::BrokenFragment, spot, || {
                 let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
-                (
-                    message,
-                    Some(hint_for(fragment, ids.iter().map(String::as_str))),
-                )
+                // The other ones are the theme's own.
+                let authors = ids.iter().filter(|id| !id.starts_with('_'));
+                let hint = hint_for(fragment, authors.map(String::as_str));
+                (message, Some(hint))
             });
         }
     }
