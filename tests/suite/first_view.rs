@@ -62,6 +62,13 @@ fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
                         mount.prefix
                     ));
                 }
+                // What comes after the words is there.
+                for shown in html.split("<use href=\"").skip(1) {
+                    let file = shown.split('#').next().unwrap_or_default();
+                    let own = file.strip_prefix(&*mount.prefix).unwrap_or(file);
+                    let is_there = file.is_empty() || served.resources.contains_key(own);
+                    assert!(is_there, "{host}{path}: {file}");
+                }
                 // Nothing else is asked for before the first paint.
                 assert!(html.contains("<style>"), "{host}{path}");
                 assert!(!html.contains("rel=\"stylesheet\""), "{host}{path}");
