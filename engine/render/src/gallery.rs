@@ -115,12 +115,13 @@ pub(super) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resour
     })
 }
 
-fn document(title: &str, main: &str, style: &str, script: &str) -> Written {
+/// A page of the engine's own. `more`: what is in its head besides.
+fn document(title: &str, main: &str, style: &str, more: &str) -> Written {
     let title = escape(title);
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{style}</style>\n{script}</head>\n<body>\n{main}\n</body>\n</html>\n"
+         <title>{title}</title>\n<style>{style}</style>\n{more}</head>\n<body>\n{main}\n</body>\n</html>\n"
     );
     Written {
         html,
@@ -145,8 +146,15 @@ fn index<'k>(
          <nav aria-label=\"Kinds of section\"><ul>{links}</ul></nav>\n{sections}</main>",
         escape(theme)
     );
-    let script = renderer.dev_script(&main);
-    document(&format!("Gallery of {theme}"), &main, STYLE, &script)
+    // Without one, browsers ask the host, where another tenant may be.
+    let icon = renderer.icon().map_or_else(String::new, |icon| {
+        format!(
+            "<link rel=\"icon\" href=\"{}\" type=\"image/svg+xml\">\n",
+            escape(&icon)
+        )
+    });
+    let more = icon + &renderer.dev_script(&main);
+    document(&format!("Gallery of {theme}"), &main, STYLE, &more)
 }
 
 fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {

@@ -184,6 +184,11 @@ impl<'a> Renderer<'a> {
         Ok(self.styled(html, &BTreeSet::from([kind]), &scope, style))
     }
 
+    /// Where the tenant's icon is.
+    pub(super) fn icon(&self) -> Option<String> {
+        self.common_head(&self.scope()).icon
+    }
+
     /// What `--dev` adds to a page of the engine's own with this content.
     pub(super) fn dev_script(&self, html: &str) -> String {
         dev::element(&self.inputs.islands, self.site.id.as_str(), html, false)
