@@ -5,8 +5,8 @@
 use std::io::Cursor;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fast_image_resize::pixels::{U8x3, U8x4};
-use fast_image_resize::{IntoImageView as _, IntoImageViewMut as _, PixelTrait, Resizer};
+use fast_image_resize::pixels::U8x4;
+use fast_image_resize::{IntoImageView as _, IntoImageViewMut as _, ResizeOptions, Resizer};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits};
 use img_parts::ImageICC as _;
@@ -68,12 +68,24 @@ impl Unpacked {
     }
 }
 
-/// Draws a picture into one of another size. Named by its pixels: the library makes code for each kind that it might meet otherwise, which is most of what there was to compile here.
-fn resize<P: PixelTrait>(from: &DynamicImage, to: &mut DynamicImage) -> Result<(), String> {
-    let views = from.image_view::<P>().zip(to.image_view_mut::<P>());
+/// A picture in another size, with as many channels.
+fn resized(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImage, String> {
+    let has_alpha = from.color().has_alpha();
+    let mut to = DynamicImage::new_rgba8(width, height);
+    let options = ResizeOptions::new().use_alpha(has_alpha);
+    draw(&from.into_rgba8().into(), &mut to, &options)?;
+    Ok(match has_alpha {
+        true => to,
+        false => to.into_rgb8().into(),
+    })
+}
+
+/// Draws a picture into one of another size. Both have four channels: the library makes code for each kind of pixel that it might meet otherwise, which is most of what there was to compile here.
+fn draw(from: &DynamicImage, to: &mut DynamicImage, options: &ResizeOptions) -> Result<(), String> {
+    let views = from.image_view::<U8x4>().zip(to.image_view_mut::<U8x4>());
     let (from, mut to) = views.ok_or_else(|| OTHER_COLOURS.to_owned())?;
     Resizer::new()
-        .resize_typed(&from, &mut to, None)
+        .resize_typed(&from, &mut to, options)
         .map_err(|error| error.to_string())
 }
 
@@ -94,15 +106,11 @@ impl Small {
         // It is turned when it is small.
         let mut probe = DynamicImage::new_luma8(2, 1);
         probe.apply_orientation(orientation);
-        let (wide, high) = match probe.height() {
+        let size = match probe.height() {
             1 => (width, height),
             _ => (height, width),
         };
-        let mut small = DynamicImage::new(wide, high, unpacked.image.color());
-        match unpacked.image.color().has_alpha() {
-            true => resize::<U8x4>(&unpacked.image, &mut small)?,
-            false => resize::<U8x3>(&unpacked.image, &mut small)?,
-        }
+        let mut small = resized(unpacked.image, size)?;
         small.apply_orientation(orientation);
         Ok(Self {
             image: small,
