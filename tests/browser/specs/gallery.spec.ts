@@ -56,10 +56,10 @@ for (const theme of themes) {
   for (const kind of kinds(theme))
     for (const time of ['day', 'night'])
       test(`the section ${kind} of ${theme} holds by ${time}`, async ({ page }) => {
+        await page.goto(`${origin}/${theme}/_gallery/${kind}/${time}`);
+        await expect(page.locator('main > *')).not.toHaveCount(0);
         for (const width of [360, 768, 1280]) {
           await page.setViewportSize({ width, height: 800 });
-          await page.goto(`${origin}/${theme}/_gallery/${kind}/${time}`);
-          await expect(page.locator('main > *')).not.toHaveCount(0);
           const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           expect(overflow, `${width} px`).toBeLessThanOrEqual(0);
         }

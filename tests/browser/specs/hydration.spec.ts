@@ -1,9 +1,10 @@
 /**
- * One page of each kind with React's development build, which is the one that tells of mismatches: hydration takes over what
- * the server rendered, node for node, and says nothing. Messages fail the test in support/test.ts.
+ * One page with each combination of islands, with React's development build, which is the one that tells of mismatches:
+ * hydration takes over what the server rendered, node for node, and says nothing. Messages fail the test in
+ * support/test.ts.
  */
 import { developmentSite } from '../support/environment.ts';
-import { address, samples, label } from '../support/routes.ts';
+import { address, canonicalPages, label, type Route } from '../support/routes.ts';
 import { allLiving, ISLANDS, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -18,20 +19,23 @@ const HINT = /Download the React DevTools/;
 
 test.use({ tolerated: HINT });
 
-for (const route of samples) {
-  test(label(route), async ({ page, watch }) => {
-    // Scripts of type module run right after this event: the document is complete, and as it was served.
-    await page.addInitScript((all) => {
-      document.addEventListener('readystatechange', () => {
-        if (document.readyState !== 'interactive') return;
-        const descendants = (root: Node): Node[] =>
-          [...root.childNodes].flatMap((node) => [node, ...descendants(node)]);
-        window.served = [...document.querySelectorAll(`${all}:not([render="browser"])`)].map((island) => ({
-          island,
-          nodes: descendants(island),
-        }));
-      });
-    }, ISLANDS);
+test('every combination of islands', async ({ page, watch }) => {
+  test.slow();
+  // Scripts of type module run right after this event: the document is complete, and as it was served.
+  await page.addInitScript((all) => {
+    document.addEventListener('readystatechange', () => {
+      if (document.readyState !== 'interactive') return;
+      const descendants = (root: Node): Node[] =>
+        [...root.childNodes].flatMap((node) => [node, ...descendants(node)]);
+      window.served = [...document.querySelectorAll(`${all}:not([render="browser"])`)].map((island) => ({
+        island,
+        nodes: descendants(island),
+      }));
+    });
+  }, ISLANDS);
+
+  for (const route of await oneOfEachCombination()) {
+    const before = watch.problems.length;
     await visit(page, address(route, developmentSite));
     await turnToIslands(page);
     await allLiving(page);
@@ -44,10 +48,26 @@ for (const route of samples) {
         lost: nodes.filter((node) => !island.contains(node)).map((node) => node.textContent?.slice(0, 60)),
       })),
     );
-    expect(watch.problems).toContainEqual(expect.stringMatching(HINT));
-    expect(islands).not.toEqual([]);
+    expect(watch.problems.slice(before), label(route)).toContainEqual(expect.stringMatching(HINT));
+    expect(islands, label(route)).not.toEqual([]);
     for (const { name, state, served, lost } of islands) {
-      expect.soft({ state, served, lost }, `${name}`).toEqual({ state: 'ready', served: true, lost: [] });
+      expect
+        .soft({ state, served, lost }, `${name} at ${label(route)}`)
+        .toEqual({ state: 'ready', served: true, lost: [] });
     }
-  });
+  }
+});
+
+/** The first page with each combination of islands, as the served markup has them. */
+async function oneOfEachCombination(): Promise<Route[]> {
+  const combinations = new Map<string, Route>();
+  for (const route of canonicalPages) {
+    const response = await fetch(address(route, developmentSite));
+    const names = [...(await response.text()).matchAll(/<row-island [^>]*>/g)].map(
+      ([tag]) => / name="\w+"/.exec(tag)?.[0],
+    );
+    const combination = names.sort().join();
+    if (!combinations.has(combination)) combinations.set(combination, route);
+  }
+  return [...combinations.values()];
 }

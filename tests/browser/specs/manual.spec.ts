@@ -144,12 +144,14 @@ for (const colorScheme of ['light', 'dark'] as const) {
 
     for (const path of paths)
       test(`${path} holds at all widths`, async ({ page }) => {
+        await page.goto(origin + path);
         for (const width of [360, 768, 1280]) {
           await page.setViewportSize({ width, height: 800 });
-          await page.goto(origin + path);
           const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           expect(overflow, `${width} px`).toBeLessThanOrEqual(0);
-          await expectNoViolations(page, `${path}, ${width} px`);
+          // By night only colours differ, and they do so at every width.
+          if (colorScheme === 'light' || width === 1280)
+            await expectNoViolations(page, `${path}, ${width} px`);
         }
       });
   });

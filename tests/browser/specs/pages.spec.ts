@@ -1,10 +1,10 @@
 /**
- * Every page on a phone by day: accessible, still, contained, and described in its head; one page of each kind by
+ * Every page on a phone by day: accessible, still, contained, light in fonts, and described in its head; one page of each kind by
  * night, on a desk and at three widths, too. What the browser complains about meanwhile fails the test as well
  * (support/test.ts).
  */
 import { expectNoViolations } from '../support/axe.ts';
-import { holdFonts } from '../support/fonts.ts';
+import { holdFonts, recordFonts } from '../support/fonts.ts';
 import { layoutShifts, recordLayoutShifts, sidewaysOverflow, unseenText } from '../support/layout.ts';
 import { canonical, companyName } from '../support/metadata.ts';
 import { address, canonicalPages, label, samples } from '../support/routes.ts';
@@ -14,6 +14,11 @@ import { expect, test } from '../support/test.ts';
 const WIDTHS = [360, 768, 1280];
 const HEIGHT = 800;
 const SCHEMES = ['light', 'dark'] as const;
+
+/** Bytes of fonts that a page may wait for. */
+const FONTS_MOST = 20_480;
+/** Whole sentences in italics, as quotes have them, are no part of a first view and come on top. */
+const FONTS_LATER = /-italic\.more\./;
 
 test('there are pages', () => {
   expect(samples.length).toBeGreaterThan(10);
@@ -28,6 +33,7 @@ for (const route of canonicalPages) {
     await page.emulateMedia({ colorScheme: 'light' });
     await page.setViewportSize({ width: 360, height: HEIGHT });
     const releaseFonts = await holdFonts(page);
+    const fonts = recordFonts(page);
     await recordLayoutShifts(page);
     await arrive(page, url);
     const shifts = await layoutShifts(page);
@@ -36,6 +42,15 @@ for (const route of canonicalPages) {
     await stillness(page);
     // A font that comes late is kept for the next page (font-display: optional), so it may not move anything either.
     expect.soft(await layoutShifts(page), 'layout shifts once the fonts are there').toEqual(shifts);
+    // Of its theme's fonts it fetched the files that its own characters need, and no others.
+    expect.soft(fonts.size, 'fonts').toBeGreaterThanOrEqual(2);
+    const waitedFor = [...fonts].filter(([name]) => !FONTS_LATER.test(name)).map(([, bytes]) => bytes);
+    expect
+      .soft(
+        waitedFor.reduce((sum, bytes) => sum + bytes, 0),
+        [...fonts.keys()].join(', '),
+      )
+      .toBeLessThanOrEqual(FONTS_MOST);
 
     if (isSample) {
       // From here on with the fonts that nearly every visitor sees, on a desk and in the evening.
