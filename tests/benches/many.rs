@@ -21,6 +21,7 @@ const FIRST_ANSWERS: usize = 300;
 const SAVES: usize = 20;
 const DROPS: usize = 5;
 const COMPARED: usize = 20;
+const VISITORS: usize = 4;
 const REQUESTS: usize = 50_000;
 const TURNS: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -242,13 +243,27 @@ impl Many {
         begun.elapsed()
     }
 
-    /// Asks for all pages in random order.
+    /// Asks for all pages in random order, as several visitors at once.
     fn every_page(&mut self) {
         let mut left: Vec<usize> = (0..self.count * PAGES).collect();
+        let mut pages = Vec::new();
         while !left.is_empty() {
             let index = left.swap_remove(self.numbers.below(left.len()));
-            self.page(&path(index / PAGES, index % PAGES));
+            pages.push(path(index / PAGES, index % PAGES));
         }
+        let (domain, address) = (self.server.domain(), self.server.visitors);
+        thread::scope(|scope| {
+            for part in pages.chunks(pages.len().div_ceil(VISITORS)) {
+                let mut visitor = Visitor::new(address);
+                let domain = &domain;
+                scope.spawn(move || {
+                    for path in part {
+                        let answer = visitor.get(domain, path, &[]).unwrap();
+                        assert_eq!(answer.status, 200, "{path}");
+                    }
+                });
+            }
+        });
     }
 
     fn page(&mut self, path: &str) -> String {
@@ -261,7 +276,7 @@ impl Many {
     /// Holds some pages against a server that has little else.
     fn compare(&mut self, place: &TempDir) {
         let few = TempDir::new().unwrap();
-        let mut compared = BTreeMap::new();
+        let mut answers = BTreeMap::new();
         copy(
             &place.path().join("tenants/studio"),
             &few.path().join("tenants/studio"),
@@ -272,17 +287,17 @@ impl Many {
             copy(&place.path().join(&folder), &few.path().join(&folder));
             for page in 0..PAGES {
                 let path = path(tenant, page);
-                compared.insert(path.clone(), self.page(&path));
+                answers.insert(path.clone(), self.page(&path));
             }
         }
         let own = self.server.domain();
         let few = TestServer::start(few.path(), &[]);
         let (domain, mut visitor) = (few.domain(), Visitor::new(few.visitors));
-        for (path, expected) in compared {
+        for (path, expected) in answers {
             let answer = visitor.get(&domain, &path, &[]).unwrap();
             let text = answer.text().replace(&domain, &own);
-            // Which tenants there are shows in the list of the company's sites.
-            assert_eq!(main_part(&text), main_part(&expected), "{path}");
+            // Which tenants there are shows in the list of the company's sites, and in the name of the file that has the drawings of them all.
+            assert_eq!(compared(&text), compared(&expected), "{path}");
         }
         println!(
             "{} pages are those of a server of few tenants",
@@ -291,11 +306,16 @@ impl Many {
     }
 }
 
-/// What is in `<main>`.
-fn main_part(html: &str) -> &str {
+/// What is in `<main>`, without the hash of the file of drawings.
+fn compared(html: &str) -> String {
     let from = html.find("<main").unwrap();
     let to = html.find("</main>").unwrap();
-    &html[from..to]
+    let mut parts = html[from..to].split("/drawings.");
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        text += part.split_once(".svg").unwrap().1;
+    }
+    text
 }
 
 /// The path of a page of a tenant below the domain.
