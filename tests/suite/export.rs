@@ -78,12 +78,11 @@ fn served_and_exported() -> (TestServer, TempDir) {
 }
 
 /// What a folder's rule may give to files that are no documents.
-const POLICIES: [&str; 6] = [
+const POLICIES: [&str; 5] = [
     "content-security-policy",
     "cross-origin-opener-policy",
     "permissions-policy",
     "referrer-policy",
-    "speculation-rules",
     "x-frame-options",
 ];
 

@@ -72,12 +72,13 @@ fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
                 // Nothing else is asked for before the first paint.
                 assert!(html.contains("<style>"), "{host}{path}");
                 assert!(!html.contains("rel=\"stylesheet\""), "{host}{path}");
-                let waits = html.matches("<script").count()
-                    - html.matches("type=\"application/ld+json\"").count();
+                let count = |part: &str| html.matches(part).count();
+                assert_eq!(count("<script type=\"speculationrules\">"), 1);
                 assert_eq!(
-                    waits,
-                    html.matches("<script type=\"module\" blocking=\"render\">")
-                        .count(),
+                    count("<script"),
+                    count("<script type=\"application/ld+json\">")
+                        + count("<script type=\"module\" blocking=\"render\">")
+                        + count("<script type=\"speculationrules\">"),
                     "{host}{path}"
                 );
             }

@@ -73,7 +73,6 @@ pub(super) fn tenant_type(name: &str) -> (&'static str, Opened) {
 pub(super) fn media_type(name: &str) -> &'static str {
     match extension(name).as_str() {
         "js" | "mjs" => "text/javascript; charset=utf-8",
-        "json" if name.starts_with("speculation.") => "application/speculationrules+json",
         "webmanifest" => "application/manifest+json",
         "xml" => "application/xml",
         _ => tenant_type(name).0,

@@ -29,6 +29,7 @@ use super::prepared::Prepared;
 use super::resolve::{entry, resolve};
 use super::script::script_tags;
 use super::site_files::SiteFiles;
+use super::speculation;
 use super::structure;
 use super::stylesheet::property;
 use super::template::{EXAMPLE, Scope, Templates};
@@ -307,7 +308,8 @@ impl<'a> Renderer<'a> {
         let kinds = kinds.map(|section| section.kind.as_str()).collect();
         let (html, scope) = self.rendered(&template, page, head, scope)?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
-        let scripts = dev::tag(&scope, &html, head, draft) + &script_tags(&scope);
+        let scripts =
+            dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation::tag();
         let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
         Ok(self.styled(html, &kinds, &scope, &self.own_style))
     }

@@ -175,10 +175,6 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
                 header::CONTENT_SECURITY_POLICY,
                 &content_security_policy(styles, script.as_deref(), *framed, secure),
             );
-            set(
-                HeaderName::from_static("speculation-rules"),
-                &format!("\"{ASSETS}{}\"", speculation::rules().hashed_name),
-            );
         }
         BodyKind::Tenant {
             confined,
@@ -210,7 +206,7 @@ const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microp
 /// The styles are those of all pages of a site at an address, so that these have the same fields: an export says them once, and HTTP/2 sends them once.
 ///
 /// Scripts come from the program's own path, never from below a tenant's. `'self'` cannot name a path, and a host can only if each host has fields of its own, which thousands of tenants cannot afford.
-/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin. The loader, which stands in the page, fits both by its hash.
+/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin. The loader and the rules for fetching ahead, which stand in the page, fit both by their hashes.
 /// A tenant at the root of its own host has files below that path, too; none of them is a script by its type.
 fn content_security_policy(
     styles: &BTreeSet<String>,
@@ -226,6 +222,7 @@ fn content_security_policy(
         true => " 'none'".to_owned(),
         false => styles.iter().map(|hash| format!(" {hash}")).collect(),
     };
+    let rules = speculation::hash();
     let script = script.map(|hash| format!(" {hash}")).unwrap_or_default();
     let upgrade = if secure {
         "; upgrade-insecure-requests"
@@ -233,10 +230,10 @@ fn content_security_policy(
         ""
     };
     format!(
-        "default-src 'none'; script-src 'self'{script}; worker-src 'none'; style-src{style}; img-src 'self'; media-src 'self'; font-src 'self'; \
+        "default-src 'none'; script-src 'self' {rules}{script}; worker-src 'none'; style-src{style}; img-src 'self'; media-src 'self'; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; \
          {frames}{upgrade}; require-trusted-types-for 'script'; trusted-types 'none', \
-         script-src *:*{ASSETS}{script}"
+         script-src *:*{ASSETS} {rules}{script}"
     )
 }
 

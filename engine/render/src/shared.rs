@@ -12,7 +12,6 @@ use super::files::shared_files;
 use super::island::Islands;
 use super::link::Deployment;
 use super::policy::{self, BodyKind};
-use super::speculation;
 use super::template::Templates;
 use super::tenant_files::tenant_asset;
 use content::address::Origin;
@@ -29,11 +28,10 @@ pub fn shared(
     secure: bool,
     cache: &Cache,
 ) -> ResourceTable {
-    let mut files: Vec<&Asset> = themes
+    let files: Vec<&Asset> = themes
         .iter()
         .flat_map(|templates| templates.assets.files.values())
         .collect();
-    files.push(speculation::rules());
     let mut table = shared_files(files, Level::Shared, secure, cache);
     table.extend(
         islands

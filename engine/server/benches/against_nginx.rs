@@ -48,13 +48,13 @@ const BATCHES: usize = 20;
 const COMPRESSED: usize = 6 * 1024;
 const ETAG: &str = "\"0123456789abcdef0123456789abcdef\"";
 /// The fields of a real page.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 11] = [
     ("content-type", "text/html; charset=utf-8"),
     ("cache-control", "public, max-age=0, must-revalidate"),
     ("cache-tag", "bluedoor,bluedoor/terms"),
     (
         "content-security-policy",
-        "default-src 'none'; script-src 'self'; worker-src 'none'; style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; img-src 'self'; font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none', script-src *:*/assets/",
+        "default-src 'none'; script-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; worker-src 'none'; style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; img-src 'self'; font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self' mailto:; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none', script-src *:*/assets/ 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
     ),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-site"),
@@ -63,21 +63,16 @@ const FIELDS: [(&str, &str); 12] = [
         "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()",
     ),
     ("referrer-policy", "strict-origin-when-cross-origin"),
-    (
-        "speculation-rules",
-        "\\\"/assets/speculation.0123456789abcdef.json\\\"",
-    ),
     ("strict-transport-security", "max-age=63072000"),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
 ];
 /// Of these, what is made when a tenant is compiled; all others are constants.
-const MADE: [&str; 5] = [
+const MADE: [&str; 4] = [
     "content-type",
     "cache-control",
     "cache-tag",
     "content-security-policy",
-    "speculation-rules",
 ];
 /// What a browser asks with.
 const ASKED: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36\r\n\

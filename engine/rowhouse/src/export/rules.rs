@@ -34,12 +34,11 @@ pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
 const IN_A_TARGET: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\');
 
 /// What says something to documents alone.
-const POLICIES: [&str; 8] = [
+const POLICIES: [&str; 7] = [
     "Content-Security-Policy",
     "Cross-Origin-Opener-Policy",
     "Permissions-Policy",
     "Referrer-Policy",
-    "Speculation-Rules",
     "Strict-Transport-Security",
     "X-Content-Type-Options",
     "X-Frame-Options",
