@@ -63,11 +63,14 @@ async function oneOfEachCombination(): Promise<Route[]> {
   const combinations = new Map<string, Route>();
   for (const route of canonicalPages) {
     const response = await fetch(address(route, developmentSite));
+    expect(response.status, label(route)).toBe(200);
     const names = [...(await response.text()).matchAll(/<row-island [^>]*>/g)].map(
       ([tag]) => / name="\w+"/.exec(tag)?.[0],
     );
     const combination = names.sort().join();
     if (!combinations.has(combination)) combinations.set(combination, route);
   }
+  // Every page has the header and the consent notice, and only some have a form.
+  expect(combinations.size).toBeGreaterThan(1);
   return [...combinations.values()];
 }

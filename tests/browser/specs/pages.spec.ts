@@ -1,7 +1,7 @@
 /**
- * Every page on a phone by day: accessible, still, contained, light in fonts, and described in its head; one page of each kind by
- * night, on a desk and at three widths, too. What the browser complains about meanwhile fails the test as well
- * (support/test.ts).
+ * Every page on a phone by day: accessible, still, contained, light in fonts, and described in its head; one page of
+ * each kind by night, on a desk and at three widths, too. What the browser complains about meanwhile fails the test as
+ * well (support/test.ts).
  */
 import { expectNoViolations } from '../support/axe.ts';
 import { holdFonts, recordFonts } from '../support/fonts.ts';
