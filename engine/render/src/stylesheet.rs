@@ -1,13 +1,17 @@
 //! Styles: a theme's in their order, minified, and what of them a page carries.
 
+mod characters;
 mod minify;
 mod used;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use minify::minified;
-use used::{Rules, classes};
+use cssparser::UnicodeRange;
+
+use self::characters::Characters;
+use self::minify::minified;
+use self::used::{Rules, Uses, classes};
 
 use super::asset::{ASSETS, Asset};
 use super::card::Card;
@@ -24,6 +28,8 @@ pub(super) struct Styles {
     site_colours: Vec<String>,
     /// The classes that any of these rules asks for.
     classes: BTreeSet<String>,
+    /// The characters that any of these rules puts in.
+    characters: Characters,
     /// Styles that were written, by all that decides about them: most pages of a theme have the same.
     written: Mutex<HashMap<String, Arc<str>>>,
 }
@@ -37,6 +43,8 @@ pub(super) struct Shown<'a> {
     pub html: &'a str,
     /// The drawings that it shows and that lie apart from it.
     pub apart: &'a [u8],
+    /// Its language.
+    pub language: &'a str,
     /// Its islands that live, in an order that is always the same.
     pub islands: &'a [&'a str],
     /// Whether an island may give an element a class.
@@ -61,9 +69,11 @@ impl Styles {
                 )),
             }
         }
+        let mut own = Characters::of_style(&everywhere);
         let kinds = theme.kinds.keys().filter_map(|kind| {
             let path = SectionKind::file(kind, "section.css");
             let style = style_of(theme, &path, files, report)?;
+            own.add(Characters::of_style(&style));
             Some((kind.clone(), Rules::new(&style)))
         });
         let kinds: BTreeMap<_, _> = kinds.collect();
@@ -75,6 +85,7 @@ impl Styles {
             kinds,
             everywhere,
             classes,
+            characters: own,
             written: Mutex::default(),
             roles: theme.manifest.roles.clone(),
             site_colours: theme.manifest.site_colours.clone(),
@@ -100,7 +111,18 @@ impl Styles {
             .iter()
             .filter(|class| self.classes.contains(**class));
         let kinds = self.kinds.keys().filter(|kind| (page.has_kind)(kind));
+        let characters = Characters::of(page.html, apart, page.language);
+        let shows =
+            |ranges: &[UnicodeRange]| characters.are_in(ranges) || self.characters.are_in(ranges);
+        let mut ranges = Vec::new();
+        let all = self.kinds.values().chain([&self.everywhere]);
+        all.for_each(|rules| rules.add_ranges(&mut ranges));
+        let fonts = ranges.iter().map(|ranges| match shows(ranges) {
+            true => "1",
+            false => "0",
+        });
         let key = [
+            fonts.collect(),
             known.copied().collect::<Vec<_>>(),
             kinds.map(String::as_str).collect(),
             page.islands.to_vec(),
@@ -118,10 +140,15 @@ impl Styles {
         };
         let write = |asks: &dyn Fn(&str) -> bool| {
             let mut css = String::new();
-            self.everywhere.write(&has, asks, &mut css);
+            let uses = Uses {
+                has: &has,
+                asks,
+                shows: &shows,
+            };
+            self.everywhere.write(uses, &mut css);
             for (kind, rules) in &self.kinds {
                 if (page.has_kind)(kind) {
-                    rules.write(&has, asks, &mut css);
+                    rules.write(uses, &mut css);
                 }
             }
             css

@@ -61,6 +61,7 @@ impl Renderer<'_> {
         let shown = Shown {
             html: &html,
             apart: drawings.as_ref().map_or(b"", |file| &file.bytes),
+            language: self.site.manifest.language.as_str(),
             islands: &islands.into_iter().collect::<Vec<_>>(),
             may_write: &|island, class| scope.islands.may_write(island, class),
             has_kind: &|kind| kinds.contains(kind),

@@ -1,13 +1,25 @@
 //! The rules of a stylesheet, and those of them that a page can use.
 //!
+//! A `@font-face` is left out where the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5).
 //! A selector is left out only where it cannot match, for it names a class that occurs nowhere in the page; and with its last selector, the rule. Of the classes in `:is(.a,.b)` one is enough, and those that do not occur go. Other classes that stand in parentheses, as in `:not(.a)`, decide nothing.
 
 use std::collections::BTreeSet;
 
-use cssparser::{ParseError, Parser, ParserInput, Token};
+use cssparser::{Delimiter, ParseError, Parser, ParserInput, Token, UnicodeRange};
 
 /// At-rules that hold rules.
 const GROUPS: [&str; 5] = ["container", "layer", "media", "starting-style", "supports"];
+
+/// What of its rules a page uses.
+#[derive(Clone, Copy)]
+pub(super) struct Uses<'a> {
+    /// Whether an element may have a class.
+    pub(super) has: &'a dyn Fn(&str) -> bool,
+    /// Whether something asks for a custom property of `:root`.
+    pub(super) asks: &'a dyn Fn(&str) -> bool,
+    /// Whether it shows a character that is in one of these ranges.
+    pub(super) shows: &'a dyn Fn(&[UnicodeRange]) -> bool,
+}
 
 /// The rules of a stylesheet in their order.
 #[derive(Debug, Default)]
@@ -15,8 +27,10 @@ pub(super) struct Rules(Vec<Rule>);
 
 #[derive(Debug)]
 enum Rule {
-    /// What every page has: statements, and at-rules such as `@font-face`.
+    /// What every page has: statements, and at-rules such as `@keyframes`.
     Always(String),
+    /// A `@font-face` for some characters.
+    Face(Vec<UnicodeRange>, String),
     /// A style rule: its selectors, and what follows them from the brace on.
     Style(Vec<Selector>, String),
     /// What it opens with, such as `@media print{`, and the rules inside.
@@ -44,19 +58,24 @@ impl Rules {
                     let opening = parser.slice_from(start).to_owned();
                     let inside = parser.position();
                     let is_group = at.as_deref().is_some_and(|at| GROUPS.contains(&at));
+                    let is_face = at.as_deref() == Some("font-face");
                     let mut nested = Self::default();
+                    let mut ranges = None;
                     // What cannot be read was refused when the style was minified.
                     let _ = parser.parse_nested_block(|inner| {
                         if is_group {
                             nested = Self::read(inner);
+                        } else if is_face {
+                            ranges = ranges_of(inner);
                         }
                         to_the_end(inner)
                     });
                     let inside = parser.slice_from(inside);
-                    rules.push(match (is_group, at.is_some()) {
-                        (true, _) => Rule::Group(opening, nested),
-                        (false, true) => Rule::Always(opening + inside),
-                        (false, false) => {
+                    rules.push(match (is_group, ranges, at.is_some()) {
+                        (true, ..) => Rule::Group(opening, nested),
+                        (_, Some(ranges), _) => Rule::Face(ranges, opening + inside),
+                        (_, None, true) => Rule::Always(opening + inside),
+                        (_, None, false) => {
                             let written = opening.strip_suffix('{').unwrap_or(&opening);
                             Rule::Style(selectors(written), format!("{{{inside}"))
                         }
@@ -78,7 +97,7 @@ impl Rules {
     pub(super) fn add_classes(&self, classes: &mut BTreeSet<String>) {
         for rule in &self.0 {
             match rule {
-                Rule::Always(_) => {}
+                Rule::Always(_) | Rule::Face(..) => {}
                 Rule::Style(selectors, _) => {
                     let named = selectors.iter().flat_map(Selector::classes);
                     classes.extend(named.map(ToOwned::to_owned));
@@ -88,18 +107,27 @@ impl Rules {
         }
     }
 
-    /// Writes the rules for a page that has these classes, and that asks for these custom properties of `:root`. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
-    pub(super) fn write(
-        &self,
-        has: &dyn Fn(&str) -> bool,
-        asks: &dyn Fn(&str) -> bool,
-        css: &mut String,
-    ) {
+    /// Adds the ranges of all fonts that have one.
+    pub(super) fn add_ranges<'r>(&'r self, ranges: &mut Vec<&'r [UnicodeRange]>) {
+        for rule in &self.0 {
+            match rule {
+                Rule::Face(own, _) => ranges.push(own),
+                Rule::Group(_, rules) => rules.add_ranges(ranges),
+                Rule::Always(_) | Rule::Style(..) => {}
+            }
+        }
+    }
+
+    /// Writes the rules for such a page. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
+    pub(super) fn write(&self, page: Uses<'_>, css: &mut String) {
+        let Uses { has, asks, shows } = page;
         // The group that was written last, which goes on where the next is the same.
         let mut last = "";
         for rule in &self.0 {
             match rule {
                 Rule::Always(text) => css.push_str(text),
+                Rule::Face(ranges, text) if shows(ranges) => css.push_str(text),
+                Rule::Face(..) => continue,
                 Rule::Style(selectors, block) => {
                     let matching = selectors.iter().filter_map(|selector| selector.text(has));
                     let matching = matching.collect::<Vec<String>>().join(",");
@@ -127,7 +155,7 @@ impl Rules {
                         false => css.push_str(opening),
                     }
                     let inside = css.len();
-                    rules.write(has, asks, css);
+                    rules.write(page, css);
                     if css.len() == inside && !goes_on && !self.gives_a_place(opening) {
                         css.truncate(before);
                         continue;
@@ -293,6 +321,26 @@ fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
     }
 }
 
+/// The characters that a `@font-face` is for; `None` where these are all, or cannot be made out.
+fn ranges_of(face: &mut Parser<'_, '_>) -> Option<Vec<UnicodeRange>> {
+    while let Ok(token) = face.next().cloned() {
+        let Token::Ident(name) = token else {
+            pass(face, &token);
+            continue;
+        };
+        if name.eq_ignore_ascii_case("unicode-range") {
+            face.expect_colon().ok()?;
+            let ranges = face.parse_until_before(Delimiter::Semicolon, |value| {
+                value.parse_comma_separated(|range| {
+                    UnicodeRange::parse(range).map_err(ParseError::<()>::from)
+                })
+            });
+            return ranges.ok();
+        }
+    }
+    None
+}
+
 fn to_the_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {
     while parser.next().is_ok() {}
     Ok(())
@@ -326,9 +374,20 @@ pub(super) fn classes(html: &str) -> BTreeSet<&str> {
 mod tests {
     use super::*;
 
+    /// A page that uses everything.
+    const ALL: Uses<'_> = Uses {
+        has: &|_| true,
+        asks: &|_| true,
+        shows: &|_| true,
+    };
+
     fn used(css: &str, classes: &[&str]) -> String {
         let mut used = String::new();
-        Rules::new(css).write(&|class| classes.contains(&class), &|_| true, &mut used);
+        let page = Uses {
+            has: &|class| classes.contains(&class),
+            ..ALL
+        };
+        Rules::new(css).write(page, &mut used);
         used
     }
 
@@ -337,7 +396,11 @@ mod tests {
         let css = ":root{--a:f(1;2) ;--b:{x;y};color:red;--c:3}@media print{:root{--b:1}}.x{--b:1}";
         let written = |asked: &[&str]| {
             let mut css_of_page = String::new();
-            Rules::new(css).write(&|_| true, &|name| asked.contains(&name), &mut css_of_page);
+            let page = Uses {
+                asks: &|name| asked.contains(&name),
+                ..ALL
+            };
+            Rules::new(css).write(page, &mut css_of_page);
             css_of_page
         };
         assert_eq!(written(&["a", "b", "c"]), css);
@@ -397,6 +460,29 @@ mod tests {
     }
 
     #[test]
+    fn a_font_goes_where_the_page_shows_none_of_its_characters() {
+        let letters = "@font-face{font-family:a;unicode-range:U+41-5A,U+3B1;src:url(a)}";
+        let more = "@font-face{unicode-range:u+4??}";
+        let rest = "@font-face{src:url(b)}@font-face{unicode-range:none}";
+        let css = [letters, more, rest].concat();
+        let written = |letter: char| {
+            let mut css_of_page = String::new();
+            let letter = u32::from(letter);
+            let is_in = |range: &UnicodeRange| (range.start..=range.end).contains(&letter);
+            let page = Uses {
+                shows: &|ranges| ranges.iter().any(is_in),
+                ..ALL
+            };
+            Rules::new(&css).write(page, &mut css_of_page);
+            css_of_page
+        };
+        assert_eq!(written('B'), format!("{letters}{rest}"));
+        assert_eq!(written('\u{3b1}'), format!("{letters}{rest}"));
+        assert_eq!(written('\u{4ff}'), format!("{more}{rest}"));
+        assert_eq!(written('b'), rest);
+    }
+
+    #[test]
     fn what_is_no_style_rule_stays_whole() {
         let css = "@font-face{src:url(\"a.woff2\")}@keyframes k{from{a:b}to{c:d}}.x{color:red;.y &{e:f}@media print{g:h}}";
         assert_eq!(used(css, &["x"]), css);
@@ -424,7 +510,7 @@ mod tests {
         fn nothing_is_lost(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
             let Ok(style) = super::super::minify::minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
             let mut all = String::new();
-            Rules::new(&style).write(&|_| true, &|_| true, &mut all);
+            Rules::new(&style).write(ALL, &mut all);
             let empty_groups_are_gone = all.len() <= style.len();
             proptest::prop_assert!(empty_groups_are_gone);
         }

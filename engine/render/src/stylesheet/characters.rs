@@ -1,0 +1,213 @@
+//! The characters that a page may show: a font that none of them is in need not be named there. To browsers, a font that is named and not loaded costs as much as one that is: for each size of text they look for another one to stand in.
+
+use std::collections::BTreeSet;
+use std::ops::Bound::Included;
+
+use cssparser::{ParseError, Parser, ParserInput, Token, UnicodeRange};
+
+/// The marks that browsers put around quotations in languages other than English, which has others (CSS Generated Content 3, section 3.2).
+const QUOTES: &str = "«»‘’‚“”„‹›「」『』";
+
+/// What a page or a style may show.
+#[derive(Debug)]
+pub(super) enum Characters {
+    /// Anything: visitors write into it, or it says things that are known only to the browser.
+    Any,
+    /// These code points, and some more that only look like it.
+    These(BTreeSet<u32>),
+}
+
+impl Default for Characters {
+    fn default() -> Self {
+        Self::These(BTreeSet::new())
+    }
+}
+
+impl Characters {
+    /// Those of a page in a language, and of the drawings that it shows.
+    pub(super) fn of(html: &str, drawings: &str, language: &str) -> Self {
+        let body = html.find("<body").map_or(html, |start| &html[start..]);
+        // Visitors write what they want.
+        let is_written = ["<input", "<textarea", " contenteditable"];
+        let mut found = BTreeSet::new();
+        if language != "en" && !language.starts_with("en-") {
+            found.extend(QUOTES.chars().map(u32::from));
+        }
+        let is_known = [body, drawings].iter().all(|text| add(text, &mut found));
+        match is_known && !is_written.iter().any(|field| body.contains(field)) {
+            true => Self::These(found),
+            false => Self::Any,
+        }
+    }
+
+    /// Those that a style puts in.
+    pub(super) fn of_style(css: &str) -> Self {
+        let mut found = BTreeSet::new();
+        let mut input = ParserInput::new(css);
+        add_strings(&mut Parser::new(&mut input), &mut found);
+        Self::These(found)
+    }
+
+    /// Adds others.
+    pub(super) fn add(&mut self, others: Self) {
+        match (&mut *self, others) {
+            (Self::These(own), Self::These(others)) => own.extend(others),
+            _ => *self = Self::Any,
+        }
+    }
+
+    /// Whether some of them is in one of these ranges.
+    pub(super) fn are_in(&self, ranges: &[UnicodeRange]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::These(found) => ranges.iter().any(|range| {
+                let range = (Included(range.start), Included(range.end));
+                found.range(range).next().is_some()
+            }),
+        }
+    }
+}
+
+/// Adds the characters of markup. `false` where it has an entity that is not known here, which may be any character.
+fn add(markup: &str, found: &mut BTreeSet<u32>) -> bool {
+    // Outside of ASCII all count, wherever they stand: browsers show some attributes, islands what is in their props, and styles change the case.
+    for letter in markup.chars().filter(|letter| !letter.is_ascii()) {
+        found.insert(letter.into());
+        found.extend(
+            letter
+                .to_uppercase()
+                .chain(letter.to_lowercase())
+                .map(u32::from),
+        );
+    }
+    let mut is_known = true;
+    for piece in markup.split('<') {
+        let Some((tag, text)) = piece.split_once('>') else {
+            continue;
+        };
+        if tag.starts_with("script") || tag.starts_with("style") {
+            continue;
+        }
+        let mut rest = text.split('&');
+        let first = rest.next().unwrap_or_default();
+        found.extend(first.chars().map(u32::from));
+        for entity in rest {
+            let (letter, after) = match entity.split_once(';') {
+                Some(("amp", after)) => ('&', after),
+                Some(("quot" | "#34" | "#x22", after)) => ('"', after),
+                Some(("apos" | "#39" | "#x27", after)) => ('\'', after),
+                Some(("lt", after)) => ('<', after),
+                Some(("gt", after)) => ('>', after),
+                Some(_) => {
+                    is_known = false;
+                    continue;
+                }
+                None => ('&', entity),
+            };
+            found.insert(letter.into());
+            found.extend(after.chars().map(u32::from));
+        }
+    }
+    is_known
+}
+
+/// At-rules whose strings are names.
+const NAMING: [&str; 2] = ["font-face", "property"];
+
+/// Adds the characters of the strings of a style, but for addresses, names and those in selectors.
+fn add_strings(style: &mut Parser<'_, '_>, found: &mut BTreeSet<u32>) {
+    let mut is_naming = false;
+    while let Ok(token) = style.next().cloned() {
+        match token {
+            Token::AtKeyword(name) => {
+                is_naming = NAMING.iter().any(|own| name.eq_ignore_ascii_case(own));
+            }
+            Token::CurlyBracketBlock if is_naming => is_naming = false,
+            Token::QuotedString(text) => found.extend(text.chars().map(u32::from)),
+            Token::Function(name) if name.eq_ignore_ascii_case("url") => {}
+            Token::Function(_) | Token::ParenthesisBlock | Token::CurlyBracketBlock => {
+                // What cannot be read was refused when the style was minified.
+                let _ = style.parse_nested_block(|inner| {
+                    add_strings(inner, found);
+                    Ok::<_, ParseError<'_, ()>>(())
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(characters: &Characters, letter: char) -> bool {
+        let (start, end) = (letter.into(), letter.into());
+        characters.are_in(&[UnicodeRange { start, end }])
+    }
+
+    fn has(html: &str, letter: char) -> bool {
+        holds(&Characters::of(html, "", "en"), letter)
+    }
+
+    #[test]
+    fn a_page_shows_its_text() {
+        let page = "<title>{</title><body class=\"a_b\" data-x='*'><p>One &lt; two &amp; &quot;3&quot;</p><script>if (a ^ b) {}</script>";
+        for shown in ['O', '<', '&', '"', '3'] {
+            assert!(has(page, shown), "{shown}");
+        }
+        for hidden in ['{', '_', '*', '^', '>', '=', 'é'] {
+            assert!(!has(page, hidden), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn letters_beyond_ascii_count_wherever_they_stand_and_in_both_cases() {
+        let page = "<body><img alt=\"Café\"><p>straße</p>";
+        for shown in ['é', 'É', 'ß', 'S'] {
+            assert!(has(page, shown), "{shown}");
+        }
+        for hidden in ['ü', 'Ã'] {
+            assert!(!has(page, hidden), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn drawings_count() {
+        let shown = Characters::of("<body>", "<svg><text>~</text></svg>", "en");
+        assert!(holds(&shown, '~'));
+    }
+
+    #[test]
+    fn so_do_the_quotation_marks_of_other_languages() {
+        for (language, is_shown) in [("en", false), ("en-GB", false), ("de", true)] {
+            let shown = Characters::of("<body><q>a</q>", "", language);
+            assert_eq!(holds(&shown, '„'), is_shown, "{language}");
+        }
+    }
+
+    #[test]
+    fn styles_show_their_strings() {
+        let css = "a::before{content:\"\\2192\" attr(x)}b{background:url(\"a_b\")}@media print{[c=\"^\"]{content:\"{\"}}@property --p{syntax:\"<number>\"}p{quotes:\"~\"}";
+        let mut shown = Characters::default();
+        shown.add(Characters::of_style(css));
+        for letter in ['→', '~', '{'] {
+            assert!(holds(&shown, letter), "{letter}");
+        }
+        for hidden in ['_', '^', '<'] {
+            assert!(!holds(&shown, hidden), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn where_visitors_write_or_an_entity_is_unknown_it_may_be_anything() {
+        for page in [
+            "<body><input name=a>",
+            "<body><textarea></textarea>",
+            "<body><p contenteditable>",
+            "<body>&rarr;",
+        ] {
+            assert!(has(page, 'ü'), "{page}");
+        }
+    }
+}
