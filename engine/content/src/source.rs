@@ -49,17 +49,47 @@ impl Folder {
         decoded(self.name_of(path), bytes)
     }
 
+    /// The hashes of its files.
+    #[must_use]
+    pub fn hashes(&self) -> Hashes {
+        let files = self.files.iter();
+        Hashes(
+            files
+                .map(|(path, bytes)| (path.clone(), Sha256::digest(bytes).into()))
+                .collect(),
+        )
+    }
+
     /// A hash of every path and byte: equal folders have equal fingerprints.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
+        self.hashes().fingerprint()
+    }
+}
+
+/// The SHA-256 of each file of a folder, by its path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hashes(BTreeMap<String, [u8; 32]>);
+
+impl Hashes {
+    /// The hash of the whole folder ([`Folder::fingerprint`]).
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        for (path, bytes) in &self.files {
+        for (path, file) in &self.0 {
             hash.update((path.len() as u64).to_le_bytes());
             hash.update(path);
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
+            hash.update(file);
         }
         hash.finalize().into()
+    }
+
+    /// The paths of the files that are not the same in `before`, and of those that are gone since.
+    pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a String> {
+        let gone = before.0.keys().filter(|path| !self.0.contains_key(*path));
+        let other = self.0.iter();
+        let other = other.filter(|(path, hash)| before.0.get(*path) != Some(*hash));
+        gone.chain(other.map(|(path, _)| path))
     }
 }
 

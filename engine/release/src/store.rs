@@ -48,10 +48,10 @@ use self::blobs::{Blobs, Name};
 pub use self::pages::PlacedPages;
 pub use self::releases::Entry;
 use self::releases::{Releases, is_tenant};
-pub use self::tables::Rows;
 use self::tables::Tables;
+pub use self::tables::{Mark, Rows};
 pub use self::writer::New;
-use self::writer::{Job, Known, Make, Usage, Waiting, Writer};
+use self::writer::{Job, Known, Usage, Version, Waiting, Writer};
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -262,10 +262,10 @@ impl Store {
         self.tables.folder.join(name).is_file()
     }
 
-    /// Whether a table is there with just these rows. Of the file only the front is read.
+    /// The mark that a table was written with, when there is one and it is whole as far as that tells. Of the file only the front is read.
     #[must_use]
-    pub fn holds(&self, name: &str, rows: &[(Bytes, Bytes)]) -> bool {
-        self.tables.holds(name, rows)
+    pub fn mark(&self, name: &str) -> Option<Mark> {
+        self.tables.mark(name).ok().flatten()
     }
 
     /// The names of all tables that begin with `prefix`, without it, sorted.
@@ -282,7 +282,17 @@ impl Store {
 
     /// Writes a table soon. `make` is called on the writing thread, unless another version comes before its turn.
     pub fn write_table(&self, name: String, make: impl FnOnce() -> Rows + Send + 'static) {
-        self.change_table(name, Some(Box::new(make)));
+        self.change_table(name, Some((None, Box::new(make))));
+    }
+
+    /// The same with a mark, so that who knows what was written need not read it.
+    pub fn write_marked_table(
+        &self,
+        name: String,
+        mark: Mark,
+        make: impl FnOnce() -> Rows + Send + 'static,
+    ) {
+        self.change_table(name, Some((Some(mark), Box::new(make))));
     }
 
     /// Removes a table soon.
@@ -290,7 +300,7 @@ impl Store {
         self.change_table(name, None);
     }
 
-    fn change_table(&self, name: String, make: Option<Make>) {
+    fn change_table(&self, name: String, make: Option<Version>) {
         if self.is_writable() && self.waiting.add(name.clone(), make) {
             self.send(Job::Table(name));
         }
@@ -395,7 +405,7 @@ impl Store {
         }
     }
 
-    /// Keeps to the budget soon, and removes what no release needs. This happens by itself, too: at the start, and after a number of records.
+    /// Keeps to the budget soon, and removes what no release needs. This happens by itself, too: before the first thing that is handed over, and after a number of records.
     pub fn collect(&self) {
         self.send(Job::Collect);
     }

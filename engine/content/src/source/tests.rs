@@ -399,3 +399,22 @@ fn only_films_and_the_like_may_be_too_large_for_memory() {
     let (_, report) = read(&app, "app", limits, None);
     assert_eq!(report.iter().count(), 4);
 }
+
+#[test]
+fn what_came_went_or_is_another_one_has_changed() {
+    let hashes = |files: &[(&str, &str)]| {
+        let files = files.iter();
+        let file = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned().into());
+        Folder {
+            files: files.map(file).collect(),
+            ..Folder::default()
+        }
+        .hashes()
+    };
+    let before = hashes(&[("gone", "1"), ("other", "1"), ("same", "1")]);
+    let now = hashes(&[("new", "1"), ("other", "2"), ("same", "1")]);
+    let paths: Vec<&String> = now.changed_since(&before).collect();
+    assert_eq!(paths, ["gone", "new", "other"]);
+    assert_ne!(now.fingerprint(), before.fingerprint());
+    assert_eq!(before.changed_since(&before).count(), 0);
+}

@@ -1,11 +1,10 @@
 //! Tables by name, `tables/<name>`: values by their keys. What is small stands in the table itself; what is large is a blob, and so is written once, however many tables and releases name it.
 //!
-//! The front of a file names its blobs, so that these are known without reading the rest.
+//! The front of a file names its blobs and has its mark, so that these are known without reading the rest.
 //!
-//! **Invariant:** knows nothing of what keys and values mean. Equal rows give equal bytes.
+//! **Invariant:** knows nothing of what keys, values and marks mean.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -21,6 +20,9 @@ const MAGIC: &[u8] = b"rowhouse-table-1\n";
 /// Values with their keys.
 pub type Rows = Vec<(Bytes, Bytes)>;
 
+/// What tells the content of a table to who wrote it.
+pub type Mark = [u8; 32];
+
 /// The tables below one folder, which need not be there.
 #[derive(Debug, Clone)]
 pub(super) struct Tables {
@@ -35,7 +37,7 @@ struct Written {
 }
 
 impl Written {
-    fn of(rows: &[(Bytes, Bytes)]) -> Self {
+    fn of(mark: Option<&Mark>, rows: &[(Bytes, Bytes)]) -> Self {
         let (mut rest, mut front) = (Output::default(), Output::default());
         let mut blobs = Vec::new();
         rest.count(rows.len());
@@ -52,6 +54,9 @@ impl Written {
             }
         }
         write_names(&blobs, &mut front);
+        if let Some(mark) = mark {
+            front.bytes(mark);
+        }
         Self {
             front: front.0,
             rest: rest.0,
@@ -71,10 +76,11 @@ impl Tables {
     pub(super) fn write(
         &self,
         name: &str,
+        mark: Option<&Mark>,
         rows: &[(Bytes, Bytes)],
         blobs: &Blobs,
     ) -> io::Result<(u64, u64)> {
-        let written = Written::of(rows);
+        let written = Written::of(mark, rows);
         let new = blobs.put(&written.blobs)?;
         let parts: [&[u8]; 2] = [&written.start(), &written.rest];
         disk::write(&self.folder.join(name), &parts, Durability::Later)?;
@@ -89,7 +95,7 @@ impl Tables {
         failed: impl Fn(Name),
     ) -> io::Result<Rows> {
         let opened = frame::open(&self.folder.join(name), MAGIC)?;
-        let names = named(&opened.front).ok_or_else(disk::damaged)?;
+        let (_, names) = front(&opened.front).ok_or_else(disk::damaged)?;
         let rest = Bytes::from(opened.rest()?);
         let mut large = Vec::new();
         for (name, _) in names {
@@ -108,23 +114,17 @@ impl Tables {
         rows.ok_or_else(disk::damaged)
     }
 
-    /// Whether a table has these rows. Neither its rows nor its blobs are read.
-    pub(super) fn holds(&self, name: &str, rows: &[(Bytes, Bytes)]) -> bool {
-        let own = Written::of(rows);
-        let start = own.start();
-        let whole = start.len() + own.rest.len();
-        let mut there = vec![0; start.len()];
-        let read = File::open(self.folder.join(name)).and_then(|mut file| {
-            file.read_exact(&mut there)?;
-            Ok(file.metadata()?.len())
-        });
-        read.is_ok_and(|length| length == whole as u64) && there == start
+    /// The mark of a table that has one. Neither its rows nor its blobs are read.
+    pub(super) fn mark(&self, name: &str) -> io::Result<Option<Mark>> {
+        let opened = frame::open(&self.folder.join(name), MAGIC)?;
+        let (mark, _) = front(&opened.front).ok_or_else(disk::damaged)?;
+        Ok(mark)
     }
 
     /// The bytes of a table's file, and the blobs that it names.
     pub(super) fn size(&self, name: &str) -> io::Result<(u64, Named)> {
         let opened = frame::open(&self.folder.join(name), MAGIC)?;
-        let blobs = named(&opened.front).ok_or_else(disk::damaged)?;
+        let (_, blobs) = front(&opened.front).ok_or_else(disk::damaged)?;
         Ok((opened.size, blobs))
     }
 
@@ -149,8 +149,13 @@ impl Tables {
     }
 }
 
-fn named(front: &[u8]) -> Option<Named> {
-    let mut input = Input(front);
+/// What stands in the front of a file.
+fn front(bytes: &[u8]) -> Option<(Option<Mark>, Named)> {
+    let mut input = Input(bytes);
     let names = read_names(&mut input)?;
-    input.0.is_empty().then_some(names)
+    let mark = match input.0.is_empty() {
+        true => None,
+        false => Some(input.hash()?),
+    };
+    input.0.is_empty().then_some((mark, names))
 }

@@ -19,26 +19,26 @@ use tracing::warn;
 use super::blobs::{Blobs, Name, Named};
 use super::pages::{self, PlacedPages};
 use super::releases::{Entry, OpenRelease, Releases};
-use super::tables::{Rows, Tables};
+use super::tables::{Mark, Rows, Tables};
 
-/// Makes the rows of a table, on the writing thread.
-pub(super) type Make = Box<dyn FnOnce() -> Rows + Send>;
+/// A table that is to be written: its mark, and what makes its rows on the writing thread.
+pub(super) type Version = (Option<Mark>, Box<dyn FnOnce() -> Rows + Send>);
 
 /// The newest version of each table that is to be written, or that it is to be removed.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<HashMap<String, Option<Make>>>);
+pub(super) struct Waiting(Mutex<HashMap<String, Option<Version>>>);
 
 impl Waiting {
     /// Adds a version in the place of an older one. Whether no other waits.
-    pub(super) fn add(&self, name: String, make: Option<Make>) -> bool {
+    pub(super) fn add(&self, name: String, make: Option<Version>) -> bool {
         self.locked().insert(name, make).is_none()
     }
 
-    fn take(&self, name: &str) -> Option<Option<Make>> {
+    fn take(&self, name: &str) -> Option<Option<Version>> {
         self.locked().remove(name)
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, Option<Make>>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, Option<Version>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,6 +142,7 @@ impl Writer {
     pub(super) fn run(self, jobs: &Receiver<Job>) {
         let mut has_failed = false;
         let mut until_collect = 0;
+        let mut has_begun = false;
         let mut said = |done: io::Result<()>| {
             // Said once: a full disk would fill the log, too.
             if let Err(error) = &done
@@ -157,8 +158,11 @@ impl Writer {
             *until = COLLECT_AFTER.max(self.collect()? / 4);
             Ok(())
         };
-        said(collect(&mut until_collect));
         for job in jobs {
+            // Not before: whoever starts reads, and waits for the disk.
+            if !std::mem::replace(&mut has_begun, true) {
+                said(collect(&mut until_collect));
+            }
             match job {
                 Job::Record(tenant, new) => {
                     let recorded = self.record(&tenant, new);
@@ -205,8 +209,10 @@ impl Writer {
 
     fn table(&self, name: &str) -> io::Result<()> {
         match self.waiting.take(name) {
-            Some(Some(make)) => {
-                let new = self.tables.write(name, &make(), &self.blobs)?;
+            Some(Some((mark, make))) => {
+                let new = self
+                    .tables
+                    .write(name, mark.as_ref(), &make(), &self.blobs)?;
                 self.usage.add(new);
                 Ok(())
             }

@@ -38,6 +38,7 @@ impl Tenant {
         };
         let is_good = self.errors().next().is_none();
         let good = self.pending.take_if(|_| is_good);
+        let good = good.map(|content| (content, self.content_folder));
         persisted.keep_tenant(id, &mut self.persisted, has_grown, good);
     }
 }

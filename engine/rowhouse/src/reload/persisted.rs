@@ -245,20 +245,20 @@ impl Persisted {
         }
     }
 
-    /// Keeps what was worked out for a tenant, and its folder, if it has just been without an error.
+    /// Keeps what was worked out for a tenant, and its folder with its fingerprint, if it has just been without an error.
     pub(super) fn keep_tenant(
         &mut self,
         id: &TenantId,
         cache: &mut PersistedCache,
         has_grown: bool,
-        good: Option<Content>,
+        good: Option<(Content, Option<[u8; 32]>)>,
     ) {
-        if let Some(content) = good
+        if let Some((content, fingerprint)) = good
             && (!self.tenants.contains(id.as_str()) || !cache.is_good)
         {
             cache.is_good = true;
             self.tenants.insert(id.to_string());
-            self.keep_folder(format!("{GOOD_TENANT}{id}"), content);
+            self.keep_folder(format!("{GOOD_TENANT}{id}"), content, fingerprint);
         }
         cache.keep(&self.store, &format!("{MADE_TENANT}{id}"), has_grown);
     }
@@ -269,7 +269,7 @@ impl Persisted {
         if self.themes.get(name) != Some(&fingerprint) {
             self.themes.insert(name.to_owned(), fingerprint);
             let content = Content::Open(folder.clone());
-            self.keep_folder(format!("{GOOD_THEME}{name}"), content);
+            self.keep_folder(format!("{GOOD_THEME}{name}"), content, Some(fingerprint));
         }
     }
 
@@ -294,17 +294,22 @@ impl Persisted {
         }
     }
 
-    fn keep_folder(&self, name: String, content: Content) {
-        self.store.write_table(name, move || {
+    /// Keeps a folder, marked with its fingerprint where that is known.
+    fn keep_folder(&self, name: String, content: Content, fingerprint: Option<[u8; 32]>) {
+        let make = move || {
             let folder = content.folder().unwrap_or_default();
             rows_of(&folder)
-        });
+        };
+        match fingerprint {
+            Some(mark) => self.store.write_marked_table(name, mark, make),
+            None => self.store.write_table(name, make),
+        }
     }
 }
 
-/// Whether the good copy of a tenant is this folder.
-pub(super) fn is_kept(store: &Store, id: &TenantId, folder: &Folder) -> bool {
-    store.holds(&format!("{GOOD_TENANT}{id}"), &rows_of(folder))
+/// Whether the good copy of a tenant is the folder with this fingerprint.
+pub(super) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
+    store.mark(&format!("{GOOD_TENANT}{id}")).as_ref() == Some(fingerprint)
 }
 
 /// The last good content of a tenant, if one was kept.

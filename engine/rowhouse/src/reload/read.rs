@@ -10,7 +10,6 @@ use jiff::Timestamp;
 
 use super::packed::Content;
 use super::persisted::{PersistedCache, kept_replaced, kept_site};
-use super::recorded::changed;
 use super::registry::{Registry, ReloadError};
 use super::replaced::ReplacedFiles;
 use super::tenant::{Tenant, is_unread};
@@ -227,12 +226,11 @@ impl Registry {
         {
             tenant.remember_files(secure);
             if self.persisted.is_some() {
-                let before = tenant.files.replace(read.files);
-                let now = tenant.files.as_ref();
-                if let Some((before, now)) = before.as_ref().zip(now) {
-                    let changed = changed(before, now).cloned();
+                if let Some(before) = &tenant.files {
+                    let changed = read.files.changed_since(before).cloned();
                     tenant.recorded.changed.extend(changed);
                 }
+                tenant.files = Some(read.files);
             }
             tenant.packed = match &read.content {
                 Content::Packed(packed) => Some(Arc::clone(packed)),

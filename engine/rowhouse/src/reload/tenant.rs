@@ -10,7 +10,7 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source::Folder;
+use content::source::{Folder, Hashes};
 use content::tenant::{MANIFEST, Site};
 use render::link::Deployment;
 use render::template::Templates;
@@ -21,7 +21,7 @@ use super::demand::Demand;
 use super::lifecycle::Lifecycle;
 use super::packed::{Content, Packed};
 use super::persisted::PersistedCache;
-use super::recorded::{Files, Recorded};
+use super::recorded::Recorded;
 use super::replaced::ReplacedFiles;
 
 /// A tenant as its owner sees it.
@@ -63,7 +63,7 @@ pub(super) struct Tenant {
     /// What is known of its releases.
     pub(super) recorded: Recorded,
     /// The files of its folder, where releases are recorded.
-    pub(super) files: Option<Files>,
+    pub(super) files: Option<Hashes>,
 }
 
 impl Tenant {

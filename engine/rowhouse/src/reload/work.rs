@@ -9,7 +9,7 @@ use std::time::Duration;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Diagnostic, Report};
-use content::source::{self, Folder, Limits};
+use content::source::{self, Folder, Hashes, Limits};
 use content::tenant::{Site, Written, read_or_written};
 use release::large;
 use release::store::Store;
@@ -17,7 +17,6 @@ use render::Compiled;
 
 use super::packed::Content;
 use super::persisted::{PersistedCache, is_kept};
-use super::recorded::{Files, files_of};
 use super::replaced::ReplacedFiles;
 use super::tenant::{MadeFrom, failure};
 
@@ -53,7 +52,7 @@ pub(super) struct Attempt {
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) content: Content,
-    pub(super) files: Files,
+    pub(super) files: Hashes,
     /// Not known where reading failed, so that it is read whatever it holds the next time.
     pub(super) fingerprint: Option<[u8; 32]>,
     /// What reading said, apart from what the content is.
@@ -86,7 +85,8 @@ impl Read {
     ) -> Option<Self> {
         let take_large = |file, size| large::take(file, size, large);
         let (folder, reading) = source::read(path, label, Limits::default(), Some(&take_large));
-        let fingerprint = folder.fingerprint();
+        let files = folder.hashes();
+        let fingerprint = files.fingerprint();
         if known.is_some_and(|known| known == (fingerprint, reading.clone())) {
             return None;
         }
@@ -108,8 +108,7 @@ impl Read {
         };
         let mut report = reading.clone();
         report.extend(problems);
-        let is_kept = store.is_some_and(|store| is_kept(store, id, &folder));
-        let files = files_of(&folder);
+        let is_kept = store.is_some_and(|store| is_kept(store, id, &fingerprint));
         let content = Content::Open(folder);
         let packed = content.packed().filter(|_| packs && report.is_servable());
         let (content, site) = match packed {
@@ -146,7 +145,7 @@ impl Read {
             site: None,
             written: None,
             report: failure(diagnostic),
-            files: Files::new(),
+            files: Hashes::default(),
             last_good: None,
             cache: None,
             is_kept: false,

@@ -36,13 +36,32 @@ fn a_table_outlives_its_process() {
     drop(written(folder.path()));
     let store = open(folder.path().to_owned(), 3, PLENTY);
     assert_eq!(store.table("one"), Some(rows("a")));
-    assert!(store.holds("one", &rows("a")) && !store.holds("one", &rows("b")));
-    assert!(!store.holds("two", &rows("a")) && store.table("two").is_none());
+    assert_eq!(store.table("two"), None);
     assert_eq!(store.tables("o"), ["ne"]);
     assert!(store.has_table("one") && !store.has_table("two"));
     store.remove_table("one".to_owned());
     store.finish();
     assert_eq!(store.table("one"), None);
+}
+
+#[test]
+fn a_mark_is_read_without_the_rows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = written(folder.path());
+    assert_eq!((store.mark("one"), store.mark("two")), (None, None));
+    store.write_marked_table("one".to_owned(), [7; 32], || rows("b"));
+    store.finish();
+    assert_eq!(store.mark("one"), Some([7; 32]));
+    assert_eq!(store.table("one"), Some(rows("b")));
+    let path = folder.path().join("tables/one");
+    let whole = fs::read(&path).expect("a file");
+    for damaged in damages(&whole) {
+        fs::write(&path, &damaged).expect("a file");
+        assert!(matches!(store.mark("one"), None | Some([7, ..])));
+    }
+    store.write_table("one".to_owned(), || rows("c"));
+    store.finish();
+    assert_eq!(store.mark("one"), None);
 }
 
 #[test]
