@@ -40,7 +40,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
 use thiserror::Error;
 use tracing::warn;
 
