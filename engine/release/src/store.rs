@@ -279,19 +279,14 @@ impl Store {
         names
     }
 
-    /// Writes a table soon. `make` is called on the writing thread, unless another version comes before its turn.
-    pub fn write_table(&self, name: String, make: impl FnOnce() -> Rows + Send + 'static) {
-        self.change_table(name, Some((None, Box::new(make))));
-    }
-
-    /// The same with a mark, so that who knows what was written need not read it.
-    pub fn write_marked_table(
+    /// Writes a table soon, with a mark for who wants to know what was written without reading it. `make` is called on the writing thread, unless another version comes before its turn.
+    pub fn write_table(
         &self,
         name: String,
-        mark: Mark,
+        mark: Option<Mark>,
         make: impl FnOnce() -> Rows + Send + 'static,
     ) {
-        self.change_table(name, Some((Some(mark), Box::new(make))));
+        self.change_table(name, Some((mark, Box::new(make))));
     }
 
     /// Removes a table soon.

@@ -106,7 +106,7 @@ impl PersistedCache {
         if self.written.replace(now) == Some(now) || is_same {
             return;
         }
-        store.write_table(name.to_owned(), move || rows_of_cache(used));
+        store.write_table(name.to_owned(), None, move || rows_of_cache(used));
     }
 }
 
@@ -229,7 +229,7 @@ impl Persisted {
         }
         self.addresses = Some((owners.clone(), deployment.map(ToOwned::to_owned)));
         let owners = owners.clone();
-        self.store.write_table(ADDRESSES.to_owned(), move || {
+        self.store.write_table(ADDRESSES.to_owned(), None, move || {
             let owners = owners.iter();
             let row = |(address, owner): (&String, &TenantId)| {
                 (address.clone().into(), owner.as_str().to_owned().into())
@@ -239,7 +239,8 @@ impl Persisted {
         match deployment.map(ToOwned::to_owned) {
             Some(text) => {
                 let rows = move || vec![(ONLY.into(), text.into())];
-                self.store.write_table(GOOD_DEPLOYMENT.to_owned(), rows);
+                self.store
+                    .write_table(GOOD_DEPLOYMENT.to_owned(), None, rows);
             }
             None => self.store.remove_table(GOOD_DEPLOYMENT.to_owned()),
         }
@@ -277,7 +278,7 @@ impl Persisted {
     pub(super) fn keep_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
         let rows = replaced.rows(&ResourceTable::default());
         self.store
-            .write_table(format!("{OLD_TENANT}{id}"), move || rows);
+            .write_table(format!("{OLD_TENANT}{id}"), None, move || rows);
     }
 
     /// Keeps what was worked out for the files that all share and, if they are new, those of now and of before.
@@ -290,20 +291,17 @@ impl Persisted {
         cache.keep(&self.store, MADE_THEMES, has_grown);
         if let Some((replaced, files)) = new {
             let rows = replaced.rows(files);
-            self.store.write_table(OLD_SHARED.to_owned(), move || rows);
+            self.store
+                .write_table(OLD_SHARED.to_owned(), None, move || rows);
         }
     }
 
     /// Keeps a folder, marked with its fingerprint where that is known.
     fn keep_folder(&self, name: String, content: Content, fingerprint: Option<[u8; 32]>) {
-        let make = move || {
+        self.store.write_table(name, fingerprint, move || {
             let folder = content.folder().unwrap_or_default();
             rows_of(&folder)
-        };
-        match fingerprint {
-            Some(mark) => self.store.write_marked_table(name, mark, make),
-            None => self.store.write_table(name, make),
-        }
+        });
     }
 }
 
@@ -342,7 +340,7 @@ impl KeptRelease {
             KEYS.into_iter().map(Bytes::from).zip(values).collect()
         };
         let name = format!("{RENDERED_TENANT}{id}");
-        store.write_table(name, move || make().map(rows).unwrap_or_default());
+        store.write_table(name, None, move || make().map(rows).unwrap_or_default());
     }
 
     /// What was kept, if that is whole.

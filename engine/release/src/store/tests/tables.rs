@@ -25,7 +25,7 @@ fn rows(text: &str) -> Rows {
 
 fn written(folder: &Path) -> Store {
     let store = open(folder.to_owned(), 3, PLENTY);
-    store.write_table("one".to_owned(), || rows("a"));
+    store.write_table("one".to_owned(), None, || rows("a"));
     store.finish();
     store
 }
@@ -49,7 +49,7 @@ fn a_mark_is_read_without_the_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = written(folder.path());
     assert_eq!((store.mark("one"), store.mark("two")), (None, None));
-    store.write_marked_table("one".to_owned(), [7; 32], || rows("b"));
+    store.write_table("one".to_owned(), Some([7; 32]), || rows("b"));
     store.finish();
     assert_eq!(store.mark("one"), Some([7; 32]));
     assert_eq!(store.table("one"), Some(rows("b")));
@@ -59,7 +59,7 @@ fn a_mark_is_read_without_the_rows() {
         fs::write(&path, &damaged).expect("a file");
         assert!(matches!(store.mark("one"), None | Some([7, ..])));
     }
-    store.write_table("one".to_owned(), || rows("c"));
+    store.write_table("one".to_owned(), None, || rows("c"));
     store.finish();
     assert_eq!(store.mark("one"), None);
 }
@@ -70,7 +70,7 @@ fn the_last_of_several_versions_is_kept() {
     let store = open(folder.path().to_owned(), 3, PLENTY);
     for number in 0..100_u8 {
         let row = (Bytes::new(), Bytes::from(vec![number]));
-        store.write_table("one".to_owned(), move || vec![row]);
+        store.write_table("one".to_owned(), None, move || vec![row]);
     }
     store.finish();
     let expected = (Bytes::new(), Bytes::from_static(&[99]));
@@ -106,7 +106,7 @@ fn what_a_table_names_stays_and_is_shared_with_releases() {
     store.record("corner", release(1, &[("/", &page)]));
     store.finish();
     let before = blobs(folder.path()).len();
-    store.write_table("one".to_owned(), || rows("b"));
+    store.write_table("one".to_owned(), None, || rows("b"));
     store.finish();
     assert_eq!(blobs(folder.path()).len(), before, "the same bytes");
     store.forget("corner");
@@ -127,7 +127,7 @@ fn only_deployments_that_are_long_gone_are_forgotten() {
     let directory = directory.path();
     let here = || Store::of_deployment(directory, "here", KEPT);
     let first = here();
-    first.write_table("one".to_owned(), || rows("a"));
+    first.write_table("one".to_owned(), None, || rows("a"));
     drop(first);
     let there = Store::of_deployment(directory, "there", KEPT);
     assert_eq!(there.table("one"), None);
