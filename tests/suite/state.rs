@@ -128,6 +128,32 @@ fn a_folder_that_is_broken_at_the_start_is_served_from_its_last_good_state() {
 }
 
 #[test]
+fn a_folder_that_is_as_it_was_is_not_kept_again() {
+    let street = Street::new();
+    let server = street.serve();
+    street.keeps("good.tenant.app", "tenant.yaml");
+    drop(server);
+    let written = || {
+        let mut entries = street.entries().into_iter();
+        let copy = entries.find(|path| path.ends_with("good.tenant.app"));
+        let metadata = fs::metadata(copy.expect("a copy")).expect("a file");
+        metadata.modified().expect("a time")
+    };
+    let before = written();
+    let server = street.serve();
+    // Once a neighbour's new page is kept, all others had their turn.
+    street.write("tenants/home/pages/new.md", &terms("New words"));
+    street.keeps("good.tenant.home", "New words");
+    drop(server);
+    assert_eq!(written(), before);
+    street.write("tenants/app/pages/terms.md", &terms("Other words"));
+    let server = street.serve();
+    street.keeps("good.tenant.app", "Other words");
+    drop(server);
+    assert_ne!(written(), before);
+}
+
+#[test]
 fn a_theme_that_is_broken_at_the_start_is_taken_from_its_last_good_state() {
     let street = Street::new();
     let server = street.serve();

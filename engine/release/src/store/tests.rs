@@ -348,3 +348,17 @@ fn blobs_are_looked_through_after_a_number_of_records() {
     }
     assert!(!stray.exists());
 }
+
+#[test]
+fn who_only_reads_waits_for_no_collection() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 5, PLENTY);
+    store.record("corner", release(1, &[("/", &long("home"))]));
+    store.forget("corner");
+    drop(store);
+    age(folder.path());
+    drop(open(folder.path().to_owned(), 5, PLENTY));
+    assert_eq!(blobs(folder.path()).len(), 1, "nothing was handed over");
+    open(folder.path().to_owned(), 5, PLENTY).finish();
+    assert!(blobs(folder.path()).is_empty());
+}

@@ -27,14 +27,19 @@ impl Characters {
     /// Those of a page in a language, and of the drawings that it shows.
     pub(super) fn of(html: &str, drawings: &str, language: &str) -> Self {
         let body = html.find("<body").map_or(html, |start| &html[start..]);
-        // Visitors write what they want.
-        let is_written = ["<input", "<textarea", " contenteditable"];
+        // Visitors write what they want, and so do islands that are rendered by the browser alone.
+        let is_open = [
+            "<input",
+            "<textarea",
+            " contenteditable",
+            " render=\"browser\"",
+        ];
         let mut found = BTreeSet::new();
         if language != "en" && !language.starts_with("en-") {
             found.extend(QUOTES.chars().map(u32::from));
         }
         let is_known = [body, drawings].iter().all(|text| add(text, &mut found));
-        match is_known && !is_written.iter().any(|field| body.contains(field)) {
+        match is_known && !is_open.iter().any(|field| body.contains(field)) {
             true => Self::These(found),
             false => Self::Any,
         }
@@ -205,6 +210,7 @@ mod tests {
             "<body><input name=a>",
             "<body><textarea></textarea>",
             "<body><p contenteditable>",
+            "<body><row-island name=\"A\" render=\"browser\"></row-island>",
             "<body>&rarr;",
         ] {
             assert!(has(page, 'ü'), "{page}");
