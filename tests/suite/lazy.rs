@@ -129,6 +129,48 @@ fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
 }
 
 #[test]
+fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
+    let site = many();
+    // What was written a moment ago may be written again, and is not told by its times.
+    thread::sleep(Duration::from_secs(4));
+    let start = || TestServer::start(site.folder(), &["--state", "state"]);
+    let written = |number: usize| {
+        let deployments = fs::read_dir(site.path("state")).into_iter().flatten();
+        let name = format!("tables/read.tenant.{}", id(number));
+        let tables = deployments.flatten().map(|entry| entry.path().join(&name));
+        tables
+            .filter_map(|table| fs::metadata(table).ok()?.modified().ok())
+            .max()
+    };
+    let server = start();
+    wait("all that was read", || {
+        (0..MANY).all(|number| written(number).is_some())
+    });
+    drop(server);
+    let before: Vec<_> = (0..MANY).map(written).collect();
+    let page = site.path(&format!("tenants/{}/pages/index.md", id(7)));
+    let modified = fs::metadata(&page).and_then(|page| page.modified());
+    let text = fs::read_to_string(&page).expect("a page");
+    let other = text.replace("Tenant number 7.", "Tenant Nummer 7.");
+    fs::write(&page, other).expect("a file");
+    let file = fs::File::options().write(true).open(&page);
+    let file = file.expect("a file");
+    file.set_modified(modified.expect("a time"))
+        .expect("a time");
+    thread::sleep(Duration::from_secs(4));
+    let server = start();
+    assert!(says(&server, 7).contains("Tenant Nummer 7."));
+    for number in (0..MANY).filter(|number| *number != 7).step_by(13) {
+        assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
+    }
+    wait("what was read of the other one", || written(7) != before[7]);
+    // What is written at the next save of any is written after what a start has found.
+    drop(server);
+    let changed = (0..MANY).filter(|number| written(*number) != before[*number]);
+    assert_eq!(changed.collect::<Vec<_>>(), [7]);
+}
+
+#[test]
 fn a_tenant_of_two_thousand_pages_that_wakes_stalls_no_neighbour() {
     let site = many();
     let large = site.folder().join("tenants/large");

@@ -11,6 +11,7 @@ mod reference;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::Validator;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use thiserror::Error;
 
@@ -21,7 +22,7 @@ use crate::report::{Code, Place};
 use crate::yaml::{Node, Value};
 
 /// A text that has a `format`, for later checks that need more than the text: links, assets, Markdown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Formatted {
     /// The schema's `format`.
     pub format: String,

@@ -8,6 +8,7 @@
 
 mod beneath;
 mod limits;
+mod stamp;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use thiserror::Error;
 use self::beneath::Beneath;
 pub use self::limits::Limits;
 use self::limits::is_large_type;
+pub use self::stamp::Stamp;
 pub use self::walk::{Identity, Tree, walk};
 use crate::report::{Code, Diagnostic, Report};
 
@@ -84,12 +86,23 @@ impl Hashes {
         hash.finalize().into()
     }
 
+    /// Each path with its hash.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &[u8; 32])> {
+        self.0.iter()
+    }
+
     /// The paths of the files that are not the same in `before`, and of those that are gone since.
     pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a String> {
         let gone = before.0.keys().filter(|path| !self.0.contains_key(*path));
         let other = self.0.iter();
         let other = other.filter(|(path, hash)| before.0.get(*path) != Some(*hash));
         gone.chain(other.map(|(path, _)| path))
+    }
+}
+
+impl FromIterator<(String, [u8; 32])> for Hashes {
+    fn from_iter<T: IntoIterator<Item = (String, [u8; 32])>>(hashes: T) -> Self {
+        Self(hashes.into_iter().collect())
     }
 }
 
@@ -209,30 +222,38 @@ pub fn read(
     limits: Limits,
     take_large: Option<TakeLarge<'_>>,
 ) -> (Folder, Report) {
-    let mut tree = walk(directory, label, limits);
-    let mut folder = Folder {
-        label: label.to_owned(),
-        files: BTreeMap::new(),
-    };
-    if let Some(beneath) = tree.beneath.take() {
-        let mut left = Left {
-            memory: limits.total,
-            large: limits.large_total,
+    walk(directory, label, limits).read(take_large)
+}
+
+impl Tree {
+    /// Reads what was found ([`read`]).
+    #[must_use]
+    pub fn read(mut self, take_large: Option<TakeLarge<'_>>) -> (Folder, Report) {
+        let limits = self.limits;
+        let mut folder = Folder {
+            label: self.label.clone(),
+            files: BTreeMap::new(),
         };
-        for path in std::mem::take(&mut tree.files) {
-            if tree.is_cut {
-                break;
-            }
-            let bytes = file(&beneath, &mut tree, &path, limits, take_large, &mut left);
-            if let Some(bytes) = bytes {
-                folder.files.insert(path, bytes);
+        if let Some(beneath) = self.beneath.take() {
+            let mut left = Left {
+                memory: limits.total,
+                large: limits.large_total,
+            };
+            for path in std::mem::take(&mut self.files) {
+                if self.is_cut {
+                    break;
+                }
+                let bytes = file(&beneath, &mut self, &path, limits, take_large, &mut left);
+                if let Some(bytes) = bytes {
+                    folder.files.insert(path, bytes);
+                }
             }
         }
+        if self.is_cut {
+            folder.files.clear();
+        }
+        (folder, self.report)
     }
-    if tree.is_cut {
-        folder.files.clear();
-    }
-    (folder, tree.report)
 }
 
 /// How many bytes a folder may still have.

@@ -31,7 +31,7 @@ mod tables;
 mod tests;
 mod writer;
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -50,7 +50,7 @@ use self::releases::{Releases, is_tenant};
 use self::tables::Tables;
 pub use self::tables::{Mark, Rows};
 pub use self::writer::New;
-use self::writer::{Job, Known, Usage, Version, Waiting, Writer};
+use self::writer::{Job, Known, Usage, Version, Waiting, Writer, lock};
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -247,12 +247,23 @@ impl Store {
     /// The rows of a table, when there is one and it is whole, with all that it names.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Rows> {
+        self.read_table(name, None)
+    }
+
+    /// The rows of a table that was written with this mark, as [`Self::table`] gives them. Of any other only the front is read.
+    #[must_use]
+    pub fn marked_table(&self, name: &str, mark: &Mark) -> Option<Rows> {
+        self.read_table(name, Some(mark))
+    }
+
+    fn read_table(&self, name: &str, mark: Option<&Mark>) -> Option<Rows> {
         let failed = |blob| self.send(Job::Check(blob));
-        let read = self.tables.read(name, &self.blobs, failed);
-        disk::present(read).unwrap_or_else(|error| {
+        let read = self.tables.read(name, mark, &self.blobs, failed);
+        let read = disk::present(read).unwrap_or_else(|error| {
             warn!(table = name, %error, "a part of the state cannot be read, and is ignored");
             None
-        })
+        });
+        read.flatten()
     }
 
     /// Whether a table is there, whole or not.
@@ -454,23 +465,6 @@ impl Drop for Store {
             // An error means that it panicked, and has said so.
             let _ = writer.thread.join();
         }
-    }
-}
-
-/// Makes the folders, and takes the lock of the outer one. It is given back when the file is closed, also by a process that is killed.
-fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
-    for folder in std::iter::once(folder).chain(inner.iter().copied()) {
-        disk::make_folder(folder)?;
-    }
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(folder.join("lock"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(io::Error::other("another process writes here")),
-        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -99,5 +99,5 @@ pub use lints::links::NeighbourLink;
 pub use lints::pages::Orphan;
 pub use prepare::card;
 pub use progress::Progress;
-pub use recalled::{Outcome, release_key};
+pub use recalled::{Outcome, reading_key, release_key};
 pub use shared::{default_image, moved_to, shared, unknown_host};

@@ -21,6 +21,7 @@ use super::picture::{Drawing, Picture, is_drawn};
 use super::site_files::Listing;
 use content::address::Address;
 use content::report::{Diagnostic, Report};
+use content::source::Stamp;
 use content::tenant::Site;
 use release::snapshot::Resource;
 use release::store::PlacedPages;
@@ -130,6 +131,12 @@ pub fn release_key(folder: &[u8; 32], site: &Site, addresses: &[Address], inputs
         "release",
         &[folder, &theme.fingerprint, islands, rest.as_bytes()],
     )
+}
+
+/// A digest of a folder with this label and stamp, and of the build: what it has read of one folder is so of every other with the same.
+#[must_use]
+pub fn reading_key(label: &str, stamp: &Stamp) -> Key {
+    key("reading", &[label.as_bytes(), stamp])
 }
 
 impl Compiled {

@@ -66,6 +66,11 @@ impl Beneath {
         })
     }
 
+    /// Its own path.
+    pub(super) fn path(&self) -> &Path {
+        &self.names[0]
+    }
+
     /// Opens a file or folder for reading. The handle may be of anything that has a name: a pipe or a device, too.
     pub(super) fn open(&self, path: &Path) -> Result<File, Refused> {
         let mut rest = steps(path);

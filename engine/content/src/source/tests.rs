@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 use tempfile::TempDir;
@@ -417,4 +417,62 @@ fn what_came_went_or_is_another_one_has_changed() {
     assert_eq!(paths, ["gone", "new", "other"]);
     assert_ne!(now.fingerprint(), before.fingerprint());
     assert_eq!(before.changed_since(&before).count(), 0);
+}
+
+/// The stamp of a folder as a process takes it that finds the folder an hour from now.
+fn stamp(app: &Path) -> Option<Stamp> {
+    let later = SystemTime::now() + Duration::from_secs(3_600);
+    walk(app, "app", Limits::default()).stamp(later)
+}
+
+#[test]
+fn a_stamp_tells_every_change_that_leaves_size_and_time_as_they_were() {
+    let (_place, app) = app();
+    symlink("icon.svg", app.join("assets/link.svg")).expect("a link");
+    let page = app.join("tenant.yaml");
+    let before = stamp(&app);
+    assert!(before.is_some());
+    assert_eq!(stamp(&app), before, "nothing changed");
+    let modified = fs::metadata(&page)
+        .expect("a file")
+        .modified()
+        .expect("a time");
+    let as_before = |path: &Path| {
+        let file = File::options().write(true).open(path).expect("a file");
+        file.set_modified(modified).expect("a time");
+    };
+    let mut seen = vec![before];
+    let mut differs = |what: &str| {
+        let now = stamp(&app);
+        assert!(now.is_some() && !seen.contains(&now), "{what}");
+        seen.push(now);
+    };
+    write(&page, "name: Bpp\n");
+    as_before(&page);
+    differs("other words in the same file");
+    write(&app.join(".new"), "name: Cpp\n");
+    as_before(&app.join(".new"));
+    fs::rename(app.join(".new"), &page).expect("a file");
+    differs("another file in its place");
+    fs::rename(app.join("assets/icon.svg"), app.join("assets/logo.svg")).expect("a file");
+    symlink("logo.svg", app.join("assets/new.svg")).expect("a link");
+    fs::rename(app.join("assets/new.svg"), app.join("assets/link.svg")).expect("a link");
+    differs("another name");
+    write(&app.join("assets/more.svg"), "<svg/>");
+    differs("one more file");
+    symlink("more.svg", app.join("assets/new.svg")).expect("a link");
+    fs::rename(app.join("assets/new.svg"), app.join("assets/link.svg")).expect("a link");
+    differs("a link to another file");
+    fs::remove_file(app.join("assets/logo.svg")).expect("a file");
+    differs("one file less");
+}
+
+#[test]
+fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
+    let (_place, app) = app();
+    let now = walk(&app, "app", Limits::default()).stamp(SystemTime::now());
+    assert_eq!(now, None, "it may be written again within the same tick");
+    assert!(stamp(&app).is_some());
+    symlink("/etc/hostname", app.join("assets/foreign")).expect("a link");
+    assert_eq!(stamp(&app), None);
 }

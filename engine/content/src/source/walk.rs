@@ -33,8 +33,8 @@ pub struct Tree {
     pub(super) report: Report,
     /// The folder itself; nothing when it cannot be opened.
     pub(super) beneath: Option<Beneath>,
-    label: String,
-    limits: Limits,
+    pub(super) label: String,
+    pub(super) limits: Limits,
 }
 
 /// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content.

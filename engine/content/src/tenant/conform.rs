@@ -30,10 +30,11 @@ pub struct Written {
 }
 
 impl Written {
-    /// The text of the manifest, where addresses are claimed.
-    pub(super) fn outline(mut self) -> Self {
+    /// The text of the manifest and nothing else: addresses are claimed there.
+    pub(super) fn outline(manifest: Option<String>) -> Self {
+        let text = manifest.map(|text| (MANIFEST.to_owned(), text));
         Self {
-            texts: self.texts.remove_entry(MANIFEST).into_iter().collect(),
+            texts: text.into_iter().collect(),
             ..Self::default()
         }
     }

@@ -13,6 +13,7 @@ mod downloads;
 pub mod formats;
 pub mod link;
 pub mod manifest;
+mod outline;
 pub mod page;
 pub mod values;
 
@@ -101,19 +102,6 @@ impl Site {
             site.hidden.extend(paths);
         }
         Arc::new(site)
-    }
-
-    /// What is known of it without its files: its manifest, and its pages without what stands in them. Addresses and lists of pages need no more; nothing can be rendered from it.
-    #[must_use]
-    pub fn outline(mut self) -> Self {
-        for page in self.pages.values_mut() {
-            page.body = String::new();
-            page.formatted = Vec::new();
-            page.front.sections = Vec::new();
-        }
-        self.assets = BTreeMap::new();
-        self.written = self.written.outline();
-        self
     }
 
     /// The next moment at which a page comes or goes.

@@ -87,15 +87,19 @@ impl Tables {
         Ok(new)
     }
 
-    /// The rows of a table. A blob that cannot be read is told to `failed`.
+    /// The rows of a table, or of one with another mark than `wanted` nothing. A blob that cannot be read is told to `failed`.
     pub(super) fn read(
         &self,
         name: &str,
+        wanted: Option<&Mark>,
         blobs: &Blobs,
         failed: impl Fn(Name),
-    ) -> io::Result<Rows> {
+    ) -> io::Result<Option<Rows>> {
         let opened = frame::open(&self.folder.join(name), MAGIC)?;
-        let (_, names) = front(&opened.front).ok_or_else(disk::damaged)?;
+        let (mark, names) = front(&opened.front).ok_or_else(disk::damaged)?;
+        if wanted.is_some() && mark.as_ref() != wanted {
+            return Ok(None);
+        }
         let rest = Bytes::from(opened.rest()?);
         let mut large = Vec::new();
         for (name, _) in names {
@@ -111,7 +115,7 @@ impl Tables {
             Some((key, value))
         };
         let rows = input.many(row).filter(|_| input.0.is_empty());
-        rows.ok_or_else(disk::damaged)
+        rows.ok_or_else(disk::damaged).map(Some)
     }
 
     /// The mark of a table that has one. Neither its rows nor its blobs are read.

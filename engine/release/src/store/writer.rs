@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +17,7 @@ use std::time::SystemTime;
 use tracing::warn;
 
 use super::blobs::{Blobs, Name, Named};
+use super::disk;
 use super::pages::{self, PlacedPages};
 use super::releases::{Entry, OpenRelease, Releases};
 use super::tables::{Mark, Rows, Tables};
@@ -349,5 +350,22 @@ fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
             io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Ok(None),
             _ => Err(error),
         },
+    }
+}
+
+/// Makes the folders, and takes the lock of the outer one. It is given back when the file is closed, also by a process that is killed.
+pub(super) fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
+    for folder in std::iter::once(folder).chain(inner.iter().copied()) {
+        disk::make_folder(folder)?;
+    }
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(folder.join("lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::Error::other("another process writes here")),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }

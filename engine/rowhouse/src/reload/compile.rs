@@ -268,7 +268,7 @@ impl Registry {
         tenant.conclude(attempt.report, attempt.took);
         if let Some(compiled) = &attempt.compiled {
             tenant.replace_files(compiled, now);
-            tenant.is_new |= attempt.recalled.is_none();
+            tenant.is_new |= attempt.recalled.is_none() || tenant.unkept.is_some();
         }
         let compiled = attempt.compiled.map(Arc::new);
         let finished = tenant.lifecycle.finish(made_from.clone(), compiled);

@@ -13,7 +13,7 @@
 //!     memory, packed, round   what nobody asks for gives its memory back
 //!     demand, completion   what is made only for tenants that somebody asks for: pictures, the best codings
 //!     whole      every tenant with all that is made for it, for who writes it down
-//!     recalled   what was rendered before and need not be again
+//!     unchanged, recalled   what was read or rendered before and need not be again
 //!     releases, recorded, compare   what was served, to be listed, compared and served again; `operator` is who asks, `findings` what is told of some tenants
 //!     workers  the threads for steps 1 and 3
 //!   background the threads that draw pictures and compress pages well
@@ -54,6 +54,7 @@ mod round;
 mod shared;
 mod tenant;
 mod themes;
+mod unchanged;
 mod whole;
 mod work;
 mod workers;

@@ -103,6 +103,20 @@ impl Packed {
         Some(folder)
     }
 
+    /// Itself as bytes, unless it has files that are not in memory.
+    pub(super) fn to_bytes(&self) -> Option<Bytes> {
+        self.large.is_empty().then(|| self.bytes.clone())
+    }
+
+    /// The folder of such bytes, which are copied: they may be a part of more.
+    pub(super) fn of_bytes(label: String, bytes: &[u8]) -> Self {
+        Self {
+            label,
+            bytes: Bytes::copy_from_slice(bytes),
+            large: BTreeMap::new(),
+        }
+    }
+
     /// Its bytes in memory.
     pub(super) const fn len(&self) -> usize {
         self.bytes.len()

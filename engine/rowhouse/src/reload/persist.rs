@@ -40,6 +40,11 @@ impl Tenant {
         let good = self.pending.take_if(|_| is_good);
         let good = good.map(|content| (content, self.content_folder));
         persisted.keep_tenant(id, &mut self.persisted, has_grown, good);
+        if let (Some(mark), Some(reading)) = (self.unkept, self.reading())
+            && persisted.keep_reading(id, mark, reading)
+        {
+            self.unkept = None;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `good.tenant.<id>` | a tenant's folder when it was last without an error |
 //! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
+//! | `read.tenant.<id>` | what was read of a tenant's folder ([`Reading`]), marked with what tells the folder without reading it |
 //! | `made.tenant.<id>` | a tenant's [`Cache`] |
 //! | `rendered.tenant.<id>` | what its newest release was made from, and what is known of it beside its pages |
 //! | `addresses` | who has which address, so that nobody takes one over a restart |
@@ -24,17 +25,19 @@ use sha2::{Digest, Sha256};
 use super::packed::{Content, folder_of, rows_of};
 use super::places::Places;
 use super::replaced::ReplacedFiles;
+use super::unchanged::Reading;
 use content::address::Owners;
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
 use release::snapshot::ResourceTable;
-use release::store::{Keep, Rows, Store};
+use release::store::{Keep, Mark, Rows, Store};
 use render::Whose;
 use render::cache::{Cache, Key};
 
 const GOOD_TENANT: &str = "good.tenant.";
 const GOOD_THEME: &str = "good.theme.";
+const READ_TENANT: &str = "read.tenant.";
 const MADE_TENANT: &str = "made.tenant.";
 const RENDERED_TENANT: &str = "rendered.tenant.";
 const MADE_THEMES: &str = "made.themes";
@@ -193,6 +196,7 @@ impl Persisted {
             let is_present = present.contains_key(name.as_str());
             if !is_present {
                 store.remove_table(format!("{GOOD_TENANT}{name}"));
+                store.remove_table(format!("{READ_TENANT}{name}"));
                 store.remove_table(format!("{MADE_TENANT}{name}"));
                 store.remove_table(format!("{RENDERED_TENANT}{name}"));
                 store.remove_table(format!("{OLD_TENANT}{name}"));
@@ -264,6 +268,15 @@ impl Persisted {
         cache.keep(&self.store, &format!("{MADE_TENANT}{id}"), has_grown);
     }
 
+    /// Keeps what was read of the folder of a tenant that has a good copy. Whether it has one.
+    pub(super) fn keep_reading(&self, id: &TenantId, mark: Mark, reading: Reading) -> bool {
+        let is_known = self.tenants.contains(id.as_str());
+        if is_known {
+            write_reading(&self.store, id, mark, reading);
+        }
+        is_known
+    }
+
     /// Keeps a theme's folder, with which every page could be rendered.
     pub(super) fn keep_theme(&mut self, name: &str, folder: &Folder) {
         let fingerprint = folder.fingerprint();
@@ -308,6 +321,17 @@ impl Persisted {
 /// Whether the good copy of a tenant is the folder with this fingerprint.
 pub(super) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
     store.mark(&format!("{GOOD_TENANT}{id}")).as_ref() == Some(fingerprint)
+}
+
+/// Writes what was read of a tenant's folder that has this mark.
+pub(super) fn write_reading(store: &Store, id: &TenantId, mark: Mark, reading: Reading) {
+    let rows = move || reading.rows().unwrap_or_default();
+    store.write_table(format!("{READ_TENANT}{id}"), Some(mark), rows);
+}
+
+/// What was read of a tenant's folder that has this mark.
+pub(super) fn kept_reading(store: &Store, id: &TenantId, mark: &Mark) -> Option<Rows> {
+    store.marked_table(&format!("{READ_TENANT}{id}"), mark)
 }
 
 /// The last good content of a tenant, if one was kept.

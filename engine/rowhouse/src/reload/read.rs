@@ -5,15 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 
 use super::packed::Content;
-use super::persisted::{PersistedCache, kept_replaced, kept_site};
+use super::persisted::{PersistedCache, kept_replaced};
 use super::registry::{Registry, ReloadError};
 use super::replaced::ReplacedFiles;
 use super::tenant::{Tenant, is_unread};
-use super::work::{Done, Read};
+use super::work::{Done, Read, ToRead};
 use super::workers::{Job, Kind};
 use content::name::{TenantId, TenantIdError};
 use content::report::guard::guard;
@@ -157,43 +158,33 @@ impl Registry {
 
     /// A job that reads a folder and checks what is in it.
     fn reading(&mut self, id: TenantId, path: PathBuf) -> Job<Done> {
-        let label = path.display().to_string();
-        let store = self.store().cloned();
-        let large = self.place_of_large();
+        let (store, large) = (self.store().cloned(), self.place_of_large());
         let is_new = !self.tenants.contains_key(&id);
         let entry = self.tenants.entry(id.clone());
         let tenant = entry
             .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
         self.readings += 1;
         tenant.lifecycle.request(self.readings);
-        let (number, store) = (self.readings, store.filter(|_| is_new));
-        let packs = self.packs;
-        let secure = self.places.origin.is_secure();
-        let known = tenant
-            .fingerprint
-            .map(|known| (known, tenant.reading.clone()));
-        Job {
+        let known = tenant.fingerprint;
+        let folder = ToRead {
             id: id.clone(),
+            label: path.display().to_string(),
+            path,
+            known: known.map(|known| (known, tenant.reading.clone())),
+            large,
+            store,
+            is_new,
+            packs: self.packs,
+            now: SystemTime::now(),
+        };
+        let (number, secure) = (self.readings, self.places.origin.is_secure());
+        Job {
+            id,
             kind: Kind::Read,
             is_background: false,
             watchdog: None,
             again: None,
-            work: Box::new(move |_| {
-                let work = || Read::of(&id, &path, &label, known, &large, store.as_ref(), packs);
-                let read = guard("read", id.as_str(), &label, work);
-                let mut read =
-                    read.unwrap_or_else(|diagnostic| Some(Read::failed(&label, diagnostic)));
-                if let (Some(read), Some(store)) = (&mut read, &store) {
-                    read.replaced = Some(kept_replaced(store, &id, read.is_kept, secure));
-                }
-                if let (Some(read), Some(store)) = (&mut read, &store)
-                    && read.good_site().is_none()
-                {
-                    let persisted = || kept_site(store, &id, &label);
-                    read.last_good = guard("kept", id.as_str(), &label, persisted).ok().flatten();
-                }
-                Done::Read(number, read.map(Box::new))
-            }),
+            work: Box::new(move |_| Done::Read(number, folder.read(secure).map(Box::new))),
         }
     }
 
@@ -238,6 +229,7 @@ impl Registry {
             };
             tenant.take(site, now, drafts);
             tenant.content_folder = read.fingerprint;
+            tenant.unkept = read.mark;
             tenant.persisted.is_good = read.is_kept;
             let is_pending = self.persisted.is_some() && !read.is_kept;
             tenant.pending = is_pending.then_some(read.content);

@@ -12,6 +12,7 @@ use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source::{Folder, Hashes};
 use content::tenant::{MANIFEST, Site};
+use release::store::Mark;
 use render::link::Deployment;
 use render::template::Templates;
 use render::{Compiled, Inputs, Islands, PlacedMount};
@@ -23,6 +24,7 @@ use super::packed::{Content, Packed};
 use super::persisted::PersistedCache;
 use super::recorded::Recorded;
 use super::replaced::ReplacedFiles;
+use super::unchanged::Reading;
 
 /// A tenant as its owner sees it.
 #[derive(Debug)]
@@ -52,6 +54,8 @@ pub(super) struct Tenant {
     pub(super) packed: Option<Arc<Packed>>,
     /// The folder of `content_site`, until it is kept.
     pub(super) pending: Option<Content>,
+    /// What tells its folder from others without reading it, until what was read is kept under it.
+    pub(super) unkept: Option<Mark>,
     /// Whether somebody has asked for it.
     pub(super) demand: Demand,
     /// Whether there is something new to be kept.
@@ -82,6 +86,7 @@ impl Tenant {
             persisted,
             packed: None,
             pending: None,
+            unkept: None,
             demand: Demand::default(),
             is_new: false,
             replaced,
@@ -188,6 +193,16 @@ impl Tenant {
         let waiting = Arc::new(waiting.ok().flatten()?);
         self.lifecycle.wait(made_from.clone(), Arc::clone(&waiting));
         Some(waiting)
+    }
+
+    /// What was read of its folder, where that is packed.
+    pub(super) fn reading(&self) -> Option<Reading> {
+        Some(Reading {
+            site: Arc::clone(self.content_site.as_ref()?),
+            packed: Arc::clone(self.packed.as_ref()?),
+            files: self.files.clone()?,
+            report: self.content.clone(),
+        })
     }
 
     /// Whether its pages can be taken out of memory: they are as its content is, and can be made again. What is new of them is kept first, where that can be (`is_writable`).

@@ -2,23 +2,24 @@
 //!
 //! **Invariant:** knows no other tenant, and changes nothing: whoever asked takes what is brought.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use content::name::TenantId;
+use content::report::Report;
 use content::report::guard::guard;
-use content::report::{Diagnostic, Report};
-use content::source::{self, Folder, Hashes, Limits};
+use content::source::{self, Folder, Hashes, Limits, Tree};
 use content::tenant::{Site, Written, read_or_written};
 use release::large;
-use release::store::Store;
-use render::Compiled;
+use release::store::{Mark, Store};
+use render::{Compiled, reading_key};
 
 use super::packed::Content;
-use super::persisted::{PersistedCache, is_kept};
+use super::persisted::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
 use super::replaced::ReplacedFiles;
 use super::tenant::{MadeFrom, failure};
+use super::unchanged::Reading;
 
 /// What was done for a tenant.
 #[derive(Debug)]
@@ -68,38 +69,105 @@ pub(super) struct Read {
     pub(super) cache: Option<PersistedCache>,
     /// Whether its good copy is this folder.
     pub(super) is_kept: bool,
+    /// What tells the folder from others without reading it, where what was read is still to be kept under it.
+    pub(super) mark: Option<Mark>,
     /// The files that such a tenant had before.
     pub(super) replaced: Option<ReplacedFiles>,
 }
 
-impl Read {
-    /// Reads a folder and checks it; `None` when it is as it was. `large`: where files go that are too large for memory; `store`: where a tenant that is new may have been kept; `packs`: whether content is to take little memory.
-    pub(super) fn of(
-        id: &TenantId,
-        path: &Path,
-        label: &str,
-        known: Option<([u8; 32], Report)>,
-        large: &Path,
-        store: Option<&Arc<Store>>,
-        packs: bool,
-    ) -> Option<Self> {
-        let take_large = |file, size| large::take(file, size, large);
-        let (folder, reading) = source::read(path, label, Limits::default(), Some(&take_large));
+/// A folder that is to be read.
+pub(super) struct ToRead {
+    pub(super) id: TenantId,
+    pub(super) path: PathBuf,
+    /// How reports name it.
+    pub(super) label: String,
+    /// What it was when it was last read.
+    pub(super) known: Option<([u8; 32], Report)>,
+    /// Where files go that are too large for memory.
+    pub(super) large: PathBuf,
+    /// Where things are kept, if anywhere.
+    pub(super) store: Option<Arc<Store>>,
+    /// Whether the tenant is new to this process, so that something may have been kept of it.
+    pub(super) is_new: bool,
+    /// Whether content is to take little memory.
+    pub(super) packs: bool,
+    /// When it was handed over.
+    pub(super) now: SystemTime,
+}
+
+impl ToRead {
+    /// Reads the folder and checks it; `None` when it is as it was. `secure`: whether visitors come by HTTPS.
+    pub(super) fn read(&self, secure: bool) -> Option<Read> {
+        let (id, label) = (&self.id, &self.label);
+        let read = guard("read", id.as_str(), label, || self.look());
+        let mut read = read.unwrap_or_else(|diagnostic| {
+            Some(Read {
+                report: failure(diagnostic),
+                ..self.nothing(None)
+            })
+        })?;
+        if let Some(store) = self.kept() {
+            read.replaced = Some(kept_replaced(store, id, read.is_kept, secure));
+            if read.site.is_none() || !read.report.is_servable() {
+                let good = guard("kept", id.as_str(), label, || kept_site(store, id, label));
+                read.last_good = good.ok().flatten();
+            }
+        }
+        Some(read)
+    }
+
+    /// Where something may have been kept of it that this process does not know.
+    fn kept(&self) -> Option<&Arc<Store>> {
+        self.store.as_ref().filter(|_| self.is_new)
+    }
+
+    /// Lists the folder, and reads it unless it is one that was read before.
+    fn look(&self) -> Option<Read> {
+        let tree = source::walk(&self.path, &self.label, Limits::default());
+        let is_kept = self.packs && self.store.is_some();
+        let stamp = is_kept.then(|| tree.stamp(self.now)).flatten();
+        let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));
+        let read_before = || {
+            let rows = kept_reading(self.kept()?, &self.id, &mark?)?;
+            Reading::of_rows(&self.id, &self.label, rows)
+        };
+        match read_before() {
+            Some(reading) => Some(self.taken_up(reading)),
+            None => self.read_tree(tree, mark),
+        }
+    }
+
+    fn taken_up(&self, reading: Reading) -> Read {
+        let fingerprint = reading.files.fingerprint();
+        Read {
+            content: Content::Packed(reading.packed),
+            fingerprint: Some(fingerprint),
+            files: reading.files,
+            site: Some(Arc::unwrap_or_clone(reading.site)),
+            report: reading.report,
+            ..self.nothing(Some(&fingerprint))
+        }
+    }
+
+    fn read_tree(&self, tree: Tree, mark: Option<Mark>) -> Option<Read> {
+        let take_large = |file, size| large::take(file, size, &self.large);
+        let (folder, reading) = tree.read(Some(&take_large));
         let files = folder.hashes();
         let fingerprint = files.fingerprint();
-        if known.is_some_and(|known| known == (fingerprint, reading.clone())) {
+        let known = self.known.as_ref();
+        if known.is_some_and(|(known, said)| *known == fingerprint && *said == reading) {
             return None;
         }
         // Of a folder that could not be read at all, what it lacks is no news.
         let is_read = !folder.files.is_empty() || reading.is_servable();
         let check = || match is_read {
             true => {
-                let (site, report) = read_or_written(id, &folder);
+                let (site, report) = read_or_written(&self.id, &folder);
                 (Some(site), report)
             }
             false => (None, Report::default()),
         };
-        let (site, problems) = guard("check", id.as_str(), label, check)
+        let (site, problems) = guard("check", self.id.as_str(), &self.label, check)
             .unwrap_or_else(|diagnostic| (None, failure(diagnostic)));
         let (site, written) = match site {
             Some(Ok(site)) => (Some(site), None),
@@ -108,17 +176,15 @@ impl Read {
         };
         let mut report = reading.clone();
         report.extend(problems);
-        let is_kept = store.is_some_and(|store| is_kept(store, id, &fingerprint));
         let content = Content::Open(folder);
-        let packed = content.packed().filter(|_| packs && report.is_servable());
+        let packed = content
+            .packed()
+            .filter(|_| self.packs && report.is_servable());
         let (content, site) = match packed {
             Some(packed) => (Content::Packed(packed), site.map(Site::outline)),
             None => (content, site),
         };
-        Some(Self {
-            cache: store.map(|store| PersistedCache::of_tenant(store, id)),
-            is_kept,
-            replaced: None,
+        Some(Read {
             content,
             files,
             fingerprint: Some(fingerprint),
@@ -126,29 +192,30 @@ impl Read {
             site,
             written,
             report,
-            last_good: None,
+            mark,
+            ..self.nothing(Some(&fingerprint))
         })
     }
 
-    pub(super) fn good_site(&self) -> Option<&Site> {
-        self.site.as_ref().filter(|_| self.report.is_servable())
-    }
-
-    pub(super) fn failed(label: &str, diagnostic: Diagnostic) -> Self {
-        Self {
+    /// What is known of a tenant beside what its folder holds.
+    fn nothing(&self, fingerprint: Option<&[u8; 32]>) -> Read {
+        let kept = self.kept();
+        let is_kept = |fingerprint| kept.is_some_and(|store| is_kept(store, &self.id, fingerprint));
+        Read {
             content: Content::Open(Folder {
-                label: label.to_owned(),
+                label: self.label.clone(),
                 ..Folder::default()
             }),
+            files: Hashes::default(),
             fingerprint: None,
             reading: Report::default(),
             site: None,
             written: None,
-            report: failure(diagnostic),
-            files: Hashes::default(),
+            report: Report::default(),
             last_good: None,
-            cache: None,
-            is_kept: false,
+            cache: kept.map(|store| PersistedCache::of_tenant(store, &self.id)),
+            is_kept: fingerprint.is_some_and(is_kept),
+            mark: None,
             replaced: None,
         }
     }

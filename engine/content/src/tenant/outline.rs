@@ -1,0 +1,87 @@
+//! A site without its files: its manifest, and its pages without what stands in them. Addresses and lists of pages need no more; nothing can be rendered from it.
+//!
+//! As bytes it outlives the process, so that a folder that is as it was need not be read again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FrontMatter, MANIFEST, Manifest, Page, Site, Written};
+use crate::name::TenantId;
+use crate::schema::Formatted;
+
+/// An outline as it is written.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    manifest: Manifest,
+    /// The manifest as its author wrote it.
+    text: Option<String>,
+    formatted: Vec<Formatted>,
+    pages: Vec<KeptPage>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptPage {
+    path: String,
+    file: String,
+    front: FrontMatter,
+    body_line: usize,
+}
+
+impl Site {
+    /// What is known of it without its files.
+    #[must_use]
+    pub fn outline(mut self) -> Self {
+        for page in self.pages.values_mut() {
+            page.body = String::new();
+            page.formatted = Vec::new();
+            page.front.sections = Vec::new();
+        }
+        self.assets = BTreeMap::new();
+        self.written = Written::outline(self.written.texts.remove(MANIFEST));
+        self
+    }
+
+    /// An outline that shows all its pages, as bytes. None where it cannot be written.
+    #[must_use]
+    pub fn outline_to_bytes(&self) -> Option<Vec<u8>> {
+        let page = |page: &Page| KeptPage {
+            path: page.path.clone(),
+            file: page.file.clone(),
+            front: page.front.clone(),
+            body_line: page.body_line,
+        };
+        let kept = Kept {
+            manifest: self.manifest.clone(),
+            text: self.written.texts.get(MANIFEST).cloned(),
+            formatted: self.formatted.clone(),
+            pages: self.pages.values().map(page).collect(),
+        };
+        serde_json::to_vec(&kept).ok()
+    }
+
+    /// The outline of such bytes. None where they are of something else.
+    #[must_use]
+    pub fn outline_of_bytes(id: TenantId, label: String, bytes: &[u8]) -> Option<Self> {
+        let kept: Kept = serde_json::from_slice(bytes).ok()?;
+        let page = |page: KeptPage| Page {
+            path: page.path,
+            file: page.file,
+            front: page.front,
+            formatted: Vec::new(),
+            body: String::new(),
+            body_line: page.body_line,
+        };
+        let pages = kept.pages.into_iter().map(page);
+        Some(Self {
+            id,
+            label,
+            manifest: kept.manifest,
+            formatted: kept.formatted,
+            pages: pages.map(|page| (page.path.clone(), page)).collect(),
+            hidden: BTreeMap::new(),
+            assets: BTreeMap::new(),
+            written: Written::outline(kept.text),
+        })
+    }
+}
