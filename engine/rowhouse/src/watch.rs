@@ -57,6 +57,8 @@ pub struct Changes {
 /// Watches folders for as long as it lives.
 #[derive(Debug)]
 pub struct Watch {
+    /// How it is to watch, and from when on nobody has: until it has begun.
+    since: Option<(Method, SystemTime)>,
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
     /// Which folders, and which versions of files, the roots were when they were last looked at.
@@ -71,14 +73,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch folders with everything below them, and single files.
+    /// A watch over folders with everything below them, and single files. What changes from now on is told once it has [begun](Self::begin).
     #[must_use]
-    pub fn start(method: Method, roots: Vec<PathBuf>) -> Self {
+    pub fn new(method: Method, roots: Vec<PathBuf>) -> Self {
         let (sender, notices) = channel();
         // Notifications tell absolute paths.
         let absolute = |root: PathBuf| std::path::absolute(&root).unwrap_or(root);
         let roots: Vec<PathBuf> = roots.into_iter().map(absolute).collect();
-        let mut watch = Self {
+        Self {
+            since: Some((method, SystemTime::now())),
             watcher: None,
             identities: identities(&roots),
             roots,
@@ -87,16 +90,41 @@ impl Watch {
             fell_back: false,
             notices,
             sender,
+        }
+    }
+
+    /// Begins to watch, unless it has. Of ten thousand folders that takes a second.
+    pub fn begin(&mut self) {
+        let Some((method, since)) = self.since else {
+            return;
         };
         match method {
             Method::Off => {}
-            Method::Polling => watch.poll_all(),
+            Method::Polling => self.poll_all(),
             Method::Notifications => {
-                watch.listen();
-                watch.poll_some();
+                self.listen();
+                self.poll_some();
             }
         }
-        watch
+        if method != Method::Off {
+            self.catch_up(since);
+        }
+        self.since = None;
+    }
+
+    /// Tells what changed before anything was watched.
+    fn catch_up(&self, since: SystemTime) {
+        let roots = self.roots.iter();
+        let roots = roots.filter(|root| poll::is_changed_itself(root, since));
+        let below = poll::entries(&self.roots);
+        let below: Vec<PathBuf> = below
+            .into_par_iter()
+            .filter(|path| poll::is_changed(path, since))
+            .collect();
+        for path in roots.cloned().chain(below) {
+            // We have the receiver.
+            let _ = self.sender.send(Notice::Path(path));
+        }
     }
 
     /// Whether changes are noticed by polling, although notifications were wanted.

@@ -26,7 +26,7 @@ use super::{https, log, memory, supervisor};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::console::{Pages, Parts};
 use crate::reload::{Inbox, Operator, ReloadLoop, log_report};
-use crate::watch::{Method, Notice};
+use crate::watch::{Method, Notice, Watch};
 use content::report::guard::guard;
 use release::snapshot::Snapshot;
 use release::store::Keep;
@@ -69,6 +69,13 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let board = Arc::new(StatusBoard::default());
     registry = registry.with_render_times(board.renders.clone());
     let inbox = Inbox::default();
+    let method = match arguments.watch {
+        WatchMethod::Auto => Method::Notifications,
+        WatchMethod::Poll => Method::Polling,
+        WatchMethod::Off => Method::Off,
+    };
+    // Before anything is read, so that no change is missed.
+    let watch = Watch::new(method, registry.places().roots());
     // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
     let reload = || registry.reload(Timestamp::now());
     let reloaded = guard("start", "all", "tenants", reload);
@@ -102,11 +109,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         events: events.clone(),
         inbox: inbox.clone(),
     }
-    .start(match arguments.watch {
-        WatchMethod::Auto => Method::Notifications,
-        WatchMethod::Poll => Method::Polling,
-        WatchMethod::Off => Method::Off,
-    });
+    .start(watch);
     let operator = Arc::new(Operator {
         store,
         inbox,

@@ -22,3 +22,15 @@ pub struct Places {
     /// How long shared caches may keep pages.
     pub caching: Caching,
 }
+
+impl Places {
+    /// All folders and files that are read.
+    #[must_use]
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let others = [&self.themes, &self.deployment].into_iter().flatten();
+        std::iter::once(&self.tenants)
+            .chain(others)
+            .cloned()
+            .collect()
+    }
+}

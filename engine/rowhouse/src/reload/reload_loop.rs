@@ -17,7 +17,7 @@ use tracing::{debug, error, info, warn};
 use super::background::BackgroundWorker;
 use super::operator::{Inbox, What, Wish};
 use super::registry::Registry;
-use crate::watch::{Changes, Method, Notice, Watch};
+use crate::watch::{Changes, Notice, Watch};
 use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
@@ -127,13 +127,7 @@ impl ReloadLoop {
     ///
     /// Whatever fails in a turn is told on the board and tried again in the next.
     #[must_use]
-    pub fn start(mut self, method: Method) -> Sender<Notice> {
-        let places = self.registry.places();
-        let roots = std::iter::once(places.tenants.clone())
-            .chain(places.themes.clone())
-            .chain(places.deployment.clone())
-            .collect();
-        let mut watch = Watch::start(method, roots);
+    pub fn start(mut self, mut watch: Watch) -> Sender<Notice> {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
         self.snapshots.on_wanted(self.registry.hurry());
@@ -160,6 +154,8 @@ impl ReloadLoop {
 
     /// Takes changes for as long as nothing fails.
     fn run(&mut self, watch: &mut Watch, agenda: &mut Agenda) {
+        self.board.beat();
+        watch.begin();
         let background = BackgroundWorker::start();
         // Whether something is served that was not reported, completed and persisted yet.
         let mut is_new = true;

@@ -3,13 +3,13 @@
 //! It sees the files that are read, and no others: what it costs does not depend on what links lead to.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::notice::Notice;
 use content::source::{self, Limits};
@@ -18,6 +18,9 @@ use content::source::{self, Limits};
 pub const POLL: Duration = Duration::from_secs(1);
 /// How much longer than one look the pause after it is at least: looking takes no more than a fifth of one processor.
 const PAUSE: u32 = 4;
+
+/// How far the times of files may be behind: a step of Linux's clock for them.
+const TICK: Duration = Duration::from_millis(10);
 
 /// A digest of what can be seen of each directory without reading its files.
 pub(super) type Stamps = BTreeMap<PathBuf, u64>;
@@ -53,32 +56,74 @@ pub(super) fn poll(
 
 /// The stamps of everything directly below the roots, with all that is in it.
 pub(super) fn below(roots: &[PathBuf]) -> Stamps {
+    let entries = entries(roots).into_iter();
+    entries
+        .map(|path| {
+            let stamp = stamp(&path);
+            (path, stamp)
+        })
+        .collect()
+}
+
+/// Everything directly below the roots that is not hidden.
+pub(super) fn entries(roots: &[PathBuf]) -> Vec<PathBuf> {
     let entries = roots.iter().filter_map(|root| fs::read_dir(root).ok());
     entries
         .flatten()
         .flatten()
         .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-        .map(|entry| (entry.path(), stamp(&entry.path())))
+        .map(|entry| entry.path())
         .collect()
 }
 
 /// The stamp of a directory with all that is read of it, or of a file.
 pub(super) fn stamp(path: &Path) -> u64 {
     let mut hash = DefaultHasher::new();
-    let mut add = |path: &Path| {
-        let seen = fs::metadata(path).ok().map(|it| {
+    look(path, |path, metadata| {
+        let seen = metadata.map(|it| {
             let (changed, written) = ((it.ctime(), it.ctime_nsec()), (it.mtime(), it.mtime_nsec()));
             (it.dev(), it.ino(), it.len(), changed, written)
         });
         (path, seen).hash(&mut hash);
+    });
+    hash.finish()
+}
+
+/// Whether a directory, or anything that is read of it, is not as it was at a moment.
+pub(super) fn is_changed(path: &Path, since: SystemTime) -> bool {
+    let mut is_changed = false;
+    look(path, |_, metadata| {
+        is_changed |= metadata.is_some_and(|metadata| is_later(metadata, since));
+    });
+    is_changed
+}
+
+/// The same of a directory or file alone. What is not there is no change.
+pub(super) fn is_changed_itself(path: &Path, since: SystemTime) -> bool {
+    let metadata = fs::metadata(path);
+    metadata.is_ok_and(|metadata| is_later(&metadata, since))
+}
+
+/// Whether something was last changed after a moment, as far as the file system's clock tells.
+fn is_later(metadata: &Metadata, since: SystemTime) -> bool {
+    let nanoseconds = match metadata.ctime_nsec() {
+        // It may tell whole seconds only.
+        0 => 999_999_999,
+        nanoseconds => u32::try_from(nanoseconds).unwrap_or(0),
     };
-    add(path);
+    let seconds = u64::try_from(metadata.ctime()).unwrap_or(0);
+    UNIX_EPOCH + Duration::new(seconds, nanoseconds) + TICK > since
+}
+
+/// Shows a path with all that is read of it, and what the system says of each.
+fn look(path: &Path, mut show: impl FnMut(&Path, Option<&Metadata>)) {
+    let mut look_at = |path: &Path| show(path, fs::metadata(path).ok().as_ref());
+    look_at(path);
     if source::is_folder(path) {
         let tree = source::walk(path, "", Limits::default());
         let folders = tree.folders.iter().map(|(folder, _)| folder);
         for inner in folders.chain(&tree.files) {
-            add(&path.join(inner));
+            look_at(&path.join(inner));
         }
     }
-    hash.finish()
 }

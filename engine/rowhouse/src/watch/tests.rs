@@ -6,6 +6,18 @@ use tempfile::TempDir;
 
 use super::*;
 
+/// Waits for longer than a tick of the file system's clock.
+fn settle() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+/// A watch that has begun.
+fn begun(roots: Vec<PathBuf>) -> Watch {
+    let mut watch = Watch::new(Method::Notifications, roots);
+    watch.begin();
+    watch
+}
+
 /// A folder of tenants, each with a page, and a watch over it.
 fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch) {
     let place = TempDir::new().expect("a folder");
@@ -14,7 +26,8 @@ fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch)
         write(&tenants, &format!("{name}/pages/index.md"), "first");
     }
     prepare(&tenants);
-    let watch = Watch::start(Method::Notifications, vec![tenants.clone()]);
+    settle();
+    let watch = begun(vec![tenants.clone()]);
     assert!(!watch.fell_back());
     (place, tenants, watch)
 }
@@ -74,7 +87,7 @@ fn a_relative_root_knows_its_absolute_paths() {
 fn at_the_limit_of_watches_it_polls() {
     let folder = tempfile::tempdir().expect("a folder");
     let roots = vec![folder.path().to_owned()];
-    let mut watch = Watch::start(Method::Notifications, roots);
+    let mut watch = begun(roots);
     assert!(!watch.fell_back());
     watch.handler()(Err(notify::Error::new(ErrorKind::MaxFilesWatch)));
     let changes = watch.next(Duration::from_secs(20)).expect("a change");
@@ -206,4 +219,43 @@ fn a_linked_file_is_watched_where_it_lies() {
     });
     write(&tenants, "app/.hidden/tenant.yaml", "second");
     noticed(&mut watch, &tenants, &["app"]);
+}
+
+#[test]
+fn what_changes_before_it_has_begun_is_told_and_nothing_else() {
+    for method in [Method::Notifications, Method::Polling] {
+        let place = TempDir::new().expect("a folder");
+        let tenants = place.path().canonicalize().expect("a path").join("tenants");
+        for name in ["a", "b", "c", "d"] {
+            write(&tenants, &format!("{name}/pages/index.md"), "first");
+        }
+        let file = place.path().join("deployment.yaml");
+        std::fs::write(&file, "").expect("a file");
+        settle();
+        let mut watch = Watch::new(method, vec![tenants.clone(), file.clone()]);
+        settle();
+        write(&tenants, "b/pages/index.md", "second");
+        std::fs::remove_file(tenants.join("c/pages/index.md")).expect("a file");
+        watch.begin();
+        let changes = watch.next(Duration::from_secs(20)).expect("changes");
+        let names = ["b", "c"].map(ToOwned::to_owned).into();
+        assert_eq!(changes.below(&tenants), Some(names), "{method:?}");
+        assert!(!changes.everything && !changes.paths.contains(&file));
+        watch.begin();
+        assert_eq!(watch.next(Duration::from_millis(200)), None, "it has begun");
+    }
+}
+
+#[test]
+fn a_folder_that_goes_or_comes_before_it_has_begun_is_told() {
+    let place = TempDir::new().expect("a folder");
+    let tenants = place.path().canonicalize().expect("a path").join("tenants");
+    write(&tenants, "a/pages/index.md", "first");
+    settle();
+    let mut watch = Watch::new(Method::Notifications, vec![tenants.clone()]);
+    settle();
+    std::fs::remove_dir_all(tenants.join("a")).expect("a folder");
+    watch.begin();
+    let changes = watch.next(Duration::from_secs(20)).expect("changes");
+    assert_eq!(changes.below(&tenants), None, "all are to be listed again");
 }
