@@ -11,5 +11,8 @@ use rowhouse::commands;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // A server at rest frees nothing that would remind the allocator of giving back what was freed before. Where it has no thread for that, it does so later.
+    #[cfg(feature = "jemalloc")]
+    let _ = tikv_jemalloc_ctl::background_thread::write(true);
     commands::run(Cli::parse())
 }
