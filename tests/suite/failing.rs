@@ -171,6 +171,19 @@ fn a_panic_in_what_concerns_all_is_an_error_of_its_own() {
     street.fail(&["host:app.localhost", "shared files:all"]);
     let server = street.serve(&[]);
     assert_eq!(server.get(&server.domain(), "/about").status, 200);
+    // Each line of the log is an event, those of panics too; the last one may still be on its way.
+    let log = server.log();
+    let (lines, _) = log.rsplit_once('\n').expect("a line");
+    let events = lines.lines().map(|line| {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|_| panic!("{line}"))
+    });
+    let panics = events.filter(|event| {
+        event["panic.payload"] == "injected at shared files:all"
+            && event["panic.location"]
+                .as_str()
+                .is_some_and(|place| place.contains("guard.rs"))
+    });
+    assert!(panics.count() > 0, "{log}");
 }
 
 #[test]

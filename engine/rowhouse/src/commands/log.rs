@@ -59,5 +59,7 @@ fn start_events() -> WorkerGuard {
     tracing_subscriber::registry()
         .with(events.with_filter(chosen))
         .init();
+    // A panic is an event like the others: by itself the standard library writes it in pieces, with other lines between them.
+    std::panic::set_hook(Box::new(tracing_panic::panic_hook));
     guard
 }
