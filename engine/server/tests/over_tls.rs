@@ -1,11 +1,17 @@
 //! The tests of HTTP/2, with the same limits, over TLS.
-#![allow(missing_docs)]
-#![expect(
-    clippy::duplicate_mod,
-    reason = "both files are test programs of their own, too"
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::unwrap_used
 )]
 
-#[path = "frames.rs"]
+#[path = "support/sample.rs"]
+mod sample;
+#[path = "support/wire.rs"]
+mod wire;
+
+#[path = "listener/frames.rs"]
 mod frames;
-#[path = "http2.rs"]
+#[path = "listener/http2.rs"]
 mod http2;

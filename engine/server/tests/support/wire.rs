@@ -62,7 +62,7 @@ impl Server {
     /// Speaks TLS for all hosts of the sample; a client here gets to it without, through a tunnel.
     fn over_tls(settings: ServeSettings) -> Self {
         let authority = Authority::new();
-        let sample = super::sample::snapshot();
+        let sample = crate::sample::snapshot();
         let hosts: Vec<&str> = sample.hosts.keys().map(|host| &**host).collect();
         let settings = ServeSettings {
             tls: Some(authority.tls(&[&hosts])),
@@ -79,7 +79,7 @@ impl Server {
 
     /// Serves on these sockets, of which `address` is where clients of the test connect to.
     pub fn listening(listeners: Listeners, address: SocketAddr, settings: ServeSettings) -> Self {
-        let snapshots = Arc::new(SnapshotStore::new(super::sample::snapshot()));
+        let snapshots = Arc::new(SnapshotStore::new(crate::sample::snapshot()));
         let (stop, stopped) = oneshot::channel::<()>();
         let served = Arc::clone(&snapshots);
         let thread = std::thread::spawn(move || {

@@ -1,14 +1,8 @@
 //! What clients say of the body that they want, over real sockets: codings, conditions, ranges.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
 
 use std::io::{Read, Write};
 
-use wire::{Reply, Server, request};
+use crate::wire::{Reply, Server, request};
 
 #[test]
 fn the_best_coding_is_sent() {

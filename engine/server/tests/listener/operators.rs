@@ -1,19 +1,14 @@
 //! What operators see of requests: names, traces, the access log.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::wire;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
+use crate::wire::{Server, get, request};
 use server::access::{AccessLog, Format};
 use server::settings::ServeSettings;
 use server::spans::{AccessEntry, RequestSpans, Trace};
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
-use wire::{Server, get, request};
 
 const NAMED: &str = "x-request-id: proxy-1\r\n\
     traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\

@@ -1,20 +1,16 @@
 //! What clients of HTTP/2 see, without TLS and with prior knowledge.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
+use crate::wire;
 use std::future::Future;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use crate::wire::Server;
 use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Method, Request, StatusCode};
 use server::settings::{Limits, ServeSettings};
-use wire::Server;
 
 struct Reply {
     status: StatusCode,

@@ -1,21 +1,14 @@
 //! The admin listener, and what its counters say of what visitors did.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "support/admin_listener.rs"]
-mod admin_listener;
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime};
 
-use admin_listener::AdminListener;
+use crate::admin_listener::AdminListener;
+use crate::wire::{Server, get, request};
 use server::settings::Limits;
 use server::status::{State, Status, TenantStatus};
-use wire::{Server, get, request};
 
 fn tenant(state: State) -> TenantStatus {
     TenantStatus {

@@ -1,23 +1,19 @@
 //! What visitors see over TLS: certificates, versions, alerts, hosts, limits.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
+use crate::wire;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use crate::wire::authority::{Authority, BOTH_VERSIONS, TlsClient, secure};
+use crate::wire::{Server, bind, get};
 use rustls::{ClientConfig, HandshakeKind, NamedGroup, ProtocolVersion};
 use server::listen::Listeners;
 use server::settings::{Limits, ServeSettings, network};
 use server::tls::Tls;
-use wire::authority::{Authority, BOTH_VERSIONS, TlsClient, secure};
-use wire::{Server, bind, get};
 
 const TLS13: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
 const TLS12: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS12];

@@ -1,18 +1,10 @@
 //! Releases by the admin listener: what operators ask, and what no web page can.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[path = "support/admin_listener.rs"]
-mod admin_listener;
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
 
 use std::sync::Arc;
 
-use admin_listener::AdminListener;
+use crate::admin_listener::AdminListener;
+use crate::wire::{Server, get, request};
 use server::control::{Change, Control, ControlError, PageChange, ReleaseLine};
-use wire::{Server, get, request};
 
 /// An owner of one tenant, `bluedoor`, with the releases 1 and 2. What it does not know fails in every way that there is.
 #[derive(Debug)]

@@ -1,11 +1,8 @@
 //! The request path and negotiation: whatever is asked, the answer is the right tenant's, and in a form that the client takes.
 //!
 //! A short while by default; with `PROPTEST_CASES=100000` it goes on for longer. What fails is reduced to its smallest form, and becomes a test of its own elsewhere.
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-
+use crate::sample;
 use std::sync::LazyLock;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};

@@ -1,18 +1,14 @@
 //! How connections live and end: reuse, timeouts, shares, draining, swapping.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
+use crate::wire;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use crate::wire::{Server, get};
 use server::settings::{Limits, ServeSettings};
-use wire::{Server, get};
 
 #[test]
 fn a_connection_is_used_again() {

@@ -1,16 +1,10 @@
 //! HTTP/2 frame by frame, for what no well-behaved client sends (RFC 9113).
-#![allow(missing_docs, clippy::expect_used, clippy::unwrap_used)]
-
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use crate::wire::{Reply, Server, get};
 use server::settings::{Limits, ServeSettings};
-use wire::{Reply, Server, get};
 
 // Kinds of frames (section 6).
 const HEADERS: u8 = 1;

@@ -1,20 +1,15 @@
 //! Requests for a tenant that is not rendered yet: they wait for it, and nobody else waits with them.
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::wire::{Reply, Server, get};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use release::snapshot::{HostEntry, HostRoutes, Mount, Resource, Slot, Snapshot};
 use server::respond::{RequestHead, respond};
-use wire::{Reply, Server, get};
 
 const HOST: &str = "late.example";
 

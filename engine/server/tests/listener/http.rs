@@ -1,14 +1,9 @@
 //! What clients see, over real sockets: a small snapshot is served on a free port, and requests are written byte by byte.
-#![allow(missing_docs)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
 use std::io::{Read, Write};
 
-use wire::{Server, get, request};
+use crate::wire::{Server, get, request};
 
 #[test]
 fn every_spelling_of_a_host_finds_its_tenant() {

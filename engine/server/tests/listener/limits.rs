@@ -1,17 +1,13 @@
 //! Each limit, over real sockets: what goes beyond it is refused or ended, and nothing else.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
-
+use crate::sample;
+use crate::wire;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::wire::{Reply, Server, get, request};
 use server::settings::{Limits, ServeSettings};
-use wire::{Reply, Server, get, request};
 
 fn limited(change: impl FnOnce(&mut Limits)) -> Server {
     let mut limits = Limits::default();

@@ -1,24 +1,16 @@
 //! The console by the admin listener: who may look, who may command, and what it is told.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[path = "support/admin_listener.rs"]
-mod admin_listener;
-#[path = "support/sample.rs"]
-mod sample;
-#[path = "support/wire.rs"]
-mod wire;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin_listener::AdminListener;
+use crate::admin_listener::AdminListener;
+use crate::wire::{Reply, Server, get, request};
 use server::admin::AdminToken;
 use server::control::{Control, ControlError, PageChange, ReleaseLine};
 use server::not_found::{LONGEST, MOST_OF_A_TENANT};
 use server::status::Status;
-use wire::{Reply, Server, get, request};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

@@ -1,0 +1,28 @@
+//! The listeners as their clients meet them: a real server on a free port of this machine.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::unwrap_used
+)]
+
+#[path = "../support/admin_listener.rs"]
+mod admin_listener;
+#[path = "../support/sample.rs"]
+mod sample;
+#[path = "../support/wire.rs"]
+mod wire;
+
+mod admin;
+mod connections;
+mod console;
+mod frames;
+mod http;
+mod http2;
+mod https;
+mod limits;
+mod negotiation;
+mod operators;
+mod releases;
+mod request;
+mod waiting;
