@@ -191,7 +191,7 @@ fn visit(
         );
         answers += 1;
         slowest = slowest.max(begin.elapsed());
-        thread::sleep(Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(10));
     }
     (answers, slowest)
 }

@@ -288,6 +288,11 @@ fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
         let Resource::Body(body) = &*resource else {
             continue;
         };
+        // Only text names files, and text is what is compressed.
+        let (_, is_compressed, _) = body.fields.given();
+        if !is_compressed {
+            continue;
+        }
         let Some(identity) = body.variants.identity() else {
             continue;
         };
