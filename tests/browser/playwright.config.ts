@@ -1,10 +1,21 @@
 /** How the suite runs. The program under test is already running: see support/environment.ts. */
+import { statfsSync } from 'node:fs';
 import { defineConfig } from '@playwright/test';
 import { findChromium } from './chromium.mjs';
 import { httpsAddress, site } from './support/environment.ts';
 
 const HTTPS = '**/https.spec.ts';
 const hosts = [site.hostname, `*.${site.hostname}`].map((host) => `MAP ${host} ${httpsAddress}`);
+
+/** Where shared memory has room it is quicker than files below `/tmp`, which Playwright has the browser take instead. */
+function hasSharedMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm');
+    return bavail * bsize > 2 ** 30;
+  } catch {
+    return false;
+  }
+}
 
 export default defineConfig({
   testDir: 'specs',
@@ -25,6 +36,7 @@ export default defineConfig({
     navigationTimeout: 30_000,
     launchOptions: {
       executablePath: findChromium(),
+      ignoreDefaultArgs: hasSharedMemory() ? ['--disable-dev-shm-usage'] : [],
       args: [
         '--headless',
         '--no-sandbox',
