@@ -1,13 +1,12 @@
 //! How connections live and end: reuse, timeouts, shares, draining, swapping.
 
 use crate::sample;
-use crate::wire;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use crate::wire::{Server, get};
+use crate::wire::{self, Server, get};
 use server::settings::{Limits, ServeSettings};
 
 #[test]

@@ -1,12 +1,11 @@
 //! What clients of HTTP/2 see, without TLS and with prior knowledge.
 
 use crate::sample;
-use crate::wire;
 use std::future::Future;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::wire::Server;
+use crate::wire::{self, Server};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Method, Request, StatusCode};

@@ -1,7 +1,6 @@
 //! What visitors see over TLS: certificates, versions, alerts, hosts, limits.
 
 use crate::sample;
-use crate::wire;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::wire::authority::{Authority, BOTH_VERSIONS, TlsClient, secure};
-use crate::wire::{Server, bind, get};
+use crate::wire::{self, Server, bind, get};
 use rustls::{ClientConfig, HandshakeKind, NamedGroup, ProtocolVersion};
 use server::listen::Listeners;
 use server::settings::{Limits, ServeSettings, network};

@@ -1,12 +1,11 @@
 //! Each limit, over real sockets: what goes beyond it is refused or ended, and nothing else.
 
 use crate::sample;
-use crate::wire;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::wire::{Reply, Server, get, request};
+use crate::wire::{self, Reply, Server, get, request};
 use server::settings::{Limits, ServeSettings};
 
 fn limited(change: impl FnOnce(&mut Limits)) -> Server {

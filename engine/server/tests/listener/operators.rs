@@ -1,10 +1,9 @@
 //! What operators see of requests: names, traces, the access log.
 
-use crate::wire;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use crate::wire::{Server, get, request};
+use crate::wire::{self, Server, get, request};
 use server::access::{AccessLog, Format};
 use server::settings::ServeSettings;
 use server::spans::{AccessEntry, RequestSpans, Trace};
