@@ -7,6 +7,15 @@ import { binary } from './environment.ts';
 /** What runs: the process, the origin that it answers visitors at, and the one for operators. */
 type Program = [server: ChildProcess, origin: string, admin: string];
 
+/** What the programs of this worker have logged. */
+const logs = new Map<ChildProcess, string>();
+
+/** The end of what each program that runs has logged, for a test that fails. */
+export function lastLogged(): string[] {
+  const running = [...logs].filter(([server]) => server.exitCode === null && server.signalCode === null);
+  return running.map(([, log]) => log.slice(-4000));
+}
+
 /** Serves the tenants of a folder and waits until they are all ready. */
 export function serve(folder: string, ...more: string[]): Promise<Program> {
   return start(folder, 'serve', '--admin', '127.0.0.1:0', ...more);
@@ -21,11 +30,10 @@ export async function start(folder: string, ...command: string[]): Promise<Progr
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let log = '';
   server.stderr.on('data', (part: Buffer) => {
-    log += part.toString();
+    logs.set(server, (logs.get(server) ?? '') + part.toString());
   });
-  const admin = () => /"admin":"([^"]+)"/.exec(log)?.[1];
+  const admin = () => /"admin":"([^"]+)"/.exec(logs.get(server) ?? '')?.[1];
   const ready = async () => {
     const address = admin();
     return address !== undefined && (await fetch(`http://${address}/readyz`)).ok;

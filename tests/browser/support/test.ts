@@ -5,6 +5,7 @@
  *     test.use({ tolerated: /404/ });
  */
 import { test as base, expect, type Page } from '@playwright/test';
+import { lastLogged } from './program.ts';
 
 export { expect };
 
@@ -26,15 +27,21 @@ const CALLS = ['document', 'fetch', 'xhr', 'ping', 'websocket', 'eventsource'];
 export const test = base.extend<Watched>({
   tolerated: [undefined, { option: true }],
   watch: [
-    async ({ page, tolerated }, use) => {
+    async ({ page, tolerated }, use, testInfo) => {
       const watch = await watchOver(page);
       await use(watch);
+      if (testInfo.status !== testInfo.expectedStatus) tell(testInfo.title, watch);
       const untold = watch.problems.filter((problem) => !tolerated?.test(problem));
       expect.soft(untold, 'no complaint of the browser').toEqual([]);
     },
     { auto: true },
   ],
 });
+
+/** Says of a test that failed what the browser and the programs did: a failure that is rare is seen once. */
+function tell(title: string, { problems, calls }: Watch): void {
+  for (const line of [`FAILED: ${title}`, ...problems, ...calls, ...lastLogged()]) console.log(line);
+}
 
 /** Collects console messages, errors, policy violations, failed requests, and requests to other origins. */
 async function watchOver(page: Page): Promise<Watch> {

@@ -233,9 +233,14 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
         matches!(self.pages, Pages::Rendering(_))
     }
 
+    /// Whether the folder is being read.
+    pub(super) const fn is_reading(&self) -> bool {
+        matches!(self.folder, Folder::Reading { .. })
+    }
+
     /// Whether the folder is being read, or pages are being rendered.
     pub(super) const fn is_under_way(&self) -> bool {
-        self.is_rendering() || matches!(self.folder, Folder::Reading { .. })
+        self.is_rendering() || self.is_reading()
     }
 
     /// Settles how visitors are served, now that it is known whether the folder has errors.

@@ -164,8 +164,9 @@ impl Registry {
         let tenant = entry
             .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
         self.readings += 1;
+        // What a reading under way brings is another folder than the one known now.
+        let known = tenant.fingerprint.filter(|_| !tenant.lifecycle.is_reading());
         tenant.lifecycle.request(self.readings);
-        let known = tenant.fingerprint;
         let folder = ToRead {
             id: id.clone(),
             label: path.display().to_string(),
@@ -255,5 +256,61 @@ impl Registry {
             .filter(|(_, tenant)| is_unread(&tenant.reading))
             .map(|(id, _)| id.to_string())
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::super::places::Places;
+    use super::*;
+
+    fn registry(place: &TempDir) -> Registry {
+        let places = Places {
+            tenants: place.path().join("tenants"),
+            themes: None,
+            deployment: None,
+            origin: "https://studio.example".parse().expect("an origin"),
+            hsts: None,
+            caching: render::policy::Caching::default(),
+        };
+        let bundle = rowhouse_ui::Bundle::embedded().expect("the islands");
+        Registry::new(places, Arc::new(render::Islands::new(bundle, true)))
+    }
+
+    #[test]
+    fn what_is_taken_back_while_it_is_read_is_read_once_more() {
+        let place = TempDir::new().expect("a folder");
+        let path = place.path().join("tenants/corner");
+        fs::create_dir_all(path.join("pages")).expect("a folder");
+        let page = "---\ntitle: Corner\n---\nWelcome.\n";
+        fs::write(path.join("pages/index.md"), page).expect("a file");
+        let save = |text: &str| fs::write(path.join("tenant.yaml"), text).expect("a file");
+        let id = TenantId::new("corner").expect("an id");
+        let now = Timestamp::UNIX_EPOCH;
+        let mut registry = registry(&place);
+        let order = |registry: &mut Registry| registry.reading(id.clone(), path.clone());
+        let take = |registry: &mut Registry, done: Done| match done {
+            Done::Read(number, read) => registry.take_reading(&id, number, read, now),
+            other => panic!("{other:?} is no reading"),
+        };
+        save("name: Corner\n");
+        let first = order(&mut registry);
+        take(&mut registry, (first.work)(false));
+
+        save("name: Korner\n");
+        let second = order(&mut registry);
+        let read = (second.work)(false);
+        save("name: Corner\n");
+        // The second is under way still.
+        let third = order(&mut registry);
+        take(&mut registry, read);
+        take(&mut registry, (third.work)(false));
+
+        let site = registry.tenants[&id].site.as_ref().expect("a site");
+        assert_eq!(site.manifest.name, "Corner");
     }
 }
