@@ -165,7 +165,9 @@ impl Registry {
             .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
         self.readings += 1;
         // What a reading under way brings is another folder than the one known now.
-        let known = tenant.fingerprint.filter(|_| !tenant.lifecycle.is_reading());
+        let known = tenant
+            .fingerprint
+            .filter(|_| !tenant.lifecycle.is_reading());
         tenant.lifecycle.request(self.readings);
         let folder = ToRead {
             id: id.clone(),
