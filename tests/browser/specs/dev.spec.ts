@@ -10,7 +10,8 @@ import { expect, test } from '../support/test.ts';
 
 // A page that is not there any more, or not yet, is asked for on purpose.
 test.use({
-  tolerated: /status (404|503)|Failed to load resource|404: there is no page|ERR_CONNECTION_REFUSED/,
+  tolerated:
+    /status (404|503)|Failed to load resource|404: there is no page|ERR_CONNECTION_REFUSED|ERR_FAILED/,
 });
 test.describe.configure({ mode: 'serial' });
 
@@ -74,6 +75,18 @@ test('other words load the page again, and only where they stand', async ({ page
   await expect(page.getByText('New words for the test.')).toBeVisible(patience);
   expect(await isMarked(page)).toBe(false);
   expect(await isMarked(neighbour)).toBe(true);
+});
+
+test('a change is not missed where asking for it failed', async ({ page }) => {
+  await page.goto(`${origin}/bluedoor/terms`);
+  let failures = 0;
+  await page.route(`${origin}/bluedoor/terms`, (route) => {
+    failures += 1;
+    return failures > 2 ? route.continue() : route.abort();
+  });
+  edit('tenants/bluedoor/pages/terms.md', 'New words for the test.', 'Newer words for the test.');
+  await expect(page.getByText('Newer words for the test.')).toBeVisible(patience);
+  expect(failures).toBeGreaterThan(2);
 });
 
 test('an error is shown over the last good page until it is mended', async ({ page }) => {

@@ -12,6 +12,8 @@ import { type Facts, factsOf, swapStyle } from './page.ts';
 import { errorsFor, type State } from './state.ts';
 
 const EVENTS = '/.rowhouse/events';
+/** How long until a question is asked again that was not answered, in milliseconds. */
+const AGAIN = 1000;
 
 const tag = document.querySelector<HTMLScriptElement>('script[data-page]');
 const tenant = tag?.dataset.tenant ?? '';
@@ -25,19 +27,17 @@ async function ask(): Promise<Facts | undefined> {
   return factsOf(await answer.text());
 }
 
+let source: EventSource | undefined;
+
 /** Makes the page what the server has. One question at a time; what comes meanwhile is asked after it. */
 const refresh = oneAtATime(async () => {
-  try {
-    const facts = await ask();
-    if (!facts) return;
-    if (facts.page === shown) swapStyle(facts);
-    else location.reload();
-  } catch {
-    // The server is away; when it is back, the events begin anew.
-  }
+  const facts = await ask().catch(() => undefined);
+  if (!facts) {
+    // No change may be missed. Where the server is away, the events begin anew when it is back.
+    if (source?.readyState === EventSource.OPEN) setTimeout(refresh, AGAIN);
+  } else if (facts.page === shown) swapStyle(facts);
+  else location.reload();
 });
-
-let source: EventSource | undefined;
 
 function listen() {
   if (source || document.hidden) return;
