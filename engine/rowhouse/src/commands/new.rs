@@ -19,8 +19,7 @@ use content::tenant::manifest::DEFAULT_THEME;
 
 /// The files of new tenants: for each kind those of a language, and those of `all`. `{{id}}`, `{{name}}`, `{{today}}`, `{{facts}}` and `{{drawing}}` are filled in.
 #[derive(RustEmbed)]
-#[folder = "src/commands/new"]
-#[exclude = "*.rs"]
+#[folder = "starters"]
 struct Starter;
 
 /// The theme of a manual: `base` has no place for long documents.
