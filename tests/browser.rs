@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use rowhouse_tests::{TestServer, binary, must_succeed, playwright, workspace};
 
@@ -15,17 +16,11 @@ use rowhouse_tests::{TestServer, binary, must_succeed, playwright, workspace};
 fn every_page_holds_in_a_real_browser() {
     let workspace = workspace();
     let scratch = tempfile::tempdir().expect("a folder");
-    let development = scratch.path().join("ui");
-    must_succeed(
-        Command::new("node")
-            .args(["build.mjs", "--dev", "--out"])
-            .arg(&development)
-            .current_dir(workspace.join("ui")),
-    );
-
-    let server = TestServer::start(&workspace, &[]);
-    let development = development.display().to_string();
-    let development = TestServer::start(&workspace, &["--ui-dist", &development]);
+    let (server, development) = thread::scope(|scope| {
+        let development = scope.spawn(|| with_development_build(&workspace, scratch.path()));
+        let server = TestServer::start(&workspace, &[]);
+        (server, development.join().expect("a server"))
+    });
     let routes = scratch.path().join("routes.json");
     fs::write(&routes, routes_of(&server, &workspace)).expect("a written file");
 
@@ -40,6 +35,18 @@ fn every_page_holds_in_a_real_browser() {
             .env("ROWHOUSE_BINARY", binary())
             .env("ROWHOUSE_ROUTES", &routes),
     );
+}
+
+/// A server whose islands are React's development build.
+fn with_development_build(workspace: &Path, scratch: &Path) -> TestServer {
+    let islands = scratch.join("ui");
+    must_succeed(
+        Command::new("node")
+            .args(["build.mjs", "--dev", "--out"])
+            .arg(&islands)
+            .current_dir(workspace.join("ui")),
+    );
+    TestServer::start(workspace, &["--ui-dist", &islands.display().to_string()])
 }
 
 /// Who answers what on that server, as `rowhouse routes` says.
