@@ -67,6 +67,19 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
+/// What Cargo prints, by what `Cargo.lock` says and without a network.
+fn cargo(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO"))
+        .args(arguments)
+        .args(["--locked", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo {arguments:?}: {said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
 /// Cargo holds what is not named here; this holds that nobody names more.
 #[test]
 fn arrows_between_crates_point_one_way() {
@@ -450,15 +463,9 @@ fn no_dependency_needs_a_newer_compiler_than_rust_version_says() {
     let host = Command::new("rustc").arg("-vV").output().expect("rustc");
     let host = String::from_utf8(host.stdout).expect("UTF-8");
     let host = host.lines().find_map(|line| line.strip_prefix("host: "));
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--locked", "--offline"])
-        .args(["--filter-platform", host.expect("a host")])
-        .current_dir(root())
-        .output()
-        .expect("cargo");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "cargo metadata: {said}");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let host = host.expect("a host");
+    let metadata = cargo(&["metadata", "--format-version=1", "--filter-platform", host]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
     let version = |package: &serde_json::Value| -> Option<Vec<u64>> {
         let text = package["rust_version"].as_str()?;
@@ -473,4 +480,21 @@ fn no_dependency_needs_a_newer_compiler_than_rust_version_says() {
         .filter(|package| version(package) > Some(ours.clone()));
     let newer: Vec<String> = newer.map(|package| package["id"].to_string()).collect();
     assert!(newer.is_empty(), "these need a newer one: {newer:#?}");
+}
+
+/// The packages of `cargo tree` with their features.
+fn tree(arguments: &[&str]) -> BTreeSet<String> {
+    let lines = cargo(&[&["tree", "--prefix=none", "--format={p} {f}"], arguments].concat());
+    let packages = lines.lines().map(|line| line.trim_end_matches(" (*)"));
+    packages.map(ToOwned::to_owned).collect()
+}
+
+/// Else Cargo builds it once for what the tests import, and once more, while they run, for what they start.
+#[test]
+fn no_feature_that_only_tests_want_makes_the_program_another() {
+    let alone = tree(&["--package=rowhouse", "--features=otlp", "--edges=normal"]);
+    let beside = tree(&["--workspace", "--edges=normal,build,dev"]);
+    assert!(alone.len() > 100, "{} packages", alone.len());
+    let other: Vec<&String> = alone.difference(&beside).collect();
+    assert!(other.is_empty(), "with other features: {other:#?}");
 }
