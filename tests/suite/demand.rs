@@ -1,9 +1,10 @@
 //! What is made only for tenants that somebody asks for: pictures, and the best codings of pages.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{Answer, TestServer, fixture};
+use rowhouse_tests::{Answer, TestServer, TestSite, fixture};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -54,6 +55,29 @@ fn a_request_for_a_picture_waits_until_it_is_drawn() {
     }
     let none = server.get(&domain, "/assets/social.0000000000000000.png");
     assert_eq!(none.status, 404, "nobody draws it");
+}
+
+/// Its address tells whose it is: a browser may ask for the icon of a page that it keeps, and for nothing else of the tenant.
+#[test]
+fn an_icon_is_drawn_for_who_asks_for_nothing_else_of_its_tenant() {
+    let mut site = TestSite::fixture("sites");
+    let icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\"><path d=\"M1 1h6v6H1z\"/></svg>";
+    site.write("tenants/app/assets/icon.svg", icon);
+    let icons = |server: &TestServer| {
+        let domain = server.domain();
+        let page = server.get(&domain, "/app").text();
+        let manifest = server.get(&domain, "/app/site.webmanifest").text();
+        let texts = page.split('"').chain(manifest.split('"'));
+        let icons = texts.filter(|text| text.ends_with(".png") && text.starts_with('/'));
+        icons.map(ToOwned::to_owned).collect::<BTreeSet<_>>()
+    };
+    let named = icons(&TestServer::start(site.folder(), &[]));
+    assert!(named.len() >= 3, "{named:?}");
+    for path in named {
+        let server = TestServer::start(site.folder(), &[]);
+        let answer = server.get(&server.domain(), &path);
+        assert_eq!(answer.status, 200, "{path}: {}", server.log());
+    }
 }
 
 #[test]

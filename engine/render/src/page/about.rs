@@ -151,8 +151,10 @@ impl Renderer<'_> {
             kind: "website",
             theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
             icon: icons.and_then(|icons| asset_href(scope, &icons.path)),
-            touch_icon: icons
-                .map(|icons| format!("{ASSETS}{}", icons.touch.file_name("touch-icon"))),
+            touch_icon: icons.map(|icons| {
+                let name = icons.touch.file_name("touch-icon");
+                self.resolver.own(&format!("{ASSETS}{name}"))
+            }),
             manifest: Some(self.resolver.href(WEB_MANIFEST)),
             app_store_id: manifest
                 .app

@@ -20,7 +20,7 @@ mod search;
 mod sitemap;
 mod webmanifest;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::HeaderValue;
@@ -128,7 +128,7 @@ impl SiteFiles {
         self.everywhere.iter().map(|(path, _)| path.as_str())
     }
 
-    /// What is to be drawn, and where it answers: social images at the canonical address only, icons on every host.
+    /// What is to be drawn, and where it answers: social images at the canonical address only, icons at every one, so that who asks for an icon asks for its tenant, whatever of it is made by then.
     pub(super) fn pictures(&self, addresses: &[Address]) -> Vec<Picture> {
         let canonical = addresses.first().into_iter().flat_map(|address| {
             self.social.values().map(|drawing| {
@@ -137,11 +137,11 @@ impl SiteFiles {
                 picture(&address.host, path, drawing)
             })
         });
-        let hosts: BTreeSet<&str> = addresses.iter().map(|one| one.host.as_str()).collect();
-        let icons = hosts.into_iter().flat_map(|host| {
-            self.icons.iter().flat_map(move |icons| {
-                let files = icons.files();
-                files.map(move |(name, drawing)| picture(host, format!("{ASSETS}{name}"), drawing))
+        let icons = addresses.iter().flat_map(|address| {
+            let files = self.icons.iter().flat_map(Icons::files);
+            files.map(|(name, drawing)| {
+                let path = below(&address.prefix, &format!("{ASSETS}{name}"));
+                picture(&address.host, path, drawing)
             })
         });
         let roots = addresses.iter().filter(|one| one.prefix.is_empty());

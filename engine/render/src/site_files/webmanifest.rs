@@ -24,7 +24,7 @@ pub(super) fn text(
         let sizes = icons.manifest.iter().map(|icon| {
             let (width, height) = icon.size();
             json!({
-                "src": format!("{ASSETS}{}", icon.file_name("icon")),
+                "src": scope.resolver.own(&format!("{ASSETS}{}", icon.file_name("icon"))),
                 "sizes": format!("{width}x{height}"),
                 "type": "image/png",
             })
