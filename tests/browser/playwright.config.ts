@@ -22,7 +22,8 @@ export default defineConfig({
   testMatch: httpsAddress ? HTTPS : '**/*.spec.ts',
   testIgnore: httpsAddress ? [] : HTTPS,
   fullyParallel: true,
-  workers: 2,
+  // A test waits for about a third of its time.
+  workers: '150%',
   retries: 0,
   forbidOnly: true,
   reporter: 'list',

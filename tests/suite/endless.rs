@@ -245,13 +245,18 @@ fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
             about.text().contains(&begun)
         });
     }
-    waits("the error", &|| {
-        let text = server.operator("/tenants").text();
-        text.contains("`tenants/app/pages/terms.md` did not end within 10 seconds")
+    // Both take ten seconds, and spin meanwhile.
+    let folder = site.folder();
+    let text = std::thread::scope(|scope| {
+        let checked = scope.spawn(|| check(folder));
+        waits("the error", &|| {
+            let text = server.operator("/tenants").text();
+            text.contains("`tenants/app/pages/terms.md` did not end within 10 seconds")
+        });
+        checked.join().expect("a check")
     });
     assert!(server.log().contains("given up with its thread"));
     assert_eq!(app().text(), good, "the last good page is served");
-    let text = check(site.folder());
     assert!(text.contains("error[template-failed]"), "{text}");
     assert!(text.contains("themes/base/layouts/page.html"), "{text}");
     let corrected = terms.replace("title: ", "title: Corrected ");
