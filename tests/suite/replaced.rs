@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use release::snapshot::{HostEntry, Snapshot};
 use render::Islands;
@@ -12,6 +13,8 @@ use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 
 use crate::state::{KEEP, Street};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether the studio's host answers a path.
 fn answers(snapshot: &Snapshot, path: &str) -> bool {
@@ -36,6 +39,12 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
         let (_, rest) = page.split_once(before).expect("an address");
         rest[..rest.find('"').expect("an end")].to_owned()
     })
+}
+
+/// Whether replaced files of the tenant are on the disk.
+fn is_kept(street: &Street) -> bool {
+    let entries = street.entries();
+    entries.iter().any(|path| path.ends_with("old.tenant.app"))
 }
 
 #[test]
@@ -103,14 +112,47 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     let there = seen.iter().filter(|path| answers(&snapshot, path)).count();
     assert_eq!(there, 2, "what is shown now");
 
-    let is_kept = || {
-        street
-            .entries()
-            .iter()
-            .any(|path| path.ends_with("old.tenant.app"))
-    };
-    assert!(is_kept());
+    assert!(is_kept(&street));
     fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
     at(&mut start(), 41);
-    assert!(!is_kept(), "what a removed tenant had goes with it");
+    assert!(!is_kept(&street), "what a removed tenant had goes with it");
+}
+
+/// What is drawn has a hash in its name, too, and lies in no table of files.
+#[test]
+fn a_drawn_picture_is_there_after_another_took_its_place_and_over_a_restart() {
+    let street = Street::new();
+    let draw = |path: &str| {
+        let start = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\">";
+        let drawing = format!("{start}<path d=\"{path}\"/></svg>");
+        street.write("tenants/app/assets/icon.svg", &drawing);
+    };
+    draw("M1 1h6v6z");
+    let server = street.serve();
+    let named = || {
+        let page = server.get(&server.domain(), "/app").text();
+        let (_, rest) = page
+            .split_once("rel=\"apple-touch-icon\" href=\"")
+            .expect("an icon");
+        rest[..rest.find('"').expect("an end")].to_owned()
+    };
+    let path = named();
+    let drawn = server.get(&server.domain(), &path);
+    assert_eq!(drawn.status, 200, "{path}");
+    draw("M2 2h4v4z");
+    let begin = Instant::now();
+    while named() == path {
+        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    let again = server.get(&server.domain(), &path);
+    assert_eq!((again.status, &again.body), (200, &drawn.body), "{path}");
+    while !is_kept(&street) {
+        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    drop(server);
+    let server = street.serve();
+    let again = server.get(&server.domain(), &path);
+    assert_eq!((again.status, &again.body), (200, &drawn.body), "{path}");
 }

@@ -38,6 +38,16 @@ impl PendingPictures {
         self.slots.remove(&picture.drawing.digest);
     }
 
+    /// What a picture is as a file, if it is drawn.
+    #[must_use]
+    pub fn file_of(&self, picture: &Picture) -> Option<Bytes> {
+        let slot = self.slots.get(&picture.drawing.digest)?.upgrade()?;
+        match slot.get()? {
+            Resource::Body(body) => Some(body.variants.identity()?.bytes.clone()),
+            Resource::Redirect(_) => None,
+        }
+    }
+
     /// The bytes of those of these pictures that are drawn.
     #[must_use]
     pub fn bytes_of(&self, pictures: &[Picture]) -> usize {

@@ -17,6 +17,7 @@ use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site};
+use release::snapshot::ResourceTable;
 use release::store::Store;
 use render::link::Deployment;
 use render::template::Templates;
@@ -244,7 +245,7 @@ impl Registry {
                     match (absent, stand_in) {
                         (Some(tenant), Some(stand_in)) => {
                             let (compiled, made_from) = *stand_in;
-                            tenant.replace_files(&compiled, now);
+                            tenant.replace_files(&compiled, ResourceTable::default(), now);
                             tenant.is_new = true;
                             tenant.lifecycle.stand_in(made_from, Arc::new(compiled));
                         }
@@ -267,7 +268,12 @@ impl Registry {
         };
         tenant.conclude(attempt.report, attempt.took);
         if let Some(compiled) = &attempt.compiled {
-            tenant.replace_files(compiled, now);
+            let before = tenant.rendered();
+            let pictures = before.map(|before| {
+                let secure = self.places.origin.is_secure();
+                self.hosts.replaced_pictures(before, compiled, secure)
+            });
+            tenant.replace_files(compiled, pictures.unwrap_or_default(), now);
             tenant.is_new |= attempt.recalled.is_none() || tenant.unkept.is_some();
         }
         let compiled = attempt.compiled.map(Arc::new);

@@ -11,10 +11,11 @@ use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::guard;
 use release::snapshot::{HostEntry, HostRoutes, ResourceTable, Table};
+use render::asset::ASSETS;
 use render::link::Deployment;
 use render::picture::{PendingPictures, Picture, Undrawn};
 use render::site_files::{HostFacts, host_files};
-use render::{Compiled, PlacedMount};
+use render::{Compiled, PlacedMount, Whose};
 
 /// Every host's routes and files, with what they were made from.
 #[derive(Debug, Default)]
@@ -224,6 +225,26 @@ impl Hosts {
     /// The bytes of those of these pictures that are drawn.
     pub(super) fn bytes_of(&self, pictures: &[Picture]) -> usize {
         self.pending.bytes_of(pictures)
+    }
+
+    /// The drawn pictures that a tenant showed and shows no longer, as files by their path below its mounts.
+    pub(super) fn replaced_pictures(
+        &self,
+        before: &Compiled,
+        now: &Compiled,
+        secure: bool,
+    ) -> ResourceTable {
+        let shown: HashSet<_> = now.pictures.iter().map(|picture| &*picture.path).collect();
+        let gone = before.pictures.iter();
+        let gone = gone.filter(|picture| !shown.contains(&*picture.path));
+        gone.filter_map(|picture| {
+            let (_, name) = picture.path.rsplit_once(ASSETS)?;
+            let path = format!("{ASSETS}{name}");
+            let bytes = self.pending.file_of(picture)?;
+            let file = render::former(&path, bytes, Whose::Tenant, secure);
+            Some((path.into(), Arc::new(file)))
+        })
+        .collect()
     }
 
     /// Lets pictures go; who is to show one has it drawn again.

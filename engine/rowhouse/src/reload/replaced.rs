@@ -71,6 +71,15 @@ impl ReplacedFiles {
         self.settle(is_new);
     }
 
+    /// Keeps files that were in no table: drawn pictures.
+    pub(super) fn add(&mut self, files: ResourceTable, at: Timestamp) {
+        let is_new = !files.is_empty();
+        let files = files.into_iter();
+        let files = files.map(|(path, resource)| (path, ReplacedFile { resource, at }));
+        self.files.extend(files);
+        self.settle(is_new);
+    }
+
     /// The files that are kept: the same `Arc` for as long as they are the same.
     pub(super) const fn table(&self) -> &Arc<ResourceTable> {
         &self.table

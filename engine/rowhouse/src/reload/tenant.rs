@@ -12,6 +12,7 @@ use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source::{Folder, Hashes};
 use content::tenant::{MANIFEST, Site};
+use release::snapshot::ResourceTable;
 use release::store::Mark;
 use render::link::Deployment;
 use render::template::Templates;
@@ -248,8 +249,13 @@ impl Tenant {
         self.compiled_in = took;
     }
 
-    /// Lets files that only the result before has live on for a while.
-    pub(super) fn replace_files(&mut self, new: &Compiled, now: Timestamp) {
+    /// Lets files that only the result before has live on for a while, and those of its pictures that are gone.
+    pub(super) fn replace_files(
+        &mut self,
+        new: &Compiled,
+        pictures: ResourceTable,
+        now: Timestamp,
+    ) {
         // A tenant's files are the same at all its addresses.
         let files = |compiled: &Compiled| compiled.mounts.first().cloned();
         if let Some(new) = files(new)
@@ -259,6 +265,7 @@ impl Tenant {
             let old = old.as_ref().and_then(PlacedMount::pages);
             let old = old.map(|pages| &pages.resources);
             self.replaced.turn(old, &new.resources, now);
+            self.replaced.add(pictures, now);
         }
     }
 
