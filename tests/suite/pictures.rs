@@ -259,8 +259,7 @@ fn a_picture_of_a_section_comes_in_sizes_too() {
 fn a_picture_that_changes_has_other_addresses_and_the_old_ones_lead_to_the_old_picture() {
     let mut site = corner("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
-        .reload()
-        .draw();
+        .reload();
     let before = sizes(&site.page(HOST, "", "/").expect("a page"));
     let old = source(&site.page(HOST, "", "/").expect("a page"));
     let bytes = answer(&site, HOST, &old, &[]).into_body();
@@ -276,6 +275,20 @@ fn a_picture_that_changes_has_other_addresses_and_the_old_ones_lead_to_the_old_p
         let found = answer(&site, HOST, &format!("/assets/{location}"), &[]);
         assert!(found.body() == &bytes, "{path}");
     }
+    // What was made of it is there as it was.
+    let made = |site: &TestSite| {
+        let answers = after.iter().map(|(path, _)| answer(site, HOST, path, &[]));
+        answers
+            .map(|found| (found.status(), found.into_body()))
+            .collect::<Vec<_>>()
+    };
+    let before = made(&site);
+    assert!(before.iter().all(|(status, _)| *status == 200));
+    site.write("tenants/corner/assets/hall.jpg", photo(804, 600))
+        .reload();
+    let now = sizes(&site.page(HOST, "", "/").expect("a page"));
+    assert!(now.iter().all(|size| !after.contains(size)));
+    assert!(made(&site) == before);
 }
 
 #[test]
