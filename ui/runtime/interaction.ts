@@ -29,7 +29,7 @@ export const interaction: When = (island) => {
   };
   const places = document.querySelectorAll(`[data-island=${island.getAttribute('name')}]`);
   for (const place of [island, ...places]) {
-    for (const type of ['pointermove', 'pointerdown', 'focusin', 'click']) {
+    for (const type of ['pointermove', 'pointerdown', 'click', 'focusin']) {
       place.addEventListener(type, turn, true);
     }
   }

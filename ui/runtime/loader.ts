@@ -94,11 +94,12 @@ class RowIsland extends HTMLElement implements Island {
   }
 }
 
-customElements.define('row-island', RowIsland);
-
 markAsked();
 markLoaded();
 markScrolled();
 showOnce();
 reveal();
 reportMissing();
+
+// In a task of its own: this one also ends the parsing and computes the first styles, and keeps a phone busy for long enough.
+setTimeout(() => customElements.define('row-island', RowIsland));
