@@ -151,6 +151,8 @@ fn of_the_background_no_more_is_begun_than_is_allowed() {
     }
     workers.hand_over(vec![job("front", || 10)]);
     done.extend(all(&workers, Wait::Each(SOON)));
+    // Taken one after the other, and either of two that are under way may end first.
+    done.sort_unstable();
     assert_eq!(done, [0, 1, 2, 10]);
     assert!(workers.has_background());
     workers.allow(usize::MAX);
@@ -175,6 +177,18 @@ fn who_asks_while_a_job_is_under_way_has_what_follows_done_at_once() {
     assert!(all(&workers, Wait::All).is_empty());
     hurry("later");
     assert_eq!(all(&workers, Wait::All), [2]);
+}
+
+#[test]
+fn what_is_done_when_somebody_asks_can_be_begun_before() {
+    let workers = Workers::new();
+    let id = TenantId::new("later").expect("an id");
+    workers.wake_up(&id);
+    assert!(workers.sleep(job("later", || 1)), "nobody waits");
+    workers.wake_up(&id);
+    assert_eq!(all(&workers, Wait::All), [1]);
+    workers.hurry()("later");
+    assert!(all(&workers, Wait::All).is_empty(), "it is done once");
 }
 
 #[test]
