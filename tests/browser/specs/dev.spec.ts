@@ -46,8 +46,6 @@ const outline = (page: Page) => page.evaluate(() => getComputedStyle(document.bo
 const patience = { timeout: 40_000 };
 
 test('a change of styles alone keeps scroll place and form entries', async ({ page }) => {
-  // Filling in scrolls, too: smoothly it would go on after the place below is reached.
-  await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.goto(`${origin}/contact`);
   const field = page.locator('input:visible').first();
   await field.fill('typed words');

@@ -44,8 +44,21 @@ export async function layoutShifts(page: Page): Promise<Shift[]> {
   return page.evaluate(() => window.layoutShifts);
 }
 
-/** Elements that stick out of the page sideways; empty where nothing scrolls. */
+/** Has a page lay out all that it has, as if all of it were near what is shown. */
+async function layOutAll(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync('* { content-visibility: visible !important; }');
+    document.adoptedStyleSheets = [sheet];
+  });
+}
+
+/**
+ * Elements that stick out of the page sideways; empty where nothing scrolls. Of what is laid out only near the view a
+ * browser cuts off what sticks out, so everything is laid out from here on.
+ */
 export async function sidewaysOverflow(page: Page): Promise<string[]> {
+  await layOutAll(page);
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth;
     const scrolls = Math.max(document.documentElement.scrollWidth, document.body.scrollWidth);

@@ -1,0 +1,38 @@
+/** What is far below the view is laid out once it comes near, so that a slow phone shows a page sooner. */
+import { expect, test } from '../support/test.ts';
+
+test.beforeEach(async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 640 });
+  await page.goto('/bluedoor');
+});
+
+test('the end of a long page is laid out when it comes near', async ({ page }) => {
+  const isLaidOut = () =>
+    page.locator('.footer-name').evaluate((end) => end.checkVisibility({ contentVisibilityAuto: true }));
+  expect(await isLaidOut()).toBe(false);
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+  await expect.poll(isLaidOut).toBe(true);
+});
+
+// Scrolled to smoothly, a place moves while what lies before it is laid out, and the browser stops short of it.
+for (const part of ['main', 'contentinfo'] as const) {
+  test(`focus far down is in view: the last link of ${part}`, async ({ page }) => {
+    const last = page.getByRole(part).getByRole('link').last();
+    await last.focus();
+    await expect(last).toBeFocused();
+    await expect(last).toBeInViewport();
+  });
+}
+
+test('a link to a place far down leads there', async ({ page }) => {
+  const link = page.getByRole('main').locator('a[href*="#"]').first();
+  const { hash } = new URL((await link.getAttribute('href')) ?? '', page.url());
+  await link.click();
+  // As far from the top as `scroll-padding` wants it: below the header.
+  const offset = () =>
+    page.locator(hash).evaluate((place) => {
+      const wanted = Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingBlockStart);
+      return Math.abs(place.getBoundingClientRect().top - wanted);
+    });
+  await expect.poll(offset).toBeLessThan(2);
+});
