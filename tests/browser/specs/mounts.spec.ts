@@ -3,6 +3,7 @@
  * and every address names the one canonical. All of that is in the markup, so scripts are off, which is quicker.
  */
 import type { Page } from '@playwright/test';
+import { layOutAll } from '../support/layout.ts';
 import { canonical } from '../support/metadata.ts';
 import { address, canonicalPages, label, pages, type Route, samples } from '../support/routes.ts';
 import { expect, test } from '../support/test.ts';
@@ -28,17 +29,23 @@ test('every address belongs to a page with a canonical one', () => {
 for (const { route, others } of mounted.filter(({ route }) => samples.includes(route))) {
   test(label(route), async ({ page }) => {
     await page.goto(address(route));
-    const words = await page.getByRole('main').innerText();
+    const words = await shown(page);
     expect.soft(await strays(page, route), `links at ${label(route)} to another mount`).toEqual([]);
 
     for (const other of others) {
       const response = await page.goto(address(other));
       expect.soft(response?.status(), label(other)).toBe(200);
       expect.soft(await canonical(page), label(other)).toBe(address(route));
-      expect.soft(await page.getByRole('main').innerText(), label(other)).toBe(words);
+      expect.soft(await shown(page), label(other)).toBe(words);
       expect.soft(await strays(page, other), `links at ${label(other)} to another mount`).toEqual([]);
     }
   });
+}
+
+/** The words of a page, as they stand there. */
+async function shown(page: Page): Promise<string> {
+  await layOutAll(page);
+  return page.getByRole('main').innerText();
 }
 
 /** Links to the page's own tenant that leave the mount that the visitor is in. */

@@ -44,8 +44,8 @@ export async function layoutShifts(page: Page): Promise<Shift[]> {
   return page.evaluate(() => window.layoutShifts);
 }
 
-/** Has a page lay out all that it has, as if all of it were near what is shown. */
-async function layOutAll(page: Page): Promise<void> {
+/** Has a page lay out all that it has, as if all of it were near what is shown. Else `innerText`, for one, leaves out what is far. */
+export async function layOutAll(page: Page): Promise<void> {
   await page.evaluate(() => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync('* { content-visibility: visible !important; }');
