@@ -85,15 +85,6 @@ impl TestServer {
         Self::spawn(shell(), folder, more, &[], log, stderr, Duration::ZERO)
     }
 
-    /// The same, with a log of what is done in the background, too.
-    #[must_use]
-    pub fn start_telling(folder: &Path, more: &[&str]) -> Self {
-        let log = NamedTempFile::new().expect("a file");
-        let stderr = log.reopen().expect("a file").into();
-        let environment = [("RUST_LOG", Path::new("rowhouse=debug"))];
-        Self::start_with(folder, more, &environment, log, stderr)
-    }
-
     /// The same, failing where the lines of the file `faults` say so (`content::report::guard::inject`); the file may change while the server runs.
     /// Its log is a file `*.log` in the folder, which can be read before the server is ready.
     #[must_use]

@@ -1,4 +1,4 @@
-//! What is made last: pictures, and the best codings of pages.
+//! What is made only for tenants that somebody asks for: pictures, and the best codings of pages.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -32,19 +32,6 @@ fn the_best_coding_follows_and_is_another_representation() {
     // Who cannot read it gets what was there before.
     let again = page(&server, "zstd");
     assert_eq!(again.header("etag"), quick.header("etag"));
-}
-
-/// A page that is compressed quickly takes two round trips, and its first visitor had no other.
-#[test]
-fn the_first_visitor_of_a_small_server_has_the_best_coding() {
-    let server = TestServer::start_telling(&fixture("sites"), &[]);
-    let begin = Instant::now();
-    while !server.log().contains("ordered in the background is done") {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
-        thread::sleep(Duration::from_millis(50));
-    }
-    let first = page(&server, "gzip, br, zstd");
-    assert_eq!(first.header("content-encoding"), "br");
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What is made last: the pictures of tenants, and the best codings of their pages.
+//! What is made only for tenants that somebody asks for: their pictures, and the best codings of their pages.
 //!
-//! Both take longer than everything else. A server of ten thousand tenants, of which few have visitors at a time, makes them only for those that somebody asks for. A small one makes them for all, once nothing else is to be done: then the first visitor, too, has a page in one round trip.
+//! Both take longer than everything else. A server of ten thousand tenants, of which few have visitors at a time, does without for the others.
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rayon::prelude::*;
 use tracing::warn;
@@ -21,12 +21,6 @@ use super::tenant::Tenant;
 
 /// So many jobs are ordered at one time.
 const TOGETHER: usize = 64;
-
-/// Of tenants whose pages take no more bytes together, everything is made without being asked for: some hundred pages, and half a minute for one processor.
-const SMALL: usize = 16 << 20;
-
-/// How long nobody has asked for a tenant of which everything is made without that.
-const QUIET: Duration = Duration::from_secs(5);
 
 impl Tenant {
     /// Notes whether somebody has asked for it since it was last looked.
@@ -62,10 +56,9 @@ impl Tenant {
         self.demand.since
     }
 
-    /// What it serves, where everything is to be made for it, and something still is.
+    /// What it serves, where somebody asked for it and something is still to be made.
     fn unfinished(&self) -> Option<&Arc<Compiled>> {
-        let is_due = self.is_asked() || self.demand.is_foreseen;
-        let compiled = self.compiled().filter(|_| is_due)?;
+        let compiled = self.compiled().filter(|_| self.is_asked())?;
         let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));
         (!is_finished && !compiled.is_open()).then_some(compiled)
     }
@@ -86,7 +79,7 @@ impl Registry {
         }
     }
 
-    /// Whether there is something to be made last. Looks every second, and at once where a request waits.
+    /// Whether there is something to be made for tenants that somebody has asked for. Looks every second, and at once where a request waits.
     pub(super) fn has_unfinished(&mut self) -> bool {
         let mut is_wanted = false;
         self.wanted_pictures.locked().retain(|name| {
@@ -103,27 +96,15 @@ impl Registry {
         }
         let begun = Instant::now();
         let mut has_any = false;
-        let is_small = self.is_small();
-        for (id, tenant) in &mut self.tenants {
+        for tenant in self.tenants.values_mut() {
             tenant.look();
-            tenant.demand.is_foreseen |= is_small && tenant.used_at().elapsed() >= QUIET;
-            if tenant.demand.is_foreseen && tenant.compiled().is_some_and(|made| made.is_uncoded())
-            {
-                self.workers.wake_up(id);
-            }
             has_any |= tenant.unfinished().is_some();
         }
         self.asked = Round::since(begun);
         has_any
     }
 
-    /// Whether all tenants are rendered, and have so much room in memory that everything can be made for each.
-    fn is_small(&self) -> bool {
-        let memory = &self.in_memory;
-        memory.evictions == 0 && memory.bytes <= SMALL && !self.workers.has_background()
-    }
-
-    /// Some of what is still to be made last: first what is waited for; once all tenants are rendered, other pictures, and codings last.
+    /// Some of what is still to be made for tenants that somebody has asked for: first what is waited for; once all tenants are rendered, other pictures, and codings last.
     pub(super) fn unfinished(&mut self) -> Vec<Job> {
         self.hosts.prune_pictures();
         let secure = self.places.origin.is_secure();

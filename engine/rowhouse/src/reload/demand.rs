@@ -34,8 +34,6 @@ pub(super) struct Demand {
     pub(super) asleep_at: u64,
     /// Whether a request waits for one of its pictures.
     pub(super) is_wanted: bool,
-    /// Whether everything is made for it although nobody has asked.
-    pub(super) is_foreseen: bool,
     /// For what everything is made that is made later.
     pub(super) finished: Weak<Compiled>,
     /// The bytes of these pages, which only grow where somebody asks.
@@ -49,7 +47,6 @@ impl Default for Demand {
             since: Instant::now(),
             asleep_at: 0,
             is_wanted: false,
-            is_foreseen: false,
             finished: Weak::new(),
             pages: (Weak::new(), 0),
         }

@@ -103,16 +103,6 @@ impl<T: Send + 'static> Workers<T> {
         !is_wanted
     }
 
-    /// Hands over what is to be done for a tenant when somebody asks, although nobody has.
-    pub(super) fn wake_up(&self, id: &TenantId) {
-        let mut queue = self.shared.lock();
-        if let Some(job) = queue.asleep.remove(id) {
-            queue.insert(BACKGROUND, job);
-            self.shared.staff(&mut queue);
-            self.shared.changed.notify_all();
-        }
-    }
-
     /// Drops what is to be done for a tenant when somebody asks.
     pub(super) fn forget(&self, id: &TenantId) {
         let mut queue = self.shared.lock();

@@ -180,18 +180,6 @@ fn who_asks_while_a_job_is_under_way_has_what_follows_done_at_once() {
 }
 
 #[test]
-fn what_is_done_when_somebody_asks_can_be_begun_before() {
-    let workers = Workers::new();
-    let id = TenantId::new("later").expect("an id");
-    workers.wake_up(&id);
-    assert!(workers.sleep(job("later", || 1)), "nobody waits");
-    workers.wake_up(&id);
-    assert_eq!(all(&workers, Wait::All), [1]);
-    workers.hurry()("later");
-    assert!(all(&workers, Wait::All).is_empty(), "it is done once");
-}
-
-#[test]
 fn a_job_is_told_whether_somebody_waits_for_it() {
     let workers = Workers::new();
     let told = |name: &str| Job {
