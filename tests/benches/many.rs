@@ -186,9 +186,7 @@ fn requests(server: &TestServer, visitor: &mut Visitor, paths: &[String]) -> Dur
 }
 
 fn ask(visitor: &mut Visitor, domain: &str, path: &str) -> Answer {
-    visitor
-        .get(domain, path, &["accept-encoding: zstd"])
-        .unwrap()
+    visitor.get(domain, path, &["accept-encoding: br"]).unwrap()
 }
 
 fn say(what: &str, took: Duration, budget: &str) {

@@ -325,7 +325,7 @@ pub struct ExportArguments {
     /// The static host whose rules and limits apply
     #[arg(long = "for", value_name = "HOST", default_value = "any")]
     pub host: StaticHost,
-    /// Write the compressed forms (.br, .zst, .gz) of each file, too
+    /// Write the compressed forms (.br, .gz) of each file, too
     #[arg(long)]
     pub compressed: bool,
     /// Write the tenants without errors, and leave out the others

@@ -55,7 +55,7 @@ fn main() {
     };
     let cases = [
         page("hit, br", "gzip, deflate, br, zstd"),
-        page("hit, zstd", "zstd;q=1.0, gzip;q=0.5"),
+        page("hit, gzip of weights", "gzip;q=1.0, identity;q=0.5"),
         page("hit, gzip", "gzip, deflate"),
         page("hit, identity", ""),
         Case {

@@ -34,9 +34,12 @@ impl Variants {
         }
     }
 
-    /// All that are there by now, the smallest first and identity last.
+    /// All that are there by now, the smallest first and identity last. The best one takes the place of that of the same coding.
     pub fn iter(&self) -> impl Iterator<Item = &Variant> {
-        self.best.get().into_iter().flatten().chain(&self.made)
+        let best = self.best.get().and_then(Option::as_ref);
+        let others = self.made.iter();
+        let others = others.filter(move |made| best.is_none_or(|best| best.coding != made.coding));
+        best.into_iter().chain(others)
     }
 
     /// The body as it is.
@@ -75,8 +78,6 @@ impl<const N: usize> From<[Variant; N]> for Variants {
 pub enum Coding {
     /// `br` (RFC 7932).
     Brotli,
-    /// `zstd` (RFC 8878).
-    Zstd,
     /// `gzip` (RFC 1952).
     Gzip,
     /// The bytes as they are.
@@ -85,16 +86,41 @@ pub enum Coding {
 
 impl Coding {
     /// Every coding, in the order of the variants.
-    pub const ALL: [Self; 4] = [Self::Brotli, Self::Zstd, Self::Gzip, Self::Identity];
+    pub const ALL: [Self; 3] = [Self::Brotli, Self::Gzip, Self::Identity];
 
     /// The token in `Content-Encoding` and `Accept-Encoding`.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
             Self::Brotli => "br",
-            Self::Zstd => "zstd",
             Self::Gzip => "gzip",
             Self::Identity => "identity",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(coding: Coding, bytes: &'static str) -> Variant {
+        Variant {
+            coding,
+            bytes: Bytes::from_static(bytes.as_bytes()),
+            etag: HeaderValue::from_static("\"x\""),
+        }
+    }
+
+    #[test]
+    fn the_best_coding_takes_the_place_of_the_quick_one() {
+        let variants = Variants::from([
+            variant(Coding::Brotli, "quick"),
+            variant(Coding::Gzip, "larger"),
+            variant(Coding::Identity, "the body"),
+        ]);
+        let all = || -> Vec<Bytes> { variants.iter().map(|one| one.bytes.clone()).collect() };
+        assert_eq!(all(), ["quick", "larger", "the body"]);
+        variants.improve(Some(variant(Coding::Brotli, "best")));
+        assert_eq!(all(), ["best", "larger", "the body"]);
     }
 }

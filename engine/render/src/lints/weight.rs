@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::keyed::keyed;
 use super::seen::Seen;
 use crate::asset::ASSETS;
-use crate::compress::zstd;
+use crate::compress::{Level, gzip};
 use crate::inputs::Inputs;
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
-use release::snapshot::{Body, Resource};
+use release::snapshot::{Body, Coding, Resource};
 
 /// HTML with its style, compressed, in bytes.
 const FIRST_VIEW: usize = 30 << 10;
@@ -45,15 +45,18 @@ pub(super) fn check(
     found
 }
 
-/// What a page comes to, compressed as quickly as it is for the first who asks, in bytes: the same whether anybody has asked.
+/// What a page comes to, compressed by gzip, in bytes: the same whether anybody has asked for it, and the most that a browser gets.
 fn first_view(resource: &Resource) -> usize {
-    let identity = match resource {
-        Resource::Body(body) => body.variants.identity(),
-        Resource::Redirect(_) => None,
+    let Resource::Body(Body { variants, .. }) = resource else {
+        return 0;
     };
-    let bytes = identity.map_or(&[][..], |identity| &identity.bytes);
+    let mut codings = variants.iter();
+    if let Some(made) = codings.find(|variant| variant.coding == Coding::Gzip) {
+        return made.bytes.len();
+    }
+    let bytes = variants.identity().map_or(&[][..], |own| &own.bytes);
     match bytes.len() > FIRST_VIEW {
-        true => zstd(bytes).map_or(bytes.len(), |compressed| compressed.len()),
+        true => gzip(bytes, Level::Page).map_or(bytes.len(), |compressed| compressed.len()),
         false => bytes.len(),
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
     }
     text.push_str(REST);
     let precompressed = match compressed {
-        true => "\tprecompressed br zstd gzip\n",
+        true => "\tprecompressed br gzip\n",
         false => "",
     };
     for (matcher, status) in [("@lost ", "\tstatus 404\n"), ("", "")] {

@@ -255,7 +255,6 @@ impl<'a> Site<'a> {
                 Coding::Identity => "",
                 _ if !self.options.compressed => continue,
                 Coding::Brotli => ".br",
-                Coding::Zstd => ".zst",
                 Coding::Gzip => ".gz",
             };
             self.put(format!("{file}{extension}"), path, &variant.bytes, sink)?;
