@@ -1,6 +1,7 @@
 /** Going from page to page: at once, and nothing loaded before it is needed. */
 import type { Page } from '@playwright/test';
 import { holdLoader } from '../support/hold.ts';
+import { layOutAll } from '../support/layout.ts';
 import { allLiving, loaded, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
@@ -71,6 +72,8 @@ test.describe('loading', () => {
       const release = await holdLoader(page);
       await page.goto(path, { waitUntil: 'commit' });
       await expect.poll(() => page.evaluate(isComplete)).toBe(true);
+      // What is laid out only near the view would have its first styles with the first frame, which waits for the loader.
+      await layOutAll(page);
       // The fonts are asked for by the first layout, and all is styled again once they are there, or once the tenth of a
       // second is over that optional ones have to come (CSS Fonts Level 4, `font-display`).
       await page.evaluate(async () => {
