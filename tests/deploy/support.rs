@@ -94,12 +94,17 @@ pub(crate) fn run(command: &mut Command) -> (bool, String) {
 
 /// Looks again and again until there is something to see.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    wait_until(|| look().ok_or_else(|| what.to_owned()))
+}
+
+/// The same, where each look says what is missing.
+pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let begin = Instant::now();
     loop {
-        if let Some(seen) = look() {
-            return seen;
+        match look() {
+            Ok(seen) => return seen,
+            Err(missing) => assert!(begin.elapsed() < PATIENCE, "waited in vain for {missing}"),
         }
-        assert!(begin.elapsed() < PATIENCE, "waited in vain for {what}");
         sleep(Duration::from_millis(20));
     }
 }
