@@ -19,7 +19,7 @@ use release::snapshot::{Coding, Variant, Variants};
 pub(super) enum Level {
     /// Not at all: [`coded`](super::coded::coded) does it once somebody asks.
     Later,
-    /// Pages: they are many, change often, and somebody may wait for them. Brotli 5 and gzip 5 together cost a fifteenth of the best coding, which is made later for what somebody asks for ([`improve`]). Zstandard as quick as they are is larger than either.
+    /// Pages: they are many, change often, and somebody may wait for them. Brotli 5 and gzip 5 together cost a fifteenth of the best coding, which is made later for what somebody asks for ([`improve`]). Zstandard is larger than Brotli at the same cost, and who takes it takes Brotli.
     Page,
     /// Error pages: every tenant has some at every address, and nobody comes for them. They are compressed in one way only, by gzip: everybody takes it.
     Error,
