@@ -129,6 +129,22 @@ fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
 }
 
 #[test]
+fn tenant_with_a_refused_alias_is_evicted_like_others() {
+    let mut site = many();
+    // Every tenant claims the alias, and one has it.
+    for number in 0..MANY {
+        let manifest = format!("tenants/{}/tenant.yaml", id(number));
+        site.write(&manifest, "name: One of many\naliases: [/wanted]\n");
+    }
+    let server = TestServer::start(site.folder(), &["--memory", "500000"]);
+    (0..MANY).for_each(|number| drop(says(&server, number)));
+    let limit = metric(&server, "rowhouse_store_memory_limit_bytes");
+    wait("room for what is requested next", || {
+        metric(&server, "rowhouse_store_memory_bytes") <= 2.0 * limit
+    });
+}
+
+#[test]
 fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
     let site = many();
     // What was written a moment ago may be written again, and is not told by its times.

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use release::snapshot::Resource;
+use release::store::{Release, Store};
 use rowhouse_tests::{TestServer, binary};
 
-use crate::state::Street;
+use crate::state::{KEEP, Street};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -39,11 +41,16 @@ fn done(server: &TestServer, command: &[&str]) -> String {
     text
 }
 
+/// The releases of the tenant, newest first.
+fn releases(server: &TestServer) -> Vec<serde_json::Value> {
+    let text = done(server, &["releases", "app", "--format", "json"]);
+    serde_json::from_str(&text).expect("JSON")
+}
+
 /// The numbers of the releases that are kept, newest first.
 fn numbers(server: &TestServer) -> Vec<u64> {
-    let text = done(server, &["releases", "app", "--format", "json"]);
-    let lines: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
-    let numbers = lines.iter().map(|line| line["number"].as_u64());
+    let numbers = releases(server).into_iter();
+    let numbers = numbers.map(|release| release["number"].as_u64());
     numbers.map(|number| number.expect("a number")).collect()
 }
 
@@ -189,4 +196,104 @@ fn without_a_state_or_a_server_the_commands_say_so() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("rowhouse serve"), "{said}");
+}
+
+/// The number of the pinned release, where one is pinned.
+fn pinned(server: &TestServer) -> Option<u64> {
+    let releases = releases(server);
+    let pinned = releases.iter().find(|release| release["is_pinned"] == true);
+    pinned?["number"].as_u64()
+}
+
+#[test]
+fn failed_rollback_leaves_tenant_unpinned() {
+    let street = Street::new();
+    let serve = |origin: &str| {
+        let flags = ["--state", "state", "--origin", origin];
+        TestServer::start(&street.path(""), &flags)
+    };
+    let server = serve("http://before.example");
+    wait("the release of the start", || numbers(&server) == [1]);
+    drop(server);
+    // None of its addresses are those of release 1.
+    let server = serve("http://after.example");
+    wait("the release of the new addresses", || {
+        numbers(&server) == [2, 1]
+    });
+    let (code, said) = run(&server, &["rollback", "app", "1"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(pinned(&server), None, "{said}");
+}
+
+#[test]
+fn tenant_whose_folder_returns_serves_its_pinned_release() {
+    let street = Street::new();
+    let server = served(&street);
+    done(&server, &["rollback", "app", "2"]);
+    assert!(says(&server, "first"));
+    let (folder, elsewhere) = (street.path("tenants/app"), street.path("app"));
+    std::fs::rename(&folder, &elsewhere).expect("a folder");
+    let status = || server.get(&server.domain(), "/app/terms").status;
+    wait("the end of its pages", || status() == 404);
+    std::fs::rename(&elsewhere, &folder).expect("a folder");
+    wait("its pages", || status() == 200);
+    assert!(says(&server, "first"), "{}", text(&server));
+    assert_eq!(pinned(&server), Some(2));
+}
+
+/// Tenants enough to fill the queue of the store.
+const TENANTS: usize = 96;
+
+#[test]
+fn releases_in_the_queue_are_written_before_the_process_ends() {
+    let street = Street::new();
+    let name = |number: usize| format!("t{number}");
+    let write = |number: usize, words: &str| {
+        street.write(
+            &format!("tenants/{}/pages/index.md", name(number)),
+            &format!("---\ntitle: Home\n---\n{words}\n"),
+        );
+    };
+    for number in 0..TENANTS {
+        let pages = street.path(&format!("tenants/{}/pages", name(number)));
+        std::fs::create_dir_all(pages).expect("a folder");
+        let manifest = format!("tenants/{}/tenant.yaml", name(number));
+        street.write(&manifest, "name: One of many\n");
+        write(number, "Before.");
+    }
+    let mut server = street.serve();
+    let body = |number: usize| server.get(&server.domain(), &format!("/{}", name(number)));
+    (0..TENANTS).for_each(|number| write(number, "After."));
+    for number in 0..TENANTS {
+        wait("the change", || body(number).text().contains("After."));
+    }
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0), "{}", server.log());
+    let folders = std::fs::read_dir(street.path("state")).expect("the state");
+    let state = folders
+        .flatten()
+        .find(|entry| entry.path().join("releases").is_dir());
+    let store = Store::open(state.expect("a deployment").path(), KEEP);
+    let missing: Vec<String> = (0..TENANTS)
+        .map(name)
+        .filter(|name| {
+            let newest = store.list(name).first().map(|entry| entry.number);
+            let release = newest.and_then(|newest| store.load(name, newest));
+            release.is_none_or(|release| !holds(&release, "After."))
+        })
+        .collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+/// Whether a page of a release holds some words.
+fn holds(release: &Release, words: &str) -> bool {
+    let pages = release
+        .places
+        .iter()
+        .flat_map(|place| place.pages.resources.values());
+    let mut bodies = pages.filter_map(|resource| match &**resource {
+        Resource::Body(body) => body.variants.identity(),
+        Resource::Redirect(_) => None,
+    });
+    bodies.any(|body| String::from_utf8_lossy(&body.bytes).contains(words))
 }

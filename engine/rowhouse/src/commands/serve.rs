@@ -42,6 +42,9 @@ use server::status::StatusBoard;
 /// How long a person at a terminal waits for tenants to be rendered before the program serves.
 const GREETING: Duration = Duration::from_secs(2);
 
+/// The time for writing the state at shutdown, however long connections took to drain.
+const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Serves until a signal ends it.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
@@ -69,13 +72,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let board = Arc::new(StatusBoard::default());
     registry = registry.with_render_times(board.renders.clone());
     let inbox = Inbox::default();
-    let method = match arguments.watch {
-        WatchMethod::Auto => Method::Notifications,
-        WatchMethod::Poll => Method::Polling,
-        WatchMethod::Off => Method::Off,
-    };
     // Before anything is read, so that no change is missed.
-    let watch = Watch::new(method, registry.places().roots());
+    let watch = Watch::new(watch_method(arguments.watch), registry.places().roots());
     // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
     let reload = || registry.reload(Timestamp::now());
     let reloaded = guard("start", "all", "tenants", reload);
@@ -136,12 +134,13 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             board,
             access_log,
             hosts: arguments.admin_host.clone(),
-            control: Some(operator),
+            control: Some(operator.clone()),
             token,
             console: Some(Arc::new(console.context("cannot make the console")?)),
             tls,
         },
         owner,
+        operator,
         events,
         begin,
         overview,
@@ -150,12 +149,21 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     runtime.block_on(running.serve(arguments))
 }
 
+const fn watch_method(method: WatchMethod) -> Method {
+    match method {
+        WatchMethod::Auto => Method::Notifications,
+        WatchMethod::Poll => Method::Polling,
+        WatchMethod::Off => Method::Off,
+    }
+}
+
 /// What is running.
 struct Running {
     visitors: Listeners,
     operators: TcpListener,
     admin: Admin,
     owner: Sender<Notice>,
+    operator: Arc<Operator>,
     events: Option<Events>,
     begin: Instant,
     /// What a terminal is greeted with; nothing where there is none.
@@ -205,6 +213,10 @@ impl Running {
                     cut = %drained.cut,
                     "drained"
                 );
+                let left = Duration::from_secs(arguments.grace).saturating_sub(took);
+                if !self.operator.flush(left.max(MIN_FLUSH_TIMEOUT)) {
+                    warn!("the state was not written completely; the next start renders again what is missing");
+                }
                 Ok(ExitCode::SUCCESS)
             }
             result = admin::run(self.operators, self.admin.clone()) => {

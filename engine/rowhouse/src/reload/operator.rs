@@ -1,11 +1,15 @@
-//! What operators ask for through the admin listener, on its way to the owner of the tenants.
+//! Commands of operators, on their way from the admin listener to the reload loop.
 //!
-//! Lists and comparisons are read from the disk at once. What changes what is served is done by the owner, between two changes of folders.
+//! The admin listener's thread lists and compares releases, and waits for the disk. The reload loop runs the commands that change the current snapshot, one at a time, between two reloads.
+//!
+//! **Invariant:** a command that its caller no longer waits for is never begun.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use release::store::{Entry, Release, Store};
 use server::control::{Control, ControlError, PageChange, ReleaseLine};
@@ -15,52 +19,87 @@ use super::compare::compare;
 use super::findings::Findings;
 use crate::watch::Notice;
 
-/// How long the owner may take; the admin listener waits a little longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time until a command that was not begun is withdrawn. The admin listener waits a little longer.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a page waits for what the owner has found: it can do without.
-const GLANCE: Duration = Duration::from_secs(1);
+/// The time that a command may take that was begun just before its time-out.
+const STARTED_COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// So many may wait for it at once: of an owner that hangs nobody expects an answer.
-const WAITING: usize = 16;
+/// The time that a page of the console waits for findings before it is shown without them.
+const FINDINGS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the owner has still to do, and where it says what came of it.
+/// The limit on queued commands beyond which a page of the console does not ask for findings.
+const MAX_QUEUED_COMMANDS: usize = 16;
+
+/// The queue of commands that the reload loop has not begun.
 #[derive(Debug, Clone, Default)]
-pub struct Inbox(Arc<Mutex<Vec<Wish>>>);
+pub struct Inbox(Arc<Mutex<Queue>>);
 
-/// Something that an operator asks for.
-#[derive(Debug)]
-pub(super) enum Wish {
-    /// Something that changes what is served.
-    Change {
-        tenant: String,
-        what: What,
-        done: Sender<Result<u64, ControlError>>,
-    },
-    /// What is to be said of these tenants.
-    Look {
-        tenants: Vec<String>,
-        done: Sender<Findings>,
-    },
+#[derive(Debug, Default)]
+struct Queue {
+    next_ticket: u64,
+    commands: VecDeque<(u64, Command)>,
 }
 
-/// What is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum What {
-    /// An older release, by its number or the one before what is served.
-    RollBack(Option<u64>),
-    /// The folder again.
-    Resume,
+/// A command for the reload loop, and where it sends the result.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Hand the current output of a tenant to the store.
+    Record {
+        tenant: String,
+        reply: Sender<Result<(), ControlError>>,
+    },
+    /// Serve and pin an earlier release: this one, or the one before the current.
+    RollBack {
+        tenant: String,
+        release: Option<u64>,
+        reply: Sender<Result<u64, ControlError>>,
+    },
+    /// Follow the folder again.
+    Resume {
+        tenant: String,
+        reply: Sender<Result<(), ControlError>>,
+    },
+    /// List what `check` would say of these tenants.
+    Inspect {
+        tenants: Vec<String>,
+        reply: Sender<Findings>,
+    },
+    /// Hand everything that is not persisted yet to the store, as far as that succeeds before the deadline.
+    Flush {
+        deadline: Instant,
+        reply: Sender<()>,
+    },
 }
 
 impl Inbox {
-    fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    fn push(&self, command: Command) -> u64 {
+        let mut queue = self.lock();
+        let ticket = queue.next_ticket;
+        queue.next_ticket += 1;
+        queue.commands.push_back((ticket, command));
+        ticket
     }
 
-    /// Everything that was asked for since the last time.
-    pub(super) fn take(&self) -> Vec<Wish> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Removes a command that was not begun. Returns whether it was still queued.
+    fn withdraw(&self, ticket: u64) -> bool {
+        let mut queue = self.lock();
+        let before = queue.commands.len();
+        queue.commands.retain(|(other, _)| *other != ticket);
+        queue.commands.len() < before
+    }
+
+    /// Takes the oldest command, which counts as begun from now on.
+    pub(super) fn next(&self) -> Option<Command> {
+        self.lock().commands.pop_front().map(|(_, command)| command)
+    }
+
+    fn len(&self) -> usize {
+        self.lock().commands.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,23 +133,49 @@ impl Operator {
         }
     }
 
-    /// What the owner has to say of these tenants now, each with all its errors and warnings. `None` where it is busy.
+    /// Returns the errors and warnings of these tenants, or `None` where the reload loop is busy.
     #[must_use]
     pub fn findings(&self, tenants: Vec<String>) -> Option<Findings> {
-        if self.inbox.len() >= WAITING {
+        if self.inbox.len() >= MAX_QUEUED_COMMANDS {
             return None;
         }
-        let (done, is_done) = channel();
-        self.send(Wish::Look { tenants, done });
-        is_done.recv_timeout(GLANCE).ok()
+        let (reply, result) = channel();
+        let ticket = self.send(Command::Inspect { tenants, reply });
+        let findings = result.recv_timeout(FINDINGS_TIMEOUT).ok();
+        if findings.is_none() {
+            self.inbox.withdraw(ticket);
+        }
+        findings
     }
 
-    fn send(&self, wish: Wish) {
-        let mut inbox = self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inbox.push(wish);
-        drop(inbox);
-        // Without an owner nobody answers, which whoever waits notices.
+    /// Persists everything that is not persisted yet. Returns whether that succeeded within `timeout`.
+    #[must_use]
+    pub fn flush(&self, timeout: Duration) -> bool {
+        let Some(store) = self.store.clone() else {
+            return true;
+        };
+        let deadline = Instant::now() + timeout;
+        let (reply, handed_over) = channel();
+        let ticket = self.send(Command::Flush { deadline, reply });
+        if handed_over.recv_timeout(timeout).is_err() {
+            self.inbox.withdraw(ticket);
+            return false;
+        }
+        let (written, is_written) = channel();
+        // The disk may hang, which must not keep the process from ending.
+        thread::spawn(move || {
+            store.finish();
+            let _ = written.send(());
+        });
+        let left = deadline.saturating_duration_since(Instant::now());
+        is_written.recv_timeout(left).is_ok()
+    }
+
+    fn send(&self, command: Command) -> u64 {
+        let ticket = self.inbox.push(command);
+        // Without a reload loop the caller's time-out ends the wait.
         let _ = self.owner.send(Notice::Ready);
+        ticket
     }
 
     fn load(&self, tenant: &str, number: u64) -> Result<Release, ControlError> {
@@ -121,21 +186,39 @@ impl Operator {
         self.store(tenant)?.load(tenant, number).ok_or_else(unknown)
     }
 
-    fn ask(&self, tenant: &str, what: What) -> Result<u64, ControlError> {
-        self.store(tenant)?;
-        let (done, is_done) = channel();
-        self.send(Wish::Change {
-            tenant: tenant.to_owned(),
-            what,
-            done,
-        });
-        is_done.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-            let seconds = PATIENCE.as_secs();
-            Err(ControlError::Failed(format!(
-                "nothing was done within {seconds} seconds: the log says what keeps the server"
-            )))
-        })
+    /// Runs a command that `make` makes for a reply channel, and waits for its result.
+    ///
+    /// # Errors
+    /// Those of the command. When it was not begun within `timeout`, it is withdrawn and has no effect.
+    fn run<T>(
+        &self,
+        timeout: Duration,
+        make: impl FnOnce(Sender<Result<T, ControlError>>) -> Command,
+    ) -> Result<T, ControlError> {
+        let (reply, result) = channel();
+        let ticket = self.send(make(reply));
+        let seconds = timeout.as_secs();
+        match result.recv_timeout(timeout) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) if !self.inbox.withdraw(ticket) => begun(&result),
+            Err(_) => Err(ControlError::Failed(format!(
+                "nothing was changed: the reload loop was busy for {seconds} s; the log says why"
+            ))),
+        }
     }
+}
+
+/// Waits for a command that was begun in time.
+fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
+    let unknown = || {
+        Err(ControlError::Failed(
+            "the command has begun, and its result is not known yet: `rowhouse releases` shows it"
+                .to_owned(),
+        ))
+    };
+    result
+        .recv_timeout(STARTED_COMMAND_TIMEOUT)
+        .unwrap_or_else(|_| unknown())
 }
 
 impl Control for Operator {
@@ -174,17 +257,91 @@ impl Control for Operator {
     }
 
     fn roll_back(&self, tenant: &str, release: Option<u64>) -> Result<u64, ControlError> {
-        self.ask(tenant, What::RollBack(release))
+        let store = self.store(tenant)?;
+        let tenant = || tenant.to_owned();
+        // The current output has to be a release, so that an operator can return to it.
+        self.run(COMMAND_TIMEOUT, |reply| Command::Record {
+            tenant: tenant(),
+            reply,
+        })?;
+        store.finish();
+        self.run(COMMAND_TIMEOUT, |reply| Command::RollBack {
+            tenant: tenant(),
+            release,
+            reply,
+        })
     }
 
     fn resume(&self, tenant: &str) -> Result<(), ControlError> {
-        self.ask(tenant, What::Resume).map(drop)
+        self.store(tenant)?;
+        self.run(COMMAND_TIMEOUT, |reply| Command::Resume {
+            tenant: tenant.to_owned(),
+            reply,
+        })
     }
 
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
         self.known(tenant)?;
         let folder = Notice::Path(self.tenants.join(tenant));
-        let gone = |_| ControlError::Failed("nobody reads the folders any longer".to_owned());
+        let gone =
+            |_| ControlError::Failed("the reload loop has ended; restart the server".to_owned());
         self.owner.send(folder).map_err(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use release::store::Keep;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn operator(folder: &TempDir) -> Operator {
+        let (owner, _) = mpsc::channel();
+        let keep = Keep {
+            releases: 10,
+            bytes: 1 << 20,
+        };
+        Operator {
+            store: Some(Arc::new(Store::open(folder.path().to_owned(), keep))),
+            inbox: Inbox::default(),
+            owner,
+            board: Arc::default(),
+            tenants: folder.path().to_owned(),
+        }
+    }
+
+    fn resume(reply: Sender<Result<(), ControlError>>) -> Command {
+        Command::Resume {
+            tenant: "app".to_owned(),
+            reply,
+        }
+    }
+
+    #[test]
+    fn command_that_timed_out_is_never_run() {
+        let folder = TempDir::new().expect("a folder");
+        let operator = operator(&folder);
+        let result = operator.run(Duration::ZERO, resume);
+        assert!(result.is_err_and(|error| error.to_string().contains("nothing was changed")));
+        assert!(operator.inbox.next().is_none());
+    }
+
+    #[test]
+    fn begun_command_cannot_be_withdrawn() {
+        let inbox = Inbox::default();
+        let (reply, _) = channel();
+        let ticket = inbox.push(resume(reply));
+        assert!(inbox.next().is_some());
+        assert!(!inbox.withdraw(ticket));
+    }
+
+    #[test]
+    fn command_that_was_begun_before_its_time_out_reports_its_result() {
+        let (reply, result) = channel();
+        reply.send(Ok(4)).expect("a receiver");
+        assert_eq!(begun(&result), Ok(4));
     }
 }

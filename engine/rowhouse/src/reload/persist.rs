@@ -2,14 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::addresses::Addresses;
 use super::persisted::Persisted;
 use super::registry::Registry;
+use super::releases::QUEUED;
 use super::tenant::Tenant;
 use content::name::TenantId;
 use content::report::{Code, Severity};
 use release::store::Store;
+
+/// The pause between two looks at a full queue at shutdown.
+const FLUSH_PAUSE: Duration = Duration::from_millis(10);
 
 impl Tenant {
     /// Hands what is new of it to the thread that writes it, where anything can be written.
@@ -36,7 +42,7 @@ impl Tenant {
             self.is_new = is_kept;
             return;
         };
-        let is_good = self.errors().next().is_none();
+        let is_good = !self.has_content_errors();
         let good = self.pending.take_if(|_| is_good);
         let good = good.map(|content| (content, self.content_folder));
         persisted.keep_tenant(id, &mut self.persisted, has_grown, good);
@@ -89,6 +95,15 @@ impl Registry {
         };
     }
 
+    /// Hands everything that is not persisted yet to the thread that writes it, waiting for its queue until `deadline`.
+    pub(super) fn flush(&mut self, deadline: Instant) {
+        self.keep();
+        while self.is_behind && self.is_writable() && Instant::now() < deadline {
+            thread::sleep(FLUSH_PAUSE);
+            self.keep();
+        }
+    }
+
     /// Hands over what is new of one tenant, and what it serves to be recorded as a release.
     pub(super) fn keep_one(&mut self, id: &TenantId, is_writable: bool) {
         let shared = Arc::clone(self.shared.served());
@@ -96,7 +111,7 @@ impl Registry {
             tenant.keep(id, self.persisted.as_mut(), is_writable);
             let store = self.persisted.as_ref().map(Persisted::store);
             if let Some(store) = store.filter(|_| is_writable) {
-                tenant.record(id, store, &shared);
+                tenant.record(id, store, &shared, QUEUED);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use release::snapshot::ResourceTable;
+use release::store::Entry;
 use render::link::Deployment;
 use render::template::Templates;
 use render::{Compiled, Inputs};
@@ -21,9 +22,29 @@ pub(super) struct Recorded {
     pub(super) is_due: bool,
     /// The release that is served, whatever the folder says.
     pub(super) pinned: Option<Pinned>,
+    /// Whether the state was asked which release is pinned.
+    pub(super) is_pin_known: bool,
 }
 
 impl Recorded {
+    /// Returns the number of the newest of `entries` (newest first) that is earlier than the current release.
+    ///
+    /// Output that is not recorded yet is later than all of them. Output that this process has not rendered is the newest.
+    pub(super) fn earlier(&self, entries: &[Entry]) -> Option<u64> {
+        let mut numbers = entries.iter().map(|entry| entry.number);
+        if let Some(pinned) = &self.pinned {
+            return numbers.find(|number| *number < pinned.number);
+        }
+        match &self.last {
+            _ if self.is_due => numbers.next(),
+            Some((_, _, current)) => {
+                let mut other = entries.iter().filter(|entry| entry.key != *current);
+                other.next().map(|entry| entry.number)
+            }
+            None => numbers.nth(1),
+        }
+    }
+
     /// Says what was recorded last.
     pub(super) fn set_last(&mut self, inputs: &Inputs, answers: [u8; 32]) {
         let parts = (&inputs.templates, &inputs.deployment);
@@ -38,4 +59,37 @@ pub(super) struct Pinned {
     pub(super) compiled: Arc<Compiled>,
     /// The files that all tenants shared at the time.
     pub(super) shared: ResourceTable,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn entries(numbers: &[u64]) -> Vec<Entry> {
+        let entry = |number: &u64| Entry {
+            number: *number,
+            at: SystemTime::UNIX_EPOCH,
+            cause: Vec::new(),
+            pages: 1,
+            key: [u8::try_from(*number).expect("a small number"); 32],
+        };
+        numbers.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn rollback_before_the_newest_output_is_recorded_goes_back_one_release() {
+        let due = Recorded {
+            is_due: true,
+            ..Recorded::default()
+        };
+        assert_eq!(due.earlier(&entries(&[2, 1])), Some(2));
+    }
+
+    #[test]
+    fn rollback_of_a_tenant_that_was_not_rendered_yet_skips_the_newest_release() {
+        assert_eq!(Recorded::default().earlier(&entries(&[2, 1])), Some(1));
+        assert_eq!(Recorded::default().earlier(&entries(&[2])), None);
+    }
 }

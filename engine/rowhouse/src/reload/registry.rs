@@ -250,9 +250,6 @@ impl Registry {
                 .assign(&self.places.origin, &mut self.tenants);
             let deployment = self.deployment(assignment.root.clone(), now);
             self.compile(&assignment, &deployment, now);
-            if !self.is_started {
-                self.restore_pins();
-            }
             if !self.take_done(wait, now).has_folder {
                 return self.renew(&deployment);
             }
@@ -313,6 +310,7 @@ impl Registry {
         let begun = Instant::now();
         self.is_stale = false;
         self.in_memory.leaving = 0;
+        self.restore_pins();
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);

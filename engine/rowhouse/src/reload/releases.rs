@@ -32,70 +32,83 @@ impl Registry {
         };
         let shared = Arc::clone(self.shared.served());
         for (id, tenant) in &mut self.tenants {
-            if !tenant.record(id, &store, &shared) {
+            if !tenant.record(id, &store, &shared, QUEUED) {
                 return true;
             }
         }
         false
     }
 
-    /// Takes up the releases that were pinned before the process began.
+    /// Serves the pinned releases of tenants whose pins were not looked up yet: those of the state at startup, and of tenants that were read or rendered later.
     pub(super) fn restore_pins(&mut self) {
         let Some(store) = self.store().cloned() else {
             return;
         };
         for (id, tenant) in &mut self.tenants {
+            if tenant.recorded.is_pin_known || tenant.lifecycle.served().is_none() {
+                continue;
+            }
+            tenant.recorded.is_pin_known = true;
             let Some(number) = store.pinned(id.as_str()) else {
                 continue;
             };
             let release = store.load(id.as_str(), number);
-            match release.and_then(|release| tenant.pin(release)) {
-                Some(()) => {
-                    info!(tenant = %id, release = number, "pinned: the folder is not followed")
+            tenant.recorded.pinned = release.and_then(|release| tenant.place(release));
+            match &tenant.recorded.pinned {
+                Some(_) => {
+                    info!(tenant = %id, release = number, "serving the pinned release; changes of the folder are not published")
                 }
                 None => {
-                    warn!(tenant = %id, release = number, "the pinned release cannot be read; the folder is followed");
+                    warn!(tenant = %id, release = number, "the pinned release cannot be read; serving the folder")
                 }
             }
         }
     }
 
-    /// Serves a release of a tenant, the one before what is served without a number. The number.
+    /// Hands the tenant's current output to the store, whatever else waits to be written.
+    pub(crate) fn record_tenant(&mut self, id: &str) -> Result<(), ControlError> {
+        let store = self.store().cloned().ok_or(ControlError::NoState)?;
+        let shared = Arc::clone(self.shared.served());
+        let unknown = || ControlError::UnknownTenant(id.to_owned());
+        let id = TenantId::new(id).map_err(|_| unknown())?;
+        let tenant = self.tenants.get_mut(&id).ok_or_else(unknown)?;
+        if store.claim().is_ok() {
+            tenant.record(&id, &store, &shared, usize::MAX);
+        }
+        Ok(())
+    }
+
+    /// Serves a release of a tenant and pins it. Without a number, that is the newest release with another output than the current one. Returns the number.
+    ///
+    /// # Errors
+    /// When the release does not exist, has no address that the tenant still has, or cannot be pinned. Nothing has changed then.
     pub(crate) fn roll_back(&mut self, id: &str, number: Option<u64>) -> Result<u64, ControlError> {
         let store = self.store().cloned().ok_or(ControlError::NoState)?;
         let unknown = || ControlError::UnknownTenant(id.to_owned());
-        // What is served now is to be there to come back to.
-        self.record();
-        store.finish();
         let tenant = self.tenants.get_mut(id).ok_or_else(unknown)?;
-        let number = match number {
-            Some(number) => number,
-            None => {
-                let entries = store.list(id);
-                let served = tenant.recorded.pinned.as_ref();
-                let served = served.map(|pinned| pinned.number);
-                let served = served.or_else(|| Some(entries.first()?.number));
-                let mut earlier = entries.iter().map(|entry| entry.number);
-                earlier
-                    .find(|number| served.is_some_and(|served| *number < served))
-                    .ok_or_else(|| ControlError::NoEarlierRelease(id.to_owned()))?
-            }
-        };
+        let earlier = || tenant.recorded.earlier(&store.list(id));
+        let number = number
+            .or_else(earlier)
+            .ok_or_else(|| ControlError::NoEarlierRelease(id.to_owned()))?;
         let no_release = || ControlError::UnknownRelease {
             tenant: id.to_owned(),
             number,
         };
         let release = store.load(id, number).ok_or_else(no_release)?;
+        let pinned = tenant.place(release).ok_or_else(|| {
+            ControlError::Failed(format!(
+                "release {number} of `{id}` has none of the addresses that the tenant has now"
+            ))
+        })?;
         store
             .pin(id, number)
             .map_err(|error| ControlError::Failed(error.to_string()))?;
-        tenant.pin(release).ok_or_else(|| {
-            ControlError::Failed(format!("`{id}` has no address that release {number} had"))
-        })?;
+        tenant.recorded.pinned = Some(pinned);
+        tenant.recorded.is_pin_known = true;
         info!(
             tenant = id,
             release = number,
-            "rolled back: the folder is not followed"
+            "rolled back; changes of the folder are not published"
         );
         Ok(number)
     }
@@ -108,8 +121,12 @@ impl Registry {
         store
             .unpin(id)
             .map_err(|error| ControlError::Failed(error.to_string()))?;
+        tenant.recorded.is_pin_known = true;
         if tenant.recorded.pinned.take().is_some() {
-            info!(tenant = id, "the folder is followed again");
+            info!(
+                tenant = id,
+                "resumed; changes of the folder are published again"
+            );
         }
         Ok(())
     }
@@ -123,12 +140,18 @@ impl Registry {
 }
 
 impl Tenant {
-    /// Records what it serves, if that is due. Whether nothing is left: the disk may have fallen behind.
-    pub(super) fn record(&mut self, id: &TenantId, store: &Store, shared: &ResourceTable) -> bool {
+    /// Records the current output, if that is due and fewer than `max_queued` releases wait to be written. Returns whether nothing is left to record.
+    pub(super) fn record(
+        &mut self,
+        id: &TenantId,
+        store: &Store,
+        shared: &ResourceTable,
+        max_queued: usize,
+    ) -> bool {
         if !self.recorded.is_due || !self.lifecycle.is_at_rest() {
             return true;
         }
-        if store.queued() >= QUEUED {
+        if store.queued() >= max_queued {
             return false;
         }
         self.recorded.is_due = false;
@@ -181,8 +204,8 @@ impl Tenant {
         })
     }
 
-    /// Serves a release at those of its addresses that the tenant still has. `None` where it has none of them.
-    fn pin(&mut self, release: Release) -> Option<()> {
+    /// Places a release at those of its addresses that the tenant still has. Returns `None` where the tenant has none of them.
+    fn place(&self, release: Release) -> Option<Pinned> {
         let served = self.lifecycle.served()?;
         let cache = &served.result.cache;
         let mut shared = ResourceTable::new();
@@ -215,12 +238,11 @@ impl Tenant {
             pages: release.entry.pages,
             ..Compiled::clone(&served.result)
         });
-        self.recorded.pinned = Some(Pinned {
+        Some(Pinned {
             number: release.entry.number,
             compiled,
             shared,
-        });
-        Some(())
+        })
     }
 }
 

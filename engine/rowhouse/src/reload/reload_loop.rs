@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
 use super::background::BackgroundWorker;
-use super::operator::{Inbox, What, Wish};
+use super::operator::{Command, Inbox};
 use super::registry::Registry;
 use crate::watch::{Changes, Notice, Watch};
 use content::report::guard::{guard, inject};
@@ -45,7 +45,7 @@ pub struct ReloadLoop {
     pub board: Arc<StatusBoard>,
     /// Where authors' browsers hear of it (`--dev`).
     pub events: Option<Events>,
-    /// Where operators leave what they ask for.
+    /// The commands of operators.
     pub inbox: Inbox,
 }
 
@@ -198,37 +198,52 @@ impl ReloadLoop {
         if is_due {
             self.reload(agenda);
         }
-        self.answer_operators();
+        self.run_commands();
         self.take_done(agenda) || is_due
     }
 
-    /// Does what operators asked for, and says so once it is served.
-    fn answer_operators(&mut self) {
-        for wish in self.inbox.take() {
+    /// Runs the queued commands of operators. A reply is sent once the result is in the current snapshot; its receiver may be gone.
+    fn run_commands(&mut self) {
+        while let Some(command) = self.inbox.next() {
             let registry = &mut self.registry;
-            let (tenant, what, done) = match wish {
-                Wish::Change { tenant, what, done } => (tenant, what, done),
-                Wish::Look { tenants, done } => {
-                    // Whoever only looks ends nothing.
+            match command {
+                Command::Inspect { tenants, reply } => {
+                    // A panic in a report must not end the loop.
                     let findings = || registry.findings(&tenants);
                     if let Ok(findings) = guard("findings", "all", "tenants", findings) {
-                        let _ = done.send(findings);
+                        let _ = reply.send(findings);
                     }
-                    continue;
                 }
-            };
-            let answer = match what {
-                What::RollBack(number) => registry.roll_back(&tenant, number),
-                What::Resume => registry.resume(&tenant).map(|()| 0),
-            };
-            if answer.is_ok()
-                && let Some(snapshot) = self.registry.serve_again()
-            {
-                self.publish(snapshot);
-                log_report(&self.registry, &self.board);
+                Command::Record { tenant, reply } => {
+                    let _ = reply.send(registry.record_tenant(&tenant));
+                }
+                Command::RollBack {
+                    tenant,
+                    release,
+                    reply,
+                } => {
+                    let result = registry.roll_back(&tenant, release);
+                    self.publish_change(result.is_ok());
+                    let _ = reply.send(result);
+                }
+                Command::Resume { tenant, reply } => {
+                    let result = registry.resume(&tenant);
+                    self.publish_change(result.is_ok());
+                    let _ = reply.send(result);
+                }
+                Command::Flush { deadline, reply } => {
+                    registry.flush(deadline);
+                    let _ = reply.send(());
+                }
             }
-            // Who asked may be gone.
-            let _ = done.send(answer);
+        }
+    }
+
+    /// Publishes what a command changed.
+    fn publish_change(&mut self, is_changed: bool) {
+        if is_changed && let Some(snapshot) = self.registry.serve_again() {
+            self.publish(snapshot);
+            log_report(&self.registry, &self.board);
         }
     }
 

@@ -106,6 +106,12 @@ impl Tenant {
             .filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
+    /// Returns whether its folder, or what was rendered from it, has errors. An address that another tenant owns is not one of them: the content is complete without it.
+    pub(super) fn has_content_errors(&self) -> bool {
+        let mut found = self.content.iter().chain(self.result.iter());
+        found.any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
     /// What the admin listener shows.
     pub(super) fn status(&self, id: &TenantId) -> TenantStatus {
         let (state, since) = self.lifecycle.state();
@@ -208,7 +214,7 @@ impl Tenant {
 
     /// Whether its pages can be taken out of memory: they are as its content is, and can be made again. What is new of them is kept first, where that can be (`is_writable`).
     pub(super) fn can_sleep(&self, is_writable: bool) -> bool {
-        let is_at_rest = self.lifecycle.is_at_rest() && self.errors().next().is_none();
+        let is_at_rest = self.lifecycle.is_at_rest() && !self.has_content_errors();
         let is_kept = self.pending.is_none() && !self.recorded.is_due;
         is_at_rest && (is_kept || !is_writable) && self.recorded.pinned.is_none()
     }
