@@ -47,6 +47,7 @@ pub fn text() -> Result<String, Error> {
         source: None,
         not_after: Some(0),
         ordering: false,
+        waiting: None,
         last_try: Some(0),
         next_try: None,
         error: Some(CertificateProblem {

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::admin_client::ask;
 use super::output::{ERRORS, print, say};
 use crate::cli::{CertificatesArguments, ListFormat};
+use server::tls::attempts::OrderWait;
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// For each step of the question.
@@ -81,6 +82,11 @@ fn details(line: &CertificateLine, now: i64) -> String {
     if line.ordering {
         parts.push("being ordered".to_owned());
     }
+    match line.waiting {
+        Some(OrderWait::Share) => parts.push("waits: its site used its share of orders".to_owned()),
+        Some(OrderWait::Total) => parts.push("waits: all orders are used".to_owned()),
+        None => {}
+    }
     if let Some(error) = &line.error {
         let detail = error.detail.chars();
         let detail: String = detail.filter(|one| !one.is_control()).collect();
@@ -121,6 +127,7 @@ mod tests {
             source: Some(CertificateSource::Authority),
             not_after: Some(1_000_000 + 90 * 86_400),
             ordering: false,
+            waiting: None,
             last_try: None,
             next_try: None,
             error: None,

@@ -13,7 +13,7 @@ use super::admin_client::ask;
 use super::certificates::asked;
 use super::output::say;
 use content::report::{Code, Diagnostic};
-use server::tls::attempts::FailureKind;
+use server::tls::attempts::{FailureKind, OrderWait};
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// For each step of the question.
@@ -71,6 +71,10 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
             let hint = "it is being ordered: ask again in a minute";
             return Some(Diagnostic::warning(Code::Certificate, folder, what).hint(hint));
         }
+        if let Some(wait) = line.waiting {
+            let found = Diagnostic::warning(Code::Certificate, folder, what);
+            return Some(found.hint(waiting_hint(wait)));
+        }
         let hint = match line.source {
             Some(CertificateSource::File) => {
                 "put a new one in place of the file of `--certificate`"
@@ -93,6 +97,18 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
     Some(found.hint(hint(error.kind)))
 }
 
+/// What to do about a host that waits.
+const fn waiting_hint(wait: OrderWait) -> &'static str {
+    match wait {
+        OrderWait::Share => {
+            "wait: the tenant has used its share of the orders; or use a certificate of your own for all names of the domain"
+        }
+        OrderWait::Total => {
+            "wait: all orders that the authority allows are used; or use a certificate of your own for all names of the domain"
+        }
+    }
+}
+
 /// What to do about it.
 const fn hint(kind: FailureKind) -> &'static str {
     match kind {
@@ -107,6 +123,7 @@ const fn hint(kind: FailureKind) -> &'static str {
         FailureKind::Refused => "ask the authority why, or take another one (`--acme-directory`)",
         FailureKind::Authority => "wait: it is asked again by itself",
         FailureKind::Account => "look at `--acme-contact`, `--acme-eab-kid` and `--acme-eab-key`",
+        FailureKind::Program => "report it with the log: the fault is in rowhouse",
         FailureKind::Storage => "look at the disk: after a restart it would be ordered again",
     }
 }
@@ -125,6 +142,7 @@ mod tests {
             source: None,
             not_after: None,
             ordering: false,
+            waiting: None,
             last_try: None,
             next_try: None,
             error: kind.map(|kind| CertificateProblem {

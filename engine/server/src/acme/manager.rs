@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** what is tried when is the [plan](super::plan)'s decision.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use instant_acme::{Account, CertificateIdentifier, Error};
+use release::snapshot::{HostEntry, Snapshot};
 use thiserror::Error as ThisError;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
 use super::AcmeSettings;
@@ -22,21 +23,23 @@ use super::account::AccountOwner;
 use super::client::AuthorityClient;
 use super::folder::Folder;
 use super::order::{Issued, is_unknown_account, order};
-use super::plan::{AuthorityPlan, Failure, Lifetime, Method, NamePlan, OrderBudget};
+use super::plan::{AuthorityPlan, Failure, Lifetime, Method, NamePlan};
+use super::quota::{DueOrder, OrderQuota, Purpose, Refusal};
+use super::tasks::JobSet;
 use crate::snapshot_store::SnapshotStore;
-use crate::tls::attempts::{AttemptBoard, FailureKind};
+use crate::tls::attempts::{AttemptBoard, FailureKind, OrderWait};
 use crate::tls::certificate::Certificate;
 use crate::tls::certificate_store::CertificateStore;
 use crate::tls::provider::provider;
 
-/// Orders under way at once.
-const ORDERS: usize = 16;
 /// Questions about renewal under way at once.
 const QUESTIONS: usize = 4;
 /// The longest that nothing is looked at: clocks are set, machines sleep.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The shortest, so that what is due and cannot begin does not keep a processor busy.
 const SHORTEST: Duration = Duration::from_millis(100);
+/// How long until a host that waits for its share is looked at again.
+const WAITING_PAUSE: Duration = Duration::from_secs(1);
 /// How long until an authority without an answer of use is asked again when it wants a renewal (RFC 9773, section 4.3.3).
 const NO_ANSWER: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -87,10 +90,9 @@ pub fn start(
         names: BTreeMap::new(),
         gone: BTreeMap::new(),
         authority: AuthorityPlan::default(),
-        budget: OrderBudget::new(now),
-        tasks: JoinSet::new(),
-        orders: 0,
-        questions: 0,
+        quota: OrderQuota::new(now),
+        tenants_waiting: BTreeSet::new(),
+        jobs: JobSet::new(),
         changes: snapshots.changes(),
         snapshots,
         certificates,
@@ -125,14 +127,51 @@ impl Name {
     }
 }
 
-/// What a task comes back with.
+/// What is in flight.
+#[derive(Debug)]
+enum Job {
+    /// An order for a host, which counts for a tenant.
+    Order { host: Box<str>, tenant: Box<str> },
+    /// A question about the renewal of a host's certificate.
+    Question { host: Box<str> },
+}
+
+/// The result of a job.
 enum Done {
-    Order(Box<str>, Result<Issued, Failure>),
-    Question(Box<str>, Option<RenewalWindow>),
+    Order(Result<Issued, Failure>),
+    Question(Option<RenewalWindow>),
 }
 
 /// When the authority wants a renewal, and when to ask again.
 type RenewalWindow = ((SystemTime, SystemTime), Duration);
+
+/// The hosts of one tenant that wait.
+struct Waiting {
+    /// The first of them.
+    host: Box<str>,
+    reason: OrderWait,
+    hosts: usize,
+}
+
+impl Waiting {
+    fn log(&self, tenant: &str) {
+        let (host, hosts) = (&*self.host, self.hosts);
+        match self.reason {
+            OrderWait::Share => warn!(
+                tenant,
+                host,
+                hosts,
+                "hosts wait for a certificate: the tenant has used its share of the orders"
+            ),
+            OrderWait::Total => warn!(
+                tenant,
+                host,
+                hosts,
+                "hosts wait for a certificate: all tenants together have used the orders that the authority allows"
+            ),
+        }
+    }
+}
 
 struct Manager {
     methods: Vec<Method>,
@@ -143,10 +182,10 @@ struct Manager {
     /// Hosts that left, with their failures, and with what is not on disk yet: one that comes and goes is not asked for each time.
     gone: BTreeMap<Box<str>, Name>,
     authority: AuthorityPlan,
-    budget: OrderBudget,
-    tasks: JoinSet<Done>,
-    orders: usize,
-    questions: usize,
+    quota: OrderQuota,
+    /// Tenants whose wait for their share was logged.
+    tenants_waiting: BTreeSet<Box<str>>,
+    jobs: JobSet<Job, Done>,
     changes: watch::Receiver<()>,
     snapshots: Arc<SnapshotStore>,
     certificates: Arc<CertificateStore>,
@@ -163,18 +202,7 @@ impl Manager {
             self.report();
             let pause = self.pause(now);
             tokio::select! {
-                Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => {
-                    let now = SystemTime::now();
-                    match done {
-                        Ok(Done::Order(host, result)) => self.take_order(&host, result, now).await,
-                        Ok(Done::Question(host, answer)) => self.take_question(&host, answer, now),
-                        // A panic in a task; its name is found by what is counted.
-                        Err(error) => {
-                            warn!(%error, "an order failed in this program");
-                            self.recount(now);
-                        }
-                    }
-                }
+                Some((job, done)) = self.jobs.next() => self.take(job, done, SystemTime::now()).await,
                 // The store lives as long as the process.
                 _ = self.changes.changed() => self.look_at_hosts(SystemTime::now()),
                 () = tokio::time::sleep(pause) => self.look_at_hosts(SystemTime::now()),
@@ -209,6 +237,9 @@ impl Manager {
             stays
         });
         self.gone.extend(left);
+        // Else hosts that come and go fill the memory.
+        self.gone
+            .retain(|_, name| name.unsaved.is_some() || !name.plan.is_outdated(now));
         if new.is_empty() && self.names.len() == count {
             return;
         }
@@ -236,72 +267,142 @@ impl Manager {
     }
 
     fn begin_orders(&mut self, now: SystemTime) {
-        if !self.authority.is_open(now) || self.orders >= ORDERS {
+        if !self.authority.is_open(now) {
             return;
         }
-        // Hosts that have none go before those that are renewed.
-        let mut due: Vec<Box<str>> = Vec::new();
-        for with_certificate in [false, true] {
-            let names = self.names.iter();
-            let of_kind = names.filter(|(_, name)| name.certificate.is_some() == with_certificate);
-            let of_kind = of_kind.filter(|(_, name)| name.plan.is_due(now));
-            due.extend(of_kind.take(ORDERS).map(|(host, _)| host.clone()));
-        }
-        for host in due {
-            if self.orders >= ORDERS || !self.budget.take(now) {
-                return;
-            }
+        let mut waiting: BTreeMap<Box<str>, Waiting> = BTreeMap::new();
+        for order in self.due_orders(now) {
+            let DueOrder {
+                purpose,
+                tenant,
+                host,
+            } = order;
+            let begun = self.quota.begin(&tenant, purpose, now);
             let Some(name) = self.names.get_mut(&host) else {
                 continue;
             };
-            let method = name.plan.method(&self.methods);
-            name.plan.begin(now);
-            let replaces = name.certificate.as_deref().and_then(identifier);
-            info!(
-                host = &*host,
-                challenge = ?method,
-                renewal = name.certificate.is_some(),
-                "ordering a certificate"
-            );
-            let (account, certificates) =
-                (Arc::clone(&self.account), Arc::clone(&self.certificates));
-            self.orders += 1;
-            self.tasks.spawn(async move {
-                let result = match account.get().await {
-                    Ok(account) => order(&account, &host, method, replaces, &certificates).await,
-                    Err(failure) => Err(failure),
+            let reason = match begun {
+                Ok(()) => {
+                    self.begin_order(host, tenant, now);
+                    continue;
+                }
+                Err(Refusal::InFlight) => None,
+                Err(Refusal::Share) => Some(OrderWait::Share),
+                Err(Refusal::Total) => Some(OrderWait::Total),
+            };
+            // A host that waited for its share waits for it still while others of its tenant are in flight.
+            let reason = reason.or(name.plan.attempts().order_wait);
+            name.plan.set_order_wait(reason);
+            if let Some(reason) = reason {
+                let first = || Waiting {
+                    host,
+                    reason,
+                    hosts: 0,
                 };
-                Done::Order(host, result)
-            });
+                waiting.entry(tenant).or_insert_with(first).hosts += 1;
+            }
         }
+        for (tenant, waiting) in &waiting {
+            if !self.tenants_waiting.contains(tenant) {
+                waiting.log(tenant);
+            }
+        }
+        self.tenants_waiting = waiting.into_keys().collect();
+    }
+
+    /// The orders that are due, in the order in which they may begin.
+    fn due_orders(&self, now: SystemTime) -> Vec<DueOrder> {
+        let snapshot = self.snapshots.current();
+        let names = self.names.iter();
+        let due = names.filter(|(_, name)| name.plan.is_due(now));
+        let due = due.map(|(host, name)| DueOrder {
+            purpose: match name.certificate {
+                Some(_) => Purpose::Renewal,
+                None => Purpose::First,
+            },
+            tenant: tenant(&snapshot, host).into(),
+            host: host.clone(),
+        });
+        let mut due: Vec<DueOrder> = due.collect();
+        self.quota.sort(&mut due);
+        due
+    }
+
+    fn begin_order(&mut self, host: Box<str>, tenant: Box<str>, now: SystemTime) {
+        let Some(name) = self.names.get_mut(&host) else {
+            return;
+        };
+        let method = name.plan.method(&self.methods);
+        name.plan.begin(now);
+        let replaces = name.certificate.as_deref().and_then(identifier);
+        info!(
+            host = &*host,
+            challenge = ?method,
+            renewal = name.certificate.is_some(),
+            "ordering a certificate"
+        );
+        let (account, certificates) = (Arc::clone(&self.account), Arc::clone(&self.certificates));
+        let job = Job::Order {
+            host: host.clone(),
+            tenant,
+        };
+        self.jobs.spawn(job, async move {
+            let result = match account.get().await {
+                Ok(account) => order(&account, &host, method, replaces, &certificates).await,
+                Err(failure) => Err(failure),
+            };
+            Done::Order(result)
+        });
     }
 
     fn begin_questions(&mut self, now: SystemTime) {
-        if !self.authority.is_open(now) || self.questions >= QUESTIONS {
+        let in_flight = self.jobs.iter();
+        let in_flight = in_flight.filter(|job| matches!(job, Job::Question { .. }));
+        let free = QUESTIONS.saturating_sub(in_flight.count());
+        if !self.authority.is_open(now) {
             return;
         }
         let names = self.names.iter_mut();
         let due = names.filter(|(_, name)| name.plan.is_question_due(now));
-        for (host, name) in due.take(QUESTIONS - self.questions) {
+        for (host, name) in due.take(free) {
             // Not again before there is an answer.
             name.plan.ask_again(NO_ANSWER, now);
             let Some(identifier) = name.certificate.as_deref().and_then(identifier) else {
                 continue;
             };
             let (account, host) = (Arc::clone(&self.account), host.clone());
-            self.questions += 1;
-            self.tasks.spawn(async move {
+            let job = Job::Question { host: host.clone() };
+            self.jobs.spawn(job, async move {
                 let answer = match account.get().await {
                     Ok(account) => renewal_window(&account, &host, &identifier).await,
                     Err(_) => None,
                 };
-                Done::Question(host, answer)
+                Done::Question(answer)
             });
         }
     }
 
+    /// Takes the result of a job. One that panicked fails alone, and waits as a host whose order was refused.
+    async fn take(&mut self, job: Job, done: Result<Done, JoinError>, now: SystemTime) {
+        match job {
+            Job::Order { host, tenant } => {
+                self.quota.finish(&tenant);
+                let result = match done {
+                    Ok(Done::Order(result)) => result,
+                    Ok(Done::Question(_)) => return,
+                    Err(error) => Err(Failure::new(FailureKind::Program, error.to_string())),
+                };
+                self.take_order(&host, result, now).await;
+            }
+            Job::Question { host } => match done {
+                Ok(Done::Question(answer)) => self.take_question(&host, answer, now),
+                Ok(Done::Order(_)) => {}
+                Err(error) => warn!(host = &*host, %error, "a question about renewal failed"),
+            },
+        }
+    }
+
     async fn take_order(&mut self, host: &str, result: Result<Issued, Failure>, now: SystemTime) {
-        self.orders = self.orders.saturating_sub(1);
         let result = result.and_then(|issued| {
             let read = Certificate::from_pem(issued.chain.as_bytes(), issued.key.as_bytes());
             match read {
@@ -364,21 +465,8 @@ impl Manager {
     }
 
     fn take_question(&mut self, host: &str, answer: Option<RenewalWindow>, now: SystemTime) {
-        self.questions = self.questions.saturating_sub(1);
         if let (Some(name), Some((window, again))) = (self.names.get_mut(host), answer) {
             name.plan.suggest(window, again, now, chance());
-        }
-    }
-
-    /// After a panic in a task: whatever is not under way any more failed.
-    fn recount(&mut self, now: SystemTime) {
-        self.tasks.abort_all();
-        (self.orders, self.questions) = (0, 0);
-        for name in self.names.values_mut() {
-            if name.plan.attempts().is_under_way {
-                let failure = Failure::new(FailureKind::Authority, "the order was broken off");
-                name.plan.fail(failure, now, chance(), self.methods.len());
-            }
         }
     }
 
@@ -435,6 +523,9 @@ impl Manager {
         let names = self.names.values();
         let names = names.filter(|name| !name.plan.attempts().is_under_way);
         let until = |name: &Name| {
+            if name.plan.attempts().order_wait.is_some() {
+                return WAITING_PAUSE;
+            }
             let next = name.plan.next().unwrap_or(now);
             next.duration_since(now).unwrap_or_default()
         };
@@ -480,6 +571,15 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
 /// Whether authorities give out certificates for such a name: it has more than one label, and is no address.
 fn can_be_asked_for(host: &str) -> bool {
     host.contains('.') && host.parse::<IpAddr>().is_err()
+}
+
+/// The tenant whose share an order for the host uses: a preview uses its tenant's. Empty for a host that is the deployment's own.
+fn tenant<'s>(snapshot: &'s Snapshot, host: &str) -> &'s str {
+    let Some(HostEntry::Site(routes)) = snapshot.hosts.get(host) else {
+        return "";
+    };
+    let id = routes.root.as_deref().map_or("", |mount| &*mount.tenant);
+    id.split_once('@').map_or(id, |(id, _)| id)
 }
 
 /// A number from 0 up to 1.

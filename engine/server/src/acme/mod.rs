@@ -4,6 +4,8 @@
 //! snapshot_store --hosts--> manager --orders--> order --> account, client --> the authority
 //!                              |                  |
 //!                    plan (when, what next)       +--> tls::certificate_store: answers to challenges
+//!                    quota (how many, which first)
+//!                    tasks (what is in flight)
 //!                    folder (what outlives the process)
 //! ```
 //! The [`manager`] looks at the hosts of each new snapshot. One without a good certificate gets an order at once, some at the same time; one whose certificate grows old is renewed when the authority says (ARI, RFC 9773), else after two thirds of its lifetime. What fails waits alone: from minutes to a day, longer each time. Where the authority itself fails, all wait, for seconds to a quarter of an hour.
@@ -18,6 +20,8 @@ mod folder;
 mod manager;
 mod order;
 mod plan;
+mod quota;
+mod tasks;
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! When what is tried next: for a name, for the authority, and for orders in all.
+//! When what is tried next: for a name, and for the authority.
 //!
 //! **Invariant:** plain values and arithmetic: no clock, no random numbers, no disk, no network. `chance` is a number from 0 up to 1 that the caller draws.
 
 use std::time::{Duration, SystemTime};
 
-use crate::tls::attempts::{Attempts, FailureKind};
+use crate::tls::attempts::{Attempts, FailureKind, OrderWait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -94,6 +94,8 @@ pub(super) struct NamePlan {
     last: Option<SystemTime>,
     failure: Option<Failure>,
     is_under_way: bool,
+    /// Why an order that is due does not begin.
+    order_wait: Option<OrderWait>,
 }
 
 impl NamePlan {
@@ -108,6 +110,7 @@ impl NamePlan {
             last: None,
             failure: None,
             is_under_way: false,
+            order_wait: None,
         };
         if let Some(certificate) = certificate {
             plan.set(certificate, now, chance);
@@ -163,7 +166,13 @@ impl NamePlan {
     /// An order begins.
     pub(super) fn begin(&mut self, now: SystemTime) {
         self.is_under_way = true;
+        self.order_wait = None;
         self.last = Some(now);
+    }
+
+    /// An order that is due does not begin, or may again.
+    pub(super) fn set_order_wait(&mut self, wait: Option<OrderWait>) {
+        self.order_wait = wait;
     }
 
     /// It gave a certificate.
@@ -240,6 +249,7 @@ impl NamePlan {
             is_under_way: self.is_under_way,
             last: self.last,
             next: self.order_at(),
+            order_wait: self.order_wait,
             failure: self
                 .failure
                 .as_ref()
@@ -251,6 +261,7 @@ impl NamePlan {
     pub(super) fn at_rest(self) -> Self {
         Self {
             is_under_way: false,
+            order_wait: None,
             ..self
         }
     }
@@ -265,9 +276,15 @@ impl NamePlan {
         }
     }
 
+    /// Whether a host that left can be forgotten: what failed may be tried again since a day at least, or the certificate is on disk.
+    pub(super) fn is_outdated(&self, now: SystemTime) -> bool {
+        let is_outdated = |wait: Wait| now < wait.since || wait.until + DAY <= now;
+        self.wait.is_none_or(is_outdated)
+    }
+
     /// Whether there is nothing to tell.
     pub(super) fn is_quiet(&self) -> bool {
-        self.last.is_none() && self.failure.is_none()
+        self.last.is_none() && self.failure.is_none() && self.order_wait.is_none()
     }
 
     /// The last failure was of the disk, and is over.
@@ -329,38 +346,6 @@ impl AuthorityPlan {
         if is_later {
             self.wait = Some(Wait::new(now, pause));
         }
-    }
-}
-
-/// How many orders may begin: 280, and one more every 40 seconds. Let's Encrypt allows an account 300, and one more every 36 seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct OrderBudget {
-    free: f64,
-    at: SystemTime,
-}
-
-const BUDGET: f64 = 280.0;
-const SECONDS_PER_ORDER: f64 = 40.0;
-
-impl OrderBudget {
-    pub(super) const fn new(now: SystemTime) -> Self {
-        Self {
-            free: BUDGET,
-            at: now,
-        }
-    }
-
-    /// Takes one, if there is one.
-    pub(super) fn take(&mut self, now: SystemTime) -> bool {
-        // A clock that was set back gives nothing.
-        let passed = now.duration_since(self.at).unwrap_or_default();
-        self.free = (self.free + passed.as_secs_f64() / SECONDS_PER_ORDER).min(BUDGET);
-        self.at = now;
-        let has_one = self.free >= 1.0;
-        if has_one {
-            self.free -= 1.0;
-        }
-        has_one
     }
 }
 

@@ -29,11 +29,13 @@ pub enum FailureKind {
     Account,
     /// What was given out cannot be written to disk.
     Storage,
+    /// The order failed in this program.
+    Program,
 }
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Dns,
         Self::Elsewhere,
         Self::Unreachable,
@@ -42,6 +44,7 @@ impl FailureKind {
         Self::Authority,
         Self::Account,
         Self::Storage,
+        Self::Program,
     ];
 
     /// The word for it in `/tenants`, `/metrics` and the log.
@@ -56,8 +59,19 @@ impl FailureKind {
             Self::Authority => "authority",
             Self::Account => "account",
             Self::Storage => "storage",
+            Self::Program => "program",
         }
     }
+}
+
+/// Why an order that is due does not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderWait {
+    /// The host's tenant has used its share of the orders.
+    Share,
+    /// All tenants together have used the orders that the authority allows.
+    Total,
 }
 
 /// What was tried for one host.
@@ -65,6 +79,8 @@ impl FailureKind {
 pub struct Attempts {
     /// Whether an order is under way.
     pub is_under_way: bool,
+    /// Why an order that is due does not begin, where that takes longer than seconds.
+    pub order_wait: Option<OrderWait>,
     /// When the last order began.
     pub last: Option<SystemTime>,
     /// When the next one may begin, where one is wanted.

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::attempts::FailureKind;
+use super::attempts::{FailureKind, OrderWait};
 use super::config::Tls;
 use crate::snapshot_store::SnapshotStore;
 
@@ -26,6 +26,9 @@ pub struct CertificateLine {
     /// Whether an order is under way.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ordering: bool,
+    /// Why an order that is due does not begin.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waiting: Option<OrderWait>,
     /// When the last order of this process began, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_try: Option<u64>,
@@ -97,6 +100,7 @@ pub(crate) fn line(host: &str, tls: &Tls) -> CertificateLine {
         source: certificate.as_ref().map(|_| source),
         not_after: certificate.map(|certificate| seconds(certificate.not_after)),
         ordering: attempts.is_under_way,
+        waiting: attempts.order_wait,
         last_try: attempts.last.map(seconds),
         next_try: attempts.next.map(seconds),
         error: attempts

@@ -175,9 +175,6 @@ fn clocks_that_jump_ask_for_nothing_twice() {
     plan.succeed(days(0, 90), day(365), 0.5);
     assert!(!plan.is_due(day(365)));
     assert!(plan.is_due(day(365) + MINUTE));
-
-    let mut budget = OrderBudget::new(day(1));
-    assert!(budget.take(day(0)) && budget.take(day(1)));
 }
 
 #[test]
@@ -202,25 +199,22 @@ fn a_clock_that_was_ahead_once_makes_nobody_wait_for_it() {
 }
 
 #[test]
-fn a_clock_that_jumps_forward_renews_at_once_and_within_the_budget() {
+fn a_clock_that_jumps_forward_renews_at_once() {
     let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
     assert!(!plan.is_due(day(1)) && plan.is_due(day(400)));
     // What failed long ago waits no longer.
     plan.begin(day(1));
     plan.fail(failure(FailureKind::RateLimited), day(1), 0.5, 2);
     assert!(plan.is_due(day(400)));
-    let mut budget = OrderBudget::new(day(1));
-    let taken = (0..1000).filter(|_| budget.take(day(400))).count();
-    assert_eq!(taken, 280);
 }
 
 #[test]
-fn orders_in_all_stay_below_what_the_authority_allows() {
-    let mut budget = OrderBudget::new(day(0));
-    let taken = (0..1000).filter(|_| budget.take(day(0))).count();
-    assert_eq!(taken, 280);
-    assert!(!budget.take(day(0) + 39 * SECOND));
-    assert!(budget.take(day(0) + 80 * SECOND));
-    let taken = (0..1000).filter(|_| budget.take(day(10))).count();
-    assert_eq!(taken, 280);
+fn host_that_left_is_forgotten_a_day_after_its_wait() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    plan.begin(day(0));
+    plan.fail(failure(FailureKind::Dns), day(0), 0.5, 2);
+    let plan = plan.at_rest();
+    assert!(!plan.is_outdated(day(0)) && !plan.is_outdated(day(1)));
+    assert!(plan.is_outdated(day(1) + 3 * MINUTE));
+    assert!(NamePlan::new(None, day(0), 0.5).is_outdated(day(0)));
 }
