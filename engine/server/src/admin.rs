@@ -126,6 +126,7 @@ async fn accept(listener: &tokio::net::TcpListener, service: TowerToHyperService
     server
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
+        .half_close(true)
         .keep_alive(false);
     let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
     loop {

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// The owner of the tenants, as operators reach it.
 ///
-/// The methods may block, and are called on a thread where that is allowed, one at a time. Each has to end by itself, within a few seconds: nobody waits for longer, and the process does not end before it.
+/// The methods may block, and are called on threads where that is allowed: a list, a comparison and a command at the same time, and never two of one kind. Each has to end by itself, within a few seconds: nobody waits for longer, and the process does not end before it.
 pub trait Control: fmt::Debug + Send + Sync {
     /// The releases of a tenant that are kept, newest first.
     ///

@@ -67,6 +67,7 @@ pub mod metric_list;
 mod metrics;
 mod negotiate;
 pub mod not_found;
+pub mod operator_file;
 mod path;
 mod peer;
 mod permit;

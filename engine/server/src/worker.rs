@@ -97,6 +97,8 @@ impl Worker {
         // `ConnectionState` has the timeouts, without a timer for each request.
         http1
             .header_read_timeout(None)
+            // A client may end its side after its request, and still wait for the response (RFC 9112, section 9.6).
+            .half_close(true)
             .max_header_size(limits.header_bytes);
         if limits.header_fields != Limits::default().header_fields {
             // Hyper's own default, which is ours, costs it no allocation.

@@ -1,11 +1,10 @@
 //! The token of the file that `--admin-token-file` names.
 
-use std::fs;
-
 use anyhow::{Context as _, anyhow};
 
 use crate::cli::AdminTokenFlag;
 use server::admin::AdminToken;
+use server::operator_file;
 
 /// What the file holds, where one is named.
 ///
@@ -16,7 +15,8 @@ pub(super) fn read(flag: &AdminTokenFlag) -> anyhow::Result<Option<String>> {
         return Ok(None);
     };
     let why = || format!("cannot use `{}` of `--admin-token-file`", file.display());
-    let text = fs::read_to_string(file).with_context(why)?;
+    let bytes = operator_file::read(file).with_context(why)?;
+    let text = String::from_utf8(bytes).with_context(why)?;
     AdminToken::new(&text)
         .map_err(|error| anyhow!(error))
         .with_context(why)?;

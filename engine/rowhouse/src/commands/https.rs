@@ -1,6 +1,5 @@
 //! What the flags about HTTPS describe, made ready: sockets, certificates, an authority.
 
-use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use crate::cli::ServeArguments;
 use crate::cli::https::HttpsFlags;
 use server::acme::{self, AcmeSettings, ExternalAccount};
 use server::listen::{Listeners, bind, inherited};
+use server::operator_file;
 use server::snapshot_store::SnapshotStore;
 use server::tls::Tls;
 use server::tls::certificate_store::CertificateStore;
@@ -91,8 +91,9 @@ pub(super) fn start_acme(
         );
     };
     let roots = flags.acme_root.as_ref();
-    let roots = roots
-        .map(|path| fs::read(path).with_context(|| format!("cannot read `{}`", path.display())));
+    let roots = roots.map(|path| {
+        operator_file::read(path).with_context(|| format!("cannot read `{}`", path.display()))
+    });
     let settings = AcmeSettings {
         directory: flags.acme_directory.clone(),
         roots: roots.transpose()?,

@@ -1,12 +1,12 @@
 //! `rowhouse probe`: asks a running server whether it is ready, for health checks where there is no other program to ask with.
 
-use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use super::admin_client::ask;
 use super::output::{print, say};
 use crate::cli::ProbeArguments;
+use server::operator_file;
 use server::tls::probe::probe;
 
 /// For each step of the question; a server that takes longer is not well.
@@ -37,7 +37,12 @@ fn is_secure(arguments: &ProbeArguments) -> bool {
     let Some(address) = arguments.https else {
         return true;
     };
-    let roots = match arguments.root.as_ref().map(fs::read).transpose() {
+    let roots = match arguments
+        .root
+        .as_deref()
+        .map(operator_file::read)
+        .transpose()
+    {
         Ok(roots) => roots,
         Err(error) => {
             say(&format!(

@@ -237,6 +237,12 @@ impl Running {
         let secure = https::addresses(&self.visitors.tls)?;
         let redirect = https::addresses(&self.visitors.redirect)?;
         let admin = self.operators.local_addr()?;
+        if self.admin.token.is_none() && !admin.ip().is_loopback() {
+            warn!(
+                %admin,
+                "the admin listener has no token: any program that reaches it can roll back sites; give `--admin-token-file`, or listen on 127.0.0.1"
+            );
+        }
         let took = self.begin.elapsed();
         let tenants = self.admin.board.current().tenants.len();
         if let Some(overview) = self.overview.take() {

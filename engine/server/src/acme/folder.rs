@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::warn;
 
+use crate::operator_file::{self, OperatorFileError};
 use crate::tls::certificate::Certificate;
 
 /// The folder of one authority.
@@ -81,12 +82,13 @@ impl Folder {
     }
 
     fn read(&self, file: &str) -> Option<Vec<u8>> {
-        match fs::read(self.path.join(file)) {
+        match operator_file::read(&self.path.join(file)) {
             Ok(bytes) => Some(bytes),
+            Err(OperatorFileError::Unreadable(error)) if error.kind() == ErrorKind::NotFound => {
+                None
+            }
             Err(error) => {
-                if error.kind() != ErrorKind::NotFound {
-                    warn!(file, %error, "a file cannot be read");
-                }
+                warn!(file, %error, "a file cannot be read");
                 None
             }
         }

@@ -5,7 +5,7 @@
 //! With one, they need the token, as `Authorization: Bearer` (RFC 6750, section 2.1) or as the field `token` of a form, which is how the console sends it. Who is from another origin never comes this far.
 //! A browser that sends a form is led back to the tenant's page of the console, or shown why not.
 //!
-//! The work blocks and has a thread of its own, one request at a time, in the order in which they came.
+//! The work blocks and has a thread of its own: one list, one comparison and one command at a time, each in the order in which they came. A command never waits for a comparison.
 //!
 //! **Invariant:** knows no release; whatever it answers comes from the [`Control`].
 
@@ -34,11 +34,30 @@ pub const COMMAND: HeaderName = HeaderName::from_static("x-rowhouse-command");
 /// Bytes of a form with a token.
 const LONGEST_FORM: usize = 4096;
 
-/// Who does the work, and whose turn it is.
+/// The control, and the requests that wait for it.
 #[derive(Debug, Clone)]
 struct Releases {
     control: Option<Arc<dyn Control>>,
-    turn: Arc<Semaphore>,
+    queues: Queues,
+}
+
+/// A place at the control for each kind of work, so that no kind waits for another.
+#[derive(Debug, Clone)]
+struct Queues {
+    lists: Arc<Semaphore>,
+    comparisons: Arc<Semaphore>,
+    commands: Arc<Semaphore>,
+}
+
+impl Queues {
+    fn new() -> Self {
+        let queue = || Arc::new(Semaphore::new(1));
+        Self {
+            lists: queue(),
+            comparisons: queue(),
+            commands: queue(),
+        }
+    }
 }
 
 /// Who may give commands, and how browsers are answered.
@@ -71,7 +90,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
         .merge(commands)
         .with_state(Releases {
             control,
-            turn: Arc::new(Semaphore::new(1)),
+            queues: Queues::new(),
         })
 }
 
@@ -158,7 +177,10 @@ async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request
 }
 
 async fn list(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
-    releases.ask(move |control| control.releases(&tenant)).await
+    let queue = Arc::clone(&releases.queues.lists);
+    releases
+        .ask(queue, move |control| control.releases(&tenant))
+        .await
 }
 
 #[derive(Debug, Deserialize)]
@@ -176,8 +198,9 @@ async fn diff(
         Ok(between) => between,
         Err(error) => return refusal(error.status(), error.body_text()),
     };
+    let queue = Arc::clone(&releases.queues.comparisons);
     releases
-        .ask(move |control| control.diff(&tenant, from, to))
+        .ask(queue, move |control| control.diff(&tenant, from, to))
         .await
 }
 
@@ -199,7 +222,7 @@ async fn roll_back(
         let release = control.roll_back(&tenant, release)?;
         Ok(RolledBack { release })
     };
-    releases.ask(roll_back).await
+    releases.command(roll_back).await
 }
 
 async fn resume(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
@@ -207,7 +230,7 @@ async fn resume(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) 
         control.resume(&tenant)?;
         Ok(serde_json::Map::new())
     };
-    releases.ask(resume).await
+    releases.command(resume).await
 }
 
 async fn read_again(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
@@ -215,12 +238,21 @@ async fn read_again(Shared(releases): Shared<Releases>, Path(tenant): Path<Strin
         control.read_again(&tenant)?;
         Ok(serde_json::Map::new())
     };
-    releases.ask(read_again).await
+    releases.command(read_again).await
 }
 
 impl Releases {
+    async fn command<T, W>(self, work: W) -> Response
+    where
+        T: Serialize + Send + 'static,
+        W: FnOnce(&dyn Control) -> Result<T, ControlError> + Send + 'static,
+    {
+        let queue = Arc::clone(&self.queues.commands);
+        self.ask(queue, work).await
+    }
+
     /// Has the work done when its turn comes. Once begun it goes on to its end, also where nobody waits for the answer any longer.
-    async fn ask<T, W>(self, work: W) -> Response
+    async fn ask<T, W>(self, queue: Arc<Semaphore>, work: W) -> Response
     where
         T: Serialize + Send + 'static,
         W: FnOnce(&dyn Control) -> Result<T, ControlError> + Send + 'static,
@@ -228,7 +260,7 @@ impl Releases {
         let Some(control) = self.control else {
             return ControlError::NoState.into_response();
         };
-        let Ok(turn) = self.turn.acquire_owned().await else {
+        let Ok(turn) = queue.acquire_owned().await else {
             return ControlError::Failed("the server is ending".to_owned()).into_response();
         };
         let work = tokio::task::spawn_blocking(move || {

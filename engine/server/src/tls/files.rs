@@ -4,7 +4,6 @@
 //!
 //! **Invariant:** writes no file; a certificate that was good stays until there is another.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use tracing::{info, warn};
 
 use super::certificate::{Certificate, CertificateError};
 use super::certificate_store::CertificateStore;
+use crate::operator_file::{self, OperatorFileError};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,13 +32,13 @@ pub struct CertificateFile {
 /// Why files give no certificate.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// A file cannot be read.
+    /// A file cannot be read, or is not a plain file.
     #[error("cannot read `{path}`: {source}")]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+        /// Why.
+        source: OperatorFileError,
     },
     /// What is in the files cannot be used.
     #[error("cannot use `{path}`: {source}")]
@@ -150,7 +150,7 @@ impl FileCertificates {
 
 fn contents(file: &CertificateFile) -> Result<Contents, FileError> {
     let read = |path: &PathBuf| {
-        fs::read(path).map_err(|source| FileError::Unreadable {
+        operator_file::read(path).map_err(|source| FileError::Unreadable {
             path: path.clone(),
             source,
         })
@@ -167,6 +167,8 @@ fn parse(file: &CertificateFile, (chain, key): &Contents) -> Result<Certificate,
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

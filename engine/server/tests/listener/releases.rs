@@ -1,6 +1,9 @@
 //! Releases by the admin listener: what operators ask, and what no web page can.
 
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
@@ -206,4 +209,65 @@ fn no_web_page_gives_commands() {
             405
         );
     }
+}
+
+/// A control whose comparisons wait until a roll-back is done.
+#[derive(Debug)]
+struct SlowComparison {
+    begun: Mutex<Sender<()>>,
+    rolled_back: Mutex<Receiver<()>>,
+    done: Mutex<Sender<()>>,
+}
+
+impl Control for SlowComparison {
+    fn releases(&self, tenant: &str) -> Result<Vec<ReleaseLine>, ControlError> {
+        OneTenant.releases(tenant)
+    }
+
+    fn diff(
+        &self,
+        tenant: &str,
+        from: Option<u64>,
+        to: Option<u64>,
+    ) -> Result<Vec<PageChange>, ControlError> {
+        self.begun.lock().unwrap().send(()).unwrap();
+        let rolled_back = self.rolled_back.lock().unwrap();
+        // Shorter than the listener's own limit, so that a command that waits fails the test.
+        let waited = rolled_back.recv_timeout(Duration::from_secs(15));
+        waited.map_err(|_| ControlError::Failed("the roll-back waits".to_owned()))?;
+        OneTenant.diff(tenant, from, to)
+    }
+
+    fn roll_back(&self, tenant: &str, release: Option<u64>) -> Result<u64, ControlError> {
+        self.done.lock().unwrap().send(()).unwrap();
+        OneTenant.roll_back(tenant, release)
+    }
+
+    fn resume(&self, tenant: &str) -> Result<(), ControlError> {
+        OneTenant.resume(tenant)
+    }
+
+    fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
+        OneTenant.read_again(tenant)
+    }
+}
+
+#[test]
+fn rollback_does_not_wait_for_a_comparison() {
+    let snapshots = &Server::start().snapshots;
+    let (begun, has_begun) = channel();
+    let (done, rolled_back) = channel();
+    let control = SlowComparison {
+        begun: Mutex::new(begun),
+        rolled_back: Mutex::new(rolled_back),
+        done: Mutex::new(done),
+    };
+    let admin = AdminListener::with_control(snapshots, Some(Arc::new(control)));
+    thread::scope(|scope| {
+        let comparison = scope.spawn(|| answer(&admin, "GET", "/tenants/bluedoor/diff").0);
+        has_begun.recv().unwrap();
+        assert_eq!(answer(&admin, "GET", "/tenants/bluedoor/releases").0, 200);
+        assert_eq!(answer(&admin, "POST", "/tenants/bluedoor/rollback").0, 200);
+        assert_eq!(comparison.join().unwrap(), 200);
+    });
 }

@@ -147,3 +147,38 @@ fn a_tenant_that_is_not_rendered_is_unavailable_and_not_missing() {
         assert_eq!(answer.response.headers()[RETRY_AFTER], "1");
     }
 }
+
+#[test]
+fn client_that_ends_its_side_after_the_request_gets_the_response() {
+    use std::io::{Read as _, Write as _};
+    use std::net::Shutdown;
+    let mount = open();
+    let server = Server::start();
+    server.snapshots.replace(with(Some(Arc::clone(&mount))));
+    let (say, wanted) = channel();
+    let say = Mutex::new(say);
+    server.snapshots.on_wanted(move |_| {
+        let _ = say.lock().unwrap().send(());
+    });
+    let mut socket = server.connect();
+    socket.write_all(get("/terms", HOST).as_bytes()).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    wanted.recv().unwrap();
+    // The end of the client's side has come by the time at which another request is answered.
+    assert_eq!(server.ask(&get("/about", "studio.example")).status, 200);
+    let made = sample::mount("late", "", &["/terms"]);
+    mount.pages.fill(made.pages.into_inner());
+    let reply = Reply::read(&mut socket);
+    let text = sample::text("late", "", "/terms");
+    assert_eq!((reply.status, &*reply.body), (200, text.as_bytes()));
+    // The connection ends with the response: no further request can come.
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    // The same for a connection that brought no request, or half of a request.
+    for half in ["", "GET /terms HTTP/1.1\r\nhost: "] {
+        let mut socket = server.connect();
+        socket.write_all(half.as_bytes()).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        let mut rest = Vec::new();
+        socket.read_to_end(&mut rest).unwrap();
+    }
+}

@@ -1,0 +1,97 @@
+//! Files that operators name: tokens, certificates, keys, roots.
+//!
+//! **Invariant:** reads a bounded number of bytes and never waits for a writer, whatever the path leads to.
+
+use std::fs::{File, FileType};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+
+use thiserror::Error;
+
+/// The most bytes of a file: the roots of all authorities that browsers know have a quarter of that.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Why a file gives no bytes.
+#[derive(Debug, Error)]
+pub enum OperatorFileError {
+    /// Something that has no end, or that waits for a writer.
+    #[error("it is {0}: name a file that holds the bytes themselves")]
+    NotAFile(&'static str),
+    /// More bytes than a token, a certificate or a key has.
+    #[error(
+        "it has more than {MAX_BYTES} bytes: name the file that holds only what the flag is for"
+    )]
+    TooLarge,
+    /// The system's own error.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
+
+/// Returns the bytes of a file.
+///
+/// # Errors
+/// When the path does not lead to a plain file of at most 1 MiB.
+pub fn read(path: &Path) -> Result<Vec<u8>, OperatorFileError> {
+    // Looked at before the file is opened: to open a named pipe waits for a writer.
+    check_type(path.metadata()?.file_type())?;
+    let file = File::open(path)?;
+    check_type(file.metadata()?.file_type())?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match u64::try_from(bytes.len()) {
+        Ok(..=MAX_BYTES) => Ok(bytes),
+        _ => Err(OperatorFileError::TooLarge),
+    }
+}
+
+fn check_type(kind: FileType) -> Result<(), OperatorFileError> {
+    let name = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        "a folder"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    Err(OperatorFileError::NotAFile(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn endless_device_named_pipe_and_large_file_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let said = |path: &Path| read(path).unwrap_err().to_string();
+        assert!(said(Path::new("/dev/zero")).starts_with("it is a device"));
+        assert!(said(folder.path()).starts_with("it is a folder"));
+        let pipe = path("pipe");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert!(said(&pipe).starts_with("it is a named pipe"));
+        std::os::unix::fs::symlink(&pipe, path("link")).unwrap();
+        assert!(said(&path("link")).starts_with("it is a named pipe"));
+        let large = File::create(path("large")).unwrap();
+        large.set_len(MAX_BYTES + 1).unwrap();
+        assert!(said(&path("large")).starts_with("it has more than 1048576 bytes"));
+        large.set_len(MAX_BYTES).unwrap();
+        assert_eq!(read(&path("large")).unwrap().len(), 1024 * 1024);
+        fs::write(path("token"), "a token of some length\n").unwrap();
+        assert_eq!(read(&path("token")).unwrap(), b"a token of some length\n");
+        assert!(said(&path("missing")).contains("No such file"));
+    }
+}
