@@ -5,7 +5,7 @@ pub mod https;
 pub mod running;
 mod starter;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
@@ -392,11 +392,20 @@ pub struct ManArguments {
     pub command: Option<String>,
 }
 
+/// The address at which `manual` listens without a flag.
+pub const MANUAL_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090);
+
+/// Returns the address that visitors type to reach a manual that listens on `port`: the one host that the manual answers on.
+#[must_use]
+pub fn manual_origin(port: u16) -> String {
+    format!("http://localhost:{port}")
+}
+
 /// `manual`.
 #[derive(Debug, Clone, Args)]
 pub struct ManualArguments {
     /// The address and port to serve it at
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = MANUAL_LISTEN)]
     pub listen: SocketAddr,
     /// What visitors type to reach it [default: that address]
     #[arg(long, value_name = "URL")]

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The longest path that is kept, in bytes.
 pub const LONGEST: usize = 120;
@@ -17,6 +17,7 @@ pub const MOST_OF_A_TENANT: usize = 32;
 pub const MOST: usize = 4_096;
 
 const HOURS: usize = 24;
+const SECONDS_PER_HOUR: u64 = 3_600;
 
 /// A path that was asked for, and not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,9 +98,22 @@ impl NotFound {
         all
     }
 
-    fn hour(&self) -> u64 {
-        self.begun.elapsed().as_secs() / 3_600
+    /// The time that the counts are of: since the process began, and a day at most.
+    #[must_use]
+    pub fn counted_for(&self) -> Duration {
+        counted_for(self.begun.elapsed())
     }
+
+    fn hour(&self) -> u64 {
+        self.begun.elapsed().as_secs() / SECONDS_PER_HOUR
+    }
+}
+
+/// The part of `elapsed` that the hours of the day cover: the hour that has begun, and those before it.
+fn counted_for(elapsed: Duration) -> Duration {
+    let hour = elapsed.as_secs() / SECONDS_PER_HOUR;
+    let forgotten = (hour + 1).saturating_sub(HOURS as u64);
+    elapsed.saturating_sub(Duration::from_secs(forgotten * SECONDS_PER_HOUR))
 }
 
 /// Whether a path can be shown, and led elsewhere.
@@ -240,6 +254,14 @@ mod tests {
         // An hour of the day comes again without what was counted then.
         table.record(&app, "/old", 48);
         assert_eq!(counts(&table, 48), [(old, 1)]);
+    }
+
+    #[test]
+    fn counts_are_of_the_time_since_the_start_and_of_a_day_at_most() {
+        let minutes = |elapsed: u64| counted_for(Duration::from_secs(elapsed * 60)).as_secs() / 60;
+        assert_eq!([0, 5, 1_379, 1_439].map(minutes), [0, 5, 1_379, 1_439]);
+        // The first hour is counted no longer.
+        assert_eq!([1_440, 1_441, 1_499].map(minutes), [1_380, 1_381, 1_439]);
     }
 
     #[test]

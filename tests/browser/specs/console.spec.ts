@@ -179,11 +179,11 @@ test.describe('without scripts', () => {
     await page.goto(`${admin}/sites/bluedoor`);
     await page.getByLabel('Token of this server').fill(TOKEN);
     await page.getByRole('button', { name: 'Roll back to 1', exact: true }).click();
-    await expect(page.getByRole('status').first()).toContainText('An earlier release is served');
+    await expect(page.getByRole('status').first()).toContainText('The server accepted the rollback.');
     expect(await visitors()).not.toContain('Fresh words');
     await page.getByLabel('Token of this server').fill(TOKEN);
     await page.getByRole('button', { name: 'Resume' }).click();
-    await expect(page.getByRole('status').first()).toContainText('The folder is followed again');
+    await expect(page.getByRole('status').first()).toContainText('The server accepted the command to follow the folder.');
     expect(await visitors()).toContain('Fresh words');
   });
 });

@@ -77,7 +77,9 @@ fn details(line: &CertificateLine, now: i64) -> String {
     }
     let until = |at: u64| i64::try_from(at).unwrap_or(i64::MAX).saturating_sub(now);
     if let Some(end) = line.not_after {
-        parts.push(format!("ends {}", span(until(end))));
+        let end = until(end);
+        let verb = if end < 0 { "ended" } else { "ends" };
+        parts.push(format!("{verb} {}", span(end)));
     }
     if line.ordering {
         parts.push("being ordered".to_owned());
@@ -92,7 +94,11 @@ fn details(line: &CertificateLine, now: i64) -> String {
         let detail: String = detail.filter(|one| !one.is_control()).collect();
         parts.push(format!("{}: {detail}", error.kind.name()));
         if let Some(next) = line.next_try.filter(|_| !line.ordering) {
-            parts.push(format!("next try {}", span(until(next))));
+            parts.push(match until(next) {
+                next @ 1.. => format!("next try {}", span(next)),
+                // The server begins it as soon as an order is free.
+                _ => "next try is due".to_owned(),
+            });
         }
     }
     parts.join(", ")
@@ -150,5 +156,35 @@ mod tests {
              own.example     missing  dns: no address, next try in 10 min\n"
         );
         assert_eq!(span(-7_200), "2 h ago");
+    }
+
+    #[test]
+    fn past_moments_are_not_announced_as_to_come() {
+        let line = CertificateLine {
+            host: "own.example".to_owned(),
+            state: CertificateState::Expired,
+            source: Some(CertificateSource::Authority),
+            not_after: Some(1_000_000 - 7_200),
+            ordering: false,
+            waiting: None,
+            last_try: Some(1_000_000 - 600),
+            next_try: Some(1_000_000 - 12),
+            error: Some(CertificateProblem {
+                kind: FailureKind::Dns,
+                detail: "no address".to_owned(),
+            }),
+        };
+        let text = details(&line, 1_000_000);
+        assert_eq!(
+            text,
+            "from the authority, ended 2 h ago, dns: no address, next try is due"
+        );
+        for now in 999_980..1_000_020 {
+            let text = details(&line, now);
+            assert!(
+                !text.contains("next try") || !text.ends_with("ago"),
+                "{text}"
+            );
+        }
     }
 }

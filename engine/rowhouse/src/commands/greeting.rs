@@ -204,7 +204,8 @@ impl Site {
         let [id, address] = widths;
         write!(formatter, "  {BOLD}{:id$}{BOLD:#}", self.id)?;
         let note = match (self.is_under_way, self.state) {
-            (true, _) | (_, State::Pending) => "being rendered",
+            (true, _) => "being rendered",
+            (false, State::Pending) => "to be rendered",
             (false, State::Live) => "",
             (false, State::Degraded) => "the last good pages are served",
             (false, State::Absent) => "not served",

@@ -12,7 +12,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::output::say;
 use super::{export, serve};
-use crate::cli::{ExportArguments, ManualArguments, ServeArguments};
+use crate::cli::{ExportArguments, ManualArguments, ServeArguments, manual_origin};
 use crate::manual::{self, Files};
 
 /// Serves or writes it.
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
     add("--themes", themes.into());
     let listen = arguments.listen;
     let origin = arguments.origin.as_ref().map(ToString::to_string);
-    let origin = origin.unwrap_or_else(|| format!("http://localhost:{}", listen.port()));
+    let origin = origin.unwrap_or_else(|| manual_origin(listen.port()));
     add("--origin", origin.into());
     if let Some(folder) = &arguments.export {
         flags.push(folder.into());

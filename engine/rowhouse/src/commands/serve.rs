@@ -270,10 +270,8 @@ impl Running {
                 "serving"
             );
         }
-        supervisor::ready(&format!(
-            "serving {tenants} tenants at {}",
-            arguments.content.origin
-        ));
+        // Without a number: it stays in the service's status while sites come and go.
+        supervisor::ready(&format!("serving {}", arguments.content.origin));
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use server::tls::overview::{CertificateState, overview};
 
 use super::charts::{Chart, charts, points};
 use super::list::{List, address, chosen, is_broken, row};
+use super::missing::missing_since;
 use super::parts::{Asked, Parts};
 use super::problems::Problem;
 use super::words::{Moment, bytes, count, grouped, span};
@@ -37,6 +38,8 @@ pub(super) struct View {
     elsewhere: Vec<Problem>,
     list: List,
     missing: Vec<Missing>,
+    /// Since when missing paths are counted.
+    missing_since: Moment,
 }
 
 /// In one line, how all is.
@@ -103,10 +106,11 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
     let cards = named
         .iter()
         .map(|tenant| card(parts, tenant, errors, findings.as_ref(), now));
-    let elsewhere = findings.iter().flat_map(|findings| &findings.elsewhere);
-    let elsewhere = elsewhere.filter(|one| one.severity != Severity::Note);
+    let elsewhere = || findings.iter().flat_map(|findings| &findings.elsewhere);
+    let has_errors_elsewhere = elsewhere().any(|one| one.severity == Severity::Error);
+    let elsewhere = elsewhere().filter(|one| one.severity != Severity::Note);
     View {
-        summary: summary(parts, &status, broken.len()),
+        summary: summary(parts, &status, broken.len(), has_errors_elsewhere),
         alarms: alarms(parts, &status, now),
         charts: charts(&points(&parts.snapshots.history.samples())),
         facts: facts(parts, &status, now),
@@ -115,10 +119,11 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
         elsewhere: elsewhere.take(MOST_BROKEN).map(Problem::new).collect(),
         list,
         missing: missing(parts),
+        missing_since: missing_since(parts, now),
     }
 }
 
-fn summary(parts: &Parts, status: &Status, broken: usize) -> Summary {
+fn summary(parts: &Parts, status: &Status, broken: usize, has_errors_elsewhere: bool) -> Summary {
     let all = status.tenants.len();
     let pending = (status.tenants.iter())
         .filter(|tenant| tenant.state == State::Pending)
@@ -142,7 +147,9 @@ fn summary(parts: &Parts, status: &Status, broken: usize) -> Summary {
                 text,
                 "Visitors get the last good pages, where there are any.",
             )
-        } else if !status.complete || pending > 0 {
+        } else if !status.complete && pending == 0 {
+            ("busy", "The sites are being read".to_owned(), "")
+        } else if pending > 0 {
             let text = format!(
                 "{} of {} still to be rendered",
                 grouped(pending as u64),
@@ -152,6 +159,12 @@ fn summary(parts: &Parts, status: &Status, broken: usize) -> Summary {
                 "busy",
                 text,
                 "Each is rendered at once when somebody asks for it.",
+            )
+        } else if has_errors_elsewhere {
+            (
+                "bad",
+                "Themes or the deployment have errors".to_owned(),
+                "Visitors get the last good pages, where there are any.",
             )
         } else if all == 0 {
             (
@@ -297,9 +310,9 @@ fn facts(parts: &Parts, status: &Status, now: SystemTime) -> Vec<Fact> {
             "To be rendered",
             grouped(waiting as u64),
             match (waiting, again) {
-                (0, 0) => "all are rendered".to_owned(),
+                (0, 0) => "no site waits".to_owned(),
                 (_, 0) => "in their turn, or when asked for".to_owned(),
-                (_, again) => format!("{} rendered anew", grouped(again as u64)),
+                (_, again) => format!("{} being rendered again", grouped(again as u64)),
             },
         ),
         memory,

@@ -2,12 +2,15 @@
 //!
 //! **Invariant:** suggests only pages that the tenant serves.
 
+use std::time::SystemTime;
+
 use content::report::nearest;
 use release::snapshot::{HostEntry, Resource, Snapshot};
 use serde::Serialize;
 use server::not_found::Missing;
 
-use super::words::grouped;
+use super::parts::Parts;
+use super::words::{Moment, grouped};
 
 /// A path that a tenant has no page for.
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +37,11 @@ impl MissingPath {
             redirect,
         }
     }
+}
+
+/// Since when missing paths are counted.
+pub(super) fn missing_since(parts: &Parts, now: SystemTime) -> Moment {
+    Moment::new(now - parts.snapshots.not_found.counted_for(), now)
 }
 
 /// The pages of a tenant, by their paths from its own root.

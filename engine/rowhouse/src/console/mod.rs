@@ -35,6 +35,7 @@ use tracing::error;
 use self::parts::Asked;
 pub use self::parts::Parts;
 use self::words::Moment;
+use crate::cli::{MANUAL_LISTEN, manual_origin};
 
 /// Nothing but what this listener has itself, and no HTML that a script writes.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -81,6 +82,8 @@ struct Frame {
     version: String,
     now: Moment,
     has_token: bool,
+    /// The address of the manual while `rowhouse manual` runs without flags.
+    manual: String,
 }
 
 impl Pages {
@@ -103,6 +106,7 @@ impl Pages {
             version: version(&self.parts.operator.board, &self.parts.snapshots),
             now: Moment::new(SystemTime::now(), SystemTime::now()),
             has_token: self.parts.has_token,
+            manual: manual_origin(MANUAL_LISTEN.port()),
         };
         let rendered = Context::from_serialize(view).and_then(|mut context| {
             context.insert("frame", &frame);
@@ -215,5 +219,17 @@ mod tests {
         let mut templates = Tera::new();
         templates.add_raw_templates(TEMPLATES).unwrap();
         assert_eq!(templates.get_template_names().count(), TEMPLATES.len());
+    }
+
+    #[test]
+    fn links_to_the_manual_name_the_host_that_the_manual_answers_on() {
+        let manual = manual_origin(MANUAL_LISTEN.port());
+        let origin: content::address::Origin = manual.parse().unwrap();
+        assert_eq!(origin.to_string(), manual);
+        assert_eq!(origin.domain(), "localhost");
+        // Every address of another server comes from the code that knows the server.
+        for (name, template) in TEMPLATES {
+            assert!(!template.contains("http://"), "{name}");
+        }
     }
 }

@@ -14,10 +14,10 @@ use server::tls::overview::{CertificateLine, CertificateState, overview};
 
 use super::charts::{Chart, charts};
 use super::list::cause;
-use super::missing::{MissingPath, pages_of};
+use super::missing::{MissingPath, missing_since, pages_of};
 use super::parts::{Asked, Parts};
 use super::problems::Problem;
-use super::words::{Moment, count, grouped, micros, percent};
+use super::words::{Moment, count, grouped, micros, percent, span};
 
 /// Errors and warnings on a page; `rowhouse check` prints all.
 const MOST_PROBLEMS: usize = 30;
@@ -33,7 +33,10 @@ pub(super) struct View {
     since: Moment,
     pinned: Option<u64>,
     pages: String,
-    compiled_in: String,
+    /// Nothing where the pages were not rendered by this process.
+    compiled_in: Option<String>,
+    /// How long the server has run.
+    up: String,
     addresses: Vec<Address>,
     /// Nothing where not all of the last hour is known.
     charts: Option<[Chart; 3]>,
@@ -46,11 +49,15 @@ pub(super) struct View {
     more_problems: usize,
     /// Errors in a line each, where the owner of the tenants is too busy to say more.
     lines: Vec<String>,
+    /// Whether the owner of the tenants had time to say what is wrong.
+    has_findings: bool,
     /// Why there may be more than is shown.
     is_partial: bool,
     releases: Option<Vec<Release>>,
     certificates: Vec<Certificate>,
     missing: Vec<MissingPath>,
+    /// Since when missing paths are counted.
+    missing_since: Moment,
     /// What was just done.
     done: &'static str,
 }
@@ -126,6 +133,7 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
     let findings = parts.operator.findings(vec![id.to_owned()]);
     let is_partial = (findings.as_ref()).is_none_or(|findings| !findings.with_neighbours);
     let found = findings.and_then(|mut findings| findings.tenants.remove(id));
+    let has_findings = found.is_some();
     let lines = if found.is_none() {
         tenant.errors.clone()
     } else {
@@ -134,6 +142,9 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
     let found = found.unwrap_or_default();
     let is_note = |one: &&Diagnostic| one.severity == Severity::Note;
     let problems = || found.diagnostics.iter().filter(|one| !is_note(one));
+    let up = now
+        .duration_since(parts.operator.board.started())
+        .unwrap_or_default();
     let traffic = parts.snapshots.tenants().remove(id);
     let sample = traffic
         .map(|traffic| since_start(&traffic))
@@ -147,7 +158,9 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
         since: Moment::new(tenant.since, now),
         pinned: tenant.pinned,
         pages: grouped(tenant.pages as u64),
-        compiled_in: micros(tenant.compiled_in.as_secs_f64() * 1e6),
+        compiled_in: (!tenant.compiled_in.is_zero())
+            .then(|| micros(tenant.compiled_in.as_secs_f64() * 1e6)),
+        up: span(up),
         addresses: addresses(parts, &tenant, found.canonical.as_deref()),
         charts: charts_of(parts, id),
         most_charts: grouped(MOST as u64),
@@ -158,6 +171,7 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
         problems: problems().take(MOST_PROBLEMS).map(Problem::new).collect(),
         more_problems: problems().count().saturating_sub(MOST_PROBLEMS),
         lines,
+        has_findings,
         is_partial,
         releases: parts
             .operator
@@ -168,12 +182,12 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
         missing: missing
             .map(|missing| MissingPath::new(missing, &pages))
             .collect(),
+        missing_since: missing_since(parts, now),
         done: match asked.text("done") {
-            "rollback" => {
-                "An earlier release is served, whatever changes in the folder. Resume follows the folder again."
-            }
-            "resume" => "The folder is followed again.",
-            "read" => "The folder is being read again.",
+            // Said of the command, not of the site: the page may be loaded again after the next command.
+            "rollback" => "The server accepted the rollback.",
+            "resume" => "The server accepted the command to follow the folder.",
+            "read" => "The server accepted the command to read the folder again.",
             _ => "",
         },
     })

@@ -15,6 +15,8 @@ pub(super) struct Moment {
     pub(super) machine: String,
     /// Date and time where the server is.
     pub(super) local: String,
+    /// Whether it is over.
+    pub(super) is_past: bool,
     /// `4 min ago`, or `in 12 days`.
     pub(super) relative: String,
     /// How long it has lasted since: `4 min`.
@@ -42,6 +44,7 @@ impl Moment {
         Self {
             machine,
             local,
+            is_past: at <= now,
             relative,
             lasting: span(now.duration_since(at).unwrap_or_default()),
         }

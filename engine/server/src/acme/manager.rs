@@ -199,7 +199,7 @@ impl Manager {
             self.save();
             self.begin_orders(now);
             self.begin_questions(now);
-            self.report();
+            self.report(now);
             let pause = self.pause(now);
             tokio::select! {
                 Some((job, done)) = self.jobs.next() => self.take(job, done, SystemTime::now()).await,
@@ -503,12 +503,21 @@ impl Manager {
         }
     }
 
-    fn report(&self) {
+    fn report(&self, now: SystemTime) {
+        let opens = self
+            .authority
+            .opens()
+            .filter(|_| !self.authority.is_open(now));
         let all: HashMap<Box<str>, _> = self
             .names
             .iter()
             .filter(|(_, name)| !name.plan.is_quiet())
-            .map(|(host, name)| (host.clone(), name.plan.attempts()))
+            .map(|(host, name)| {
+                let mut attempts = name.plan.attempts();
+                // No order begins while the authority is left alone.
+                attempts.next = attempts.next.max(opens);
+                (host.clone(), attempts)
+            })
             .collect();
         self.board.replace(all);
     }
