@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::admission::{Admission, Admitted};
-use super::command::{Command, NewConnection};
 use super::listen;
+use super::new_connection::NewConnection;
 use super::peer::{Entrance, Peer};
 use super::permit::ConnectionPermit;
 use super::settings::ServeSettings;
@@ -21,15 +21,19 @@ use super::snapshot_store::SnapshotStore;
 /// The way to one worker.
 #[derive(Debug)]
 pub(super) struct WorkerHandle {
-    commands: mpsc::UnboundedSender<Command>,
+    /// Has a place for every permit, so that it is never full.
+    connections: mpsc::Sender<NewConnection>,
+    /// Notified when a connection waits for a permit; a worker that is busy finds one notice, however often it was notified.
+    wants_room: Arc<Notify>,
     /// Its open connections.
     load: Arc<AtomicUsize>,
 }
 
 impl WorkerHandle {
-    pub(super) fn new(commands: mpsc::UnboundedSender<Command>) -> Self {
+    pub(super) fn new(connections: mpsc::Sender<NewConnection>, wants_room: Arc<Notify>) -> Self {
         Self {
-            commands,
+            connections,
+            wants_room,
             load: Arc::default(),
         }
     }
@@ -88,8 +92,7 @@ impl Acceptor {
         // Counted before the workers are asked: one that has nothing idle now sees it at its next look.
         let _waiting = WaitingCount::begin(&self.snapshots.connections.waiting);
         for worker in &self.workers {
-            // The worker is gone only when everything ends.
-            let _ = worker.commands.send(Command::MakeRoom);
+            worker.wants_room.notify_one();
         }
         Arc::clone(&self.permits).acquire_owned().await
     }
@@ -117,13 +120,13 @@ impl Acceptor {
         // A response is written in one go; waiting to fill a packet would only delay it.
         if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
             // The worker is gone only when everything ends.
-            let _ = worker.commands.send(Command::Serve(NewConnection {
+            let _ = worker.connections.try_send(NewConnection {
                 socket,
                 peer,
                 entrance,
                 admitted,
                 permit,
-            }));
+            });
         }
     }
 }
@@ -141,5 +144,38 @@ impl<'c> WaitingCount<'c> {
 impl Drop for WaitingCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::settings::Limits;
+
+    #[tokio::test]
+    async fn worker_that_reads_nothing_collects_one_wish_for_room() {
+        let (snapshots, limits) = (Arc::<SnapshotStore>::default(), Limits::default());
+        let settings = Arc::new(ServeSettings {
+            limits: Limits {
+                connections: 1,
+                ..limits
+            },
+            ..ServeSettings::default()
+        });
+        let admission = Admission::new(Arc::clone(&snapshots), Arc::clone(&settings));
+        let (connections, _received) = mpsc::channel(1);
+        let room = Arc::new(Notify::new());
+        let workers = vec![WorkerHandle::new(connections, Arc::clone(&room))];
+        let acceptor = Acceptor::new(workers, Arc::new(admission), snapshots, settings);
+        let _permit = acceptor.permit().await.unwrap();
+        for _ in 0..1_000 {
+            // Given up at once: the wish for room stays with the worker.
+            assert!(futures_util::future::FutureExt::now_or_never(acceptor.permit()).is_none());
+        }
+        room.notified().await;
+        let second = tokio::time::timeout(Duration::ZERO, room.notified()).await;
+        assert!(second.is_err(), "a second wish waits");
     }
 }

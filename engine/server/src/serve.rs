@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::error;
 
@@ -90,20 +90,25 @@ fn start_worker(
     context: (&Arc<SnapshotStore>, &Arc<ServeSettings>, &Arc<Admission>),
     draining: &watch::Receiver<bool>,
 ) -> Result<(WorkerHandle, impl Future<Output = Option<Drained>> + use<>), ServeError> {
-    let (commands, received) = mpsc::unbounded_channel();
+    // Each connection in it holds a permit, and there are no more permits than places.
+    let (connections, received) = mpsc::channel(context.1.limits.connections.max(1));
+    let wants_room = Arc::new(Notify::new());
+    let room = Arc::clone(&wants_room);
     let (ended, end) = oneshot::channel();
     let (snapshots, settings, admission) = context;
     let (snapshots, settings) = (Arc::clone(snapshots), Arc::clone(settings));
     let (admission, draining) = (Arc::clone(admission), draining.clone());
     thread::Builder::new()
         .name(format!("worker-{number}"))
-        .spawn(
-            move || match worker::run((snapshots, settings, admission), received, draining) {
+        .spawn(move || {
+            match worker::run((snapshots, settings, admission), (received, room), draining) {
                 // The receiver is gone when serving was ended at once.
                 Ok(drained) => drop(ended.send(drained)),
                 Err(error) => error!(%error, "a worker could not start its event loop"),
-            },
-        )
+            }
+        })
         .map_err(ServeError::Worker)?;
-    Ok((WorkerHandle::new(commands), async { end.await.ok() }))
+    Ok((WorkerHandle::new(connections, wants_room), async {
+        end.await.ok()
+    }))
 }

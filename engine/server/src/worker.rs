@@ -32,11 +32,11 @@ use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
 use super::admission::{Admission, Admitted};
-use super::command::{Command, NewConnection};
 use super::connection_state::{ConnectionState, Overdue, Phase};
 use super::context::WorkerContext;
 use super::drain::{Drained, UnderWay};
 use super::event_service::EventService;
+use super::new_connection::NewConnection;
 use super::peer::{Entrance, Peer};
 use super::permit::ConnectionPermit;
 use super::protocol::opens_with_preface;
@@ -79,7 +79,7 @@ struct Worker {
 /// When the system refuses the event loop.
 pub(super) fn run(
     (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
-    commands: mpsc::UnboundedReceiver<Command>,
+    (connections, wants_room): (mpsc::Receiver<NewConnection>, Arc<Notify>),
     draining: watch::Receiver<bool>,
 ) -> io::Result<Drained> {
     let runtime = Builder::new_current_thread()
@@ -87,7 +87,7 @@ pub(super) fn run(
         .build_local(LocalOptions::default())?;
     let context = Rc::new(WorkerContext::new(snapshots, settings, admission));
     let worker = Rc::new(Worker::new(context, draining.clone()));
-    Ok(runtime.block_on(worker.serve(commands, draining)))
+    Ok(runtime.block_on(worker.serve(connections, &wants_room, draining)))
 }
 
 impl Worker {
@@ -128,7 +128,8 @@ impl Worker {
 
     async fn serve(
         self: Rc<Self>,
-        mut commands: mpsc::UnboundedReceiver<Command>,
+        mut new_connections: mpsc::Receiver<NewConnection>,
+        wants_room: &Notify,
         mut draining: watch::Receiver<bool>,
     ) -> Drained {
         let mut checks = tokio::time::interval(CHECK_INTERVAL);
@@ -144,14 +145,15 @@ impl Worker {
                 return drained;
             }
             tokio::select! {
-                Some(command) = commands.recv() => self.take(command),
+                Some(connection) = new_connections.recv() => self.accept(connection),
+                () = wants_room.notified() => self.make_room(Instant::now()),
                 changed = draining.changed() => {
                     if changed.is_err() {
                         return drained;
                     }
                     // Nothing is accepted any more before this is said, so that all connections that were are in the channel.
-                    while let Ok(command) = commands.try_recv() {
-                        self.take(command);
+                    while let Ok(connection) = new_connections.try_recv() {
+                        self.accept(connection);
                     }
                     deadline = Some(Instant::now() + self.context.settings.grace);
                     drained.waited_for = self.drain();
@@ -170,13 +172,6 @@ impl Worker {
     fn has_log_lines(&self) -> bool {
         let log = self.context.access_log.as_ref();
         log.is_some_and(|log| log.borrow().has_lines())
-    }
-
-    fn take(self: &Rc<Self>, command: Command) {
-        match command {
-            Command::Serve(connection) => self.accept(connection),
-            Command::MakeRoom => self.make_room(Instant::now()),
-        }
     }
 
     fn accept(self: &Rc<Self>, new: NewConnection) {

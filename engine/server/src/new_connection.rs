@@ -1,4 +1,4 @@
-//! What a worker is sent.
+//! A connection between the acceptor and its worker.
 //!
 //! **Invariant:** plain values.
 
@@ -7,15 +7,6 @@ use std::net::TcpStream;
 use super::admission::Admitted;
 use super::peer::{Entrance, Peer};
 use super::permit::ConnectionPermit;
-
-/// What a worker is sent.
-#[derive(Debug)]
-pub(super) enum Command {
-    /// This connection is the worker's from now on.
-    Serve(NewConnection),
-    /// Another connection waits for a permit, and none is left.
-    MakeRoom,
-}
 
 /// A connection on its way to a worker.
 #[derive(Debug)]
