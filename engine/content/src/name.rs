@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** knows nothing of folders, pages or requests.
 
+pub mod exported;
 pub mod reserved;
 
 use std::borrow::{Borrow, Cow};
@@ -32,8 +33,8 @@ pub enum TenantIdError {
 }
 
 impl TenantId {
-    /// Names that would clash with rowhouse's own: the `www.` redirect and `company:` links.
-    const RESERVED: [&str; 2] = ["company", WWW];
+    /// Names that would clash with rowhouse's own: the `www.` redirect, `company:` links, and the files of an export.
+    const RESERVED: [&str; 4] = ["company", WWW, exported::NOT_FOUND, exported::INDEX];
 
     /// Takes a folder's name.
     ///
@@ -120,6 +121,12 @@ pub fn nfc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfc().normalize(text)
 }
 
+/// A name as a disk sees it that tells neither upper from lower case nor one Unicode form from another.
+#[must_use]
+pub fn folded(name: &str) -> String {
+    nfc(&nfc(name).to_lowercase()).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,10 +142,12 @@ mod tests {
                 "{bad}"
             );
         }
-        assert!(matches!(
-            TenantId::new("www"),
-            Err(TenantIdError::Reserved(_))
-        ));
+        for reserved in ["www", "company", "assets", "404", "index"] {
+            assert!(
+                matches!(TenantId::new(reserved), Err(TenantIdError::Reserved(_))),
+                "{reserved}"
+            );
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ codes! {
     AddressTaken => "address-taken", "Somebody else has an address: a host, a path prefix, or the path of a page of the root tenant. Who has one keeps it. At a fresh start the root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
     BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over; one with a name that rowhouse itself answers by (`assets`, `company`, `www`) is an error.";
     BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
-    BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`, and make none of the engine's own paths.";
+    BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`, make none of the engine's own paths, and none that has no file of its own in an export: `404`, `index`, or a name that ends in `.html`.";
     BadSchema => "bad-schema", "A theme's schema is no JSON Schema (draft 2020-12), names a format that there is not, or its example does not fit it.";
     BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
     BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
@@ -102,7 +102,7 @@ codes! {
     OversizedPicture => "oversized-picture", "A picture that is sent as it is, since it moves or is of a type that is not made smaller, is wider than pages ever show it, or has more than 1 MiB. JPEG, PNG and WebP come in the sizes that fit.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
     PictureType => "picture-type", "A picture is of another type than the end of its name says. It is served by its name, and browsers that are told not to guess may not show it.";
-    PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path.";
+    PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path; or two names differ only in upper and lower case or in their Unicode form, and are one file on many disks.";
     Pinned => "pinned", "An older release of the tenant is served, since somebody rolled back to it. What the folder says is not seen until `rowhouse resume` follows it again.";
     ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
     RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
@@ -112,6 +112,7 @@ codes! {
     TitleLength => "title-length", "A title of more than 60 characters is cut off in results and tabs.";
     TooLarge => "too-large", "A file, a folder, a list, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
+    UnreadFile => "unread-file", "A file of a tenant that nothing reads: it is neither the manifest nor in `pages` or `assets`, a program left it there as a copy, or its name is that of another generator. Visitors do not find it.";
     UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";
     UnknownLanguage => "unknown-language", "The theme has no words in the tenant's language.";
     UnknownLayout => "unknown-layout", "The theme has no layout of that name.";

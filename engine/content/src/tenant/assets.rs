@@ -3,19 +3,18 @@
 //! Each has a key: its path below `assets`, in the Unicode form NFC (UAX 15), so that a name is one name however a disk or an editor spells it. A file beside a page is `../pages/blog/hall.jpg`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 
 use super::link::beside;
-use crate::name::nfc;
+use super::role::{ASSETS as FOLDER, PAGES, Role, role_of};
 use crate::name::reserved::ASSETS;
+use crate::name::{folded, nfc};
 use crate::report::{Code, Diagnostic, Report};
 use crate::source::Folder;
 
-const FOLDER: &str = "assets/";
-const PAGES: &str = "pages/";
 /// What the keys of files beside pages begin with. No file under `assets` has such a path.
 const ABOVE: &str = "../";
 
@@ -30,26 +29,31 @@ pub fn file_of(key: &str) -> String {
 
 /// The key of a file within the tenant's folder, if it is one that pages can show or offer.
 fn key_of(file: &str) -> Option<Cow<'_, str>> {
-    if let Some(below) = file.strip_prefix(FOLDER) {
-        return Some(nfc(below));
+    match file.strip_prefix(FOLDER) {
+        _ if role_of(file) != Role::Asset => None,
+        Some(below) => Some(nfc(below)),
+        None => Some(Cow::Owned(format!("{ABOVE}{}", nfc(file)))),
     }
-    (file.starts_with(PAGES) && !file.ends_with(".md"))
-        .then(|| Cow::Owned(format!("{ABOVE}{}", nfc(file))))
 }
 
 /// The files of a folder by their keys.
 pub(super) fn read(folder: &Folder, report: &mut Report) -> BTreeMap<String, Bytes> {
     let mut files = BTreeMap::new();
+    let mut alike: HashMap<String, &str> = HashMap::new();
     for (path, bytes) in &folder.files {
         let Some(key) = key_of(path) else {
             continue;
         };
-        if files.insert(key.into_owned(), bytes.clone()).is_some() {
-            let message = "two files have this name: their letters are put together from other signs, and look the same";
+        if let Some(other) = alike.insert(folded(&key), path) {
+            let message = match nfc(other) == nfc(path) {
+                true => "two files have this name: their letters are put together from other signs, and look the same".to_owned(),
+                false => format!("`{other}` has the same name but for upper and lower case, and is the same file on many disks"),
+            };
             let diagnostic =
                 Diagnostic::error(Code::PathTwice, folder.name_of(&nfc(path)), message);
             report.push(diagnostic.hint("remove one of them, or rename it"));
         }
+        files.insert(key.into_owned(), bytes.clone());
     }
     files
 }

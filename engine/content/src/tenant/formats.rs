@@ -4,7 +4,7 @@ use super::app;
 use super::link::target;
 use super::values::is_email;
 use crate::name::reserved::{is_reserved, takes_reserved};
-use crate::name::{is_host_name, is_route_path};
+use crate::name::{exported, is_host_name, is_route_path};
 
 /// What to do about a path that is the engine's own.
 pub(super) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
@@ -57,6 +57,10 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
         ),
         "route" if is_reserved(text) => fail(reserved(text), OTHER_PATH),
         "prefix" if takes_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "prefix" if exported::check_own(text).is_err() => fail(
+            format!("`{text}` cannot be exported"),
+            "choose another path: `404`, `index` and names that end in `.html` have a meaning of their own on static hosts",
+        ),
         "web-url" => match url::Url::parse(text) {
             Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
             Ok(address) => fail(

@@ -15,6 +15,7 @@ pub mod link;
 pub mod manifest;
 mod outline;
 pub mod page;
+mod role;
 pub mod values;
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +28,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::name::reserved::is_reserved;
-use crate::name::{TenantId, is_route_path};
+use crate::name::{TenantId, exported, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
 use crate::schema::{Formatted, Schema};
 use crate::source::Folder;
@@ -36,6 +37,7 @@ use crate::yaml::{self, Node, Value};
 pub use conform::Written;
 pub use manifest::Manifest;
 pub use page::{FrontMatter, Page};
+use role::{Role, role_of};
 
 /// The manifest's file name.
 pub const MANIFEST: &str = "tenant.yaml";
@@ -174,6 +176,10 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
     }
     reader.drafts(&pages);
     let assets = assets::read(folder, &mut reader.report);
+    // Without a manifest the folder may be something else altogether.
+    if folder.files.contains_key(MANIFEST) {
+        role::tell_unread(folder, &mut reader.report);
+    }
     let report = reader.report.sorted();
     let written = Written::new(folder.label.clone(), reader.nodes, reader.texts);
     let site = match manifest {
@@ -228,7 +234,7 @@ impl SiteReader<'_> {
                     self.folder.label.clone(),
                     format!("the folder has no `{MANIFEST}`"),
                 )
-                .hint("a manifest with one line is enough: `name: My site`"),
+                .hint(role::manifest_hint(self.folder)),
             );
             return None;
         };
@@ -241,7 +247,7 @@ impl SiteReader<'_> {
             .folder
             .files
             .iter()
-            .filter(|(path, _)| path.starts_with("pages/") && path.ends_with(".md"))
+            .filter(|(path, _)| role_of(path) == Role::Page)
             .collect();
         if files.is_empty() && self.folder.files.contains_key(MANIFEST) {
             self.report.push(
@@ -264,16 +270,33 @@ impl SiteReader<'_> {
             return Vec::new();
         }
         let mut pages: Vec<Page> = Vec::with_capacity(files.len());
-        let mut owners: BTreeMap<String, String> = BTreeMap::new();
+        // By the file that an export gives a path on a disk that does not tell `A` from `a`.
+        let mut owners: BTreeMap<String, (String, String)> = BTreeMap::new();
         for (file, bytes) in files {
             let Some(page) = self.page(file, bytes) else {
                 continue;
             };
             for path in page.paths() {
-                match owners.get(path) {
-                    Some(owner) => self.path_twice(&page, path, owner),
-                    None => {
-                        owners.insert(path.to_owned(), file.clone());
+                if path != page.path
+                    && let Err(reason) = exported::check_alias(path)
+                {
+                    self.tell_path(
+                        &page,
+                        path,
+                        (
+                            Code::BadPath,
+                            format!("the page has the alias `{path}`, {reason}"),
+                        ),
+                    );
+                }
+                match owners.get(&exported::key(path)) {
+                    Some((owner, same)) if same == path => self.path_twice(&page, path, owner),
+                    Some((owner, like)) if owner != file => {
+                        self.paths_alike(&page, path, (owner, like));
+                    }
+                    _ => {
+                        let owner = (file.clone(), path.to_owned());
+                        owners.insert(exported::key(path), owner);
                     }
                 }
             }
@@ -297,6 +320,10 @@ impl SiteReader<'_> {
             let message = format!("the file's name makes a path: {}", formats::reserved(&path));
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
             self.report.push(diagnostic.hint(formats::OTHER_PATH));
+        } else if let Err(reason) = exported::check_own(&path) {
+            let message = format!("the file's name makes the path `{path}`, {reason}");
+            let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
+            self.report.push(diagnostic.hint("rename the file"));
         }
         let text = self.text(file, bytes)?;
         let Some(parts) = page::split(&text) else {
@@ -323,20 +350,31 @@ impl SiteReader<'_> {
     }
 
     fn path_twice(&mut self, page: &Page, path: &str, owner: &str) {
+        let message = format!("the path `{path}` is taken by `{owner}`");
+        self.tell_path(page, path, (Code::PathTwice, message));
+    }
+
+    /// Two paths that are one file once they are exported.
+    fn paths_alike(&mut self, page: &Page, path: &str, (owner, like): (&str, &str)) {
+        let message = format!(
+            "the path `{path}` and the path `{like}` of `{owner}` are one file in an export, or on a disk that does not tell upper from lower case"
+        );
+        self.tell_path(page, path, (Code::PathTwice, message));
+    }
+
+    fn tell_path(&mut self, page: &Page, path: &str, (code, message): (Code, String)) {
         let name = self.folder.name_of(&page.file);
         let text = self.texts.get(&page.file);
-        self.report
-            .add(Severity::Error, Code::PathTwice, &name, || {
-                let message = format!("the path `{path}` is taken by `{owner}`");
-                let diagnostic = Diagnostic::error(Code::PathTwice, &name, message)
-                    .hint("rename one of the files, or take the path out of `aliases`");
-                let mut formatted = page.formatted.iter();
-                let alias = formatted.find(|text| text.format == "route" && text.text == path);
-                match (alias, text) {
-                    (Some(alias), Some(text)) => diagnostic.at(alias.place, text),
-                    _ => diagnostic,
-                }
-            });
+        self.report.add(Severity::Error, code, &name, || {
+            let diagnostic = Diagnostic::error(code, &name, message)
+                .hint("rename one of the files, or take the path out of `aliases`");
+            let mut formatted = page.formatted.iter();
+            let alias = formatted.find(|text| text.format == "route" && text.text == path);
+            match (alias, text) {
+                (Some(alias), Some(text)) => diagnostic.at(alias.place, text),
+                _ => diagnostic,
+            }
+        });
     }
 
     /// A redirect may not take a page's path, nor lead to another redirect.

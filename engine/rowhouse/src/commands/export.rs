@@ -13,7 +13,7 @@ use super::{memory, progress};
 use crate::cli::{ExportArguments, StaticHost};
 use crate::export::folder::Writer;
 use crate::export::rules::Counts;
-use crate::export::{Options, WebServer, export};
+use crate::export::{Exported, Options, WebServer, export};
 use content::report::{Report, Severity};
 use server::status::StatusBoard;
 
@@ -22,9 +22,13 @@ const HEADER_RULES: usize = 100;
 /// What Cloudflare Pages reads of `_redirects`.
 const REDIRECT_RULES: usize = 2_000;
 
+/// What an export says that stops at errors.
+const NOTHING_WRITTEN: &str =
+    "nothing was written: correct them, or leave out what has them with `--despite-errors`";
+
 /// Compiles all tenants and writes what would be served, with no more of them in memory than there is room for.
 ///
-/// With an error nothing is written, unless the flags say so: what has one would be missing.
+/// With an error nothing is written, unless the flags say so: what has one would be missing. An operator who says so gets what was asked for, so that the command succeeds.
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
     let memory = arguments.memory.unwrap_or_else(memory::half);
@@ -46,13 +50,10 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             .into_iter()
             .filter(|diagnostic| is_error(diagnostic.severity)),
     );
-    let is_whole = errors.is_servable();
-    if !is_whole {
+    if !errors.is_servable() {
         as_text(&errors, registry.status().tenants.len());
         if !arguments.despite_errors {
-            say(
-                "nothing was written: correct them, or leave out what has them with `--despite-errors`",
-            );
+            say(NOTHING_WRITTEN);
             return Ok(ExitCode::from(ERRORS));
         }
     }
@@ -66,7 +67,14 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         },
     };
     let mut writer = Writer::begin(&arguments.directory)?;
-    let counts = export(&registry, &snapshot, options, &mut writer)?;
+    let Exported { counts, left_out } = export(&registry, &snapshot, options, &mut writer)?;
+    for one in &left_out {
+        say(&format!("error: {one}"));
+    }
+    if !left_out.is_empty() && !arguments.despite_errors {
+        say(NOTHING_WRITTEN);
+        return Ok(ExitCode::from(ERRORS));
+    }
     let over: Vec<String> = counts
         .iter()
         .filter_map(|(host, counts)| over_limits(host, *counts))
@@ -99,11 +107,7 @@ pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             "note: a page comes or goes at {next}: export again then"
         ));
     }
-    Ok(if is_whole {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(ERRORS)
-    })
+    Ok(ExitCode::SUCCESS)
 }
 
 fn over_limits(host: &str, counts: Counts) -> Option<String> {

@@ -33,6 +33,7 @@ use self::by_path::Answers;
 use self::rules::{Counts, Rules};
 pub use self::sink::{Sink, WriteError};
 use crate::reload::Registry;
+use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, Resource, ResourceTable, Snapshot};
 use render::PlacedMount;
@@ -60,9 +61,28 @@ pub enum WebServer {
     Nginx,
 }
 
-/// Why there is no export.
-#[derive(Debug, Error)]
-pub enum ExportError {
+/// What an export came to.
+#[derive(Debug)]
+pub struct Exported {
+    /// How many rules each host has, for hosts that limit them.
+    pub counts: BTreeMap<String, Counts>,
+    /// The tenants that are left out at a place.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A tenant that has no files at one of its places.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the tenant `{tenant}` is left out there: {conflict}")]
+pub struct LeftOut {
+    /// The tenant.
+    pub tenant: String,
+    /// Why.
+    pub conflict: Conflict,
+}
+
+/// Why a tenant has no files at one of its places.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Conflict {
     /// Two paths would be one file.
     #[error(
         "on `{host}`, `{one}` and `{other}` would both be the file `{file}`: rename one of the two pages"
@@ -85,33 +105,56 @@ pub enum ExportError {
         /// The path.
         path: String,
     },
+}
+
+/// Why there is no export.
+#[derive(Debug, Error)]
+pub enum ExportError {
+    /// The host's own files have no place.
+    #[error(transparent)]
+    Host(#[from] Conflict),
     /// The files cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// Gives everything that `registry` serves, as its last snapshot has it, to `sink`. How many rules each host has, for hosts that limit them.
+/// Gives everything that `registry` serves, as its last snapshot has it, to `sink`. A tenant whose files have no place on a host is left out there, and stops no other.
 ///
 /// # Errors
-/// When two paths would be one file, a path cannot be a file's name, or the sink does not take one.
+/// When a host's own files have no place, or the sink does not take a file.
 pub fn export(
     registry: &Registry,
     snapshot: &Snapshot,
     options: Options,
     sink: &mut impl Sink,
-) -> Result<BTreeMap<String, Counts>, ExportError> {
+) -> Result<Exported, ExportError> {
     let hosts = snapshot.hosts.iter();
     let mut sites: BTreeMap<&str, Site<'_>> = hosts
         .map(|(host, entry)| (&**host, Site::new(host, entry, options)))
         .collect();
+    let mut left_out = Vec::new();
     registry.each_whole(options.compressed, |tenant| {
+        let mut refused: Vec<&PlacedMount> = Vec::new();
         for placed in &tenant.compiled.mounts {
-            if let Some(site) = sites.get_mut(placed.address.host.as_str()) {
-                site.tenant(placed, &tenant.pictures, sink)?;
+            let Some(site) = sites.get_mut(placed.address.host.as_str()) else {
+                continue;
+            };
+            match site.plan(placed, &tenant.pictures) {
+                Ok(plan) => site.tenant(plan, sink)?,
+                Err(conflict) => {
+                    left_out.push(LeftOut {
+                        tenant: placed.mount.tenant.to_string(),
+                        conflict,
+                    });
+                    refused.push(placed);
+                }
             }
         }
         for ((host, path), picture) in &tenant.pictures {
-            if let Some(site) = sites.get_mut(host.as_str()) {
+            let is_refused = refused.iter().any(|placed| {
+                placed.address.host == *host && path.starts_with(&*placed.mount.prefix)
+            });
+            if let Some(site) = sites.get_mut(host.as_str()).filter(|_| !is_refused) {
                 site.resource_unless_known(path, picture, sink)?;
             }
         }
@@ -121,7 +164,18 @@ pub fn export(
     for (host, site) in sites {
         counts.insert(host.to_owned(), site.finish(snapshot, sink)?);
     }
-    Ok(counts)
+    Ok(Exported { counts, left_out })
+}
+
+/// What a tenant has at one of its places, before any of it is written.
+#[derive(Default)]
+struct Plan<'t> {
+    /// Each path with what it answers.
+    answers: Vec<(String, &'t Resource)>,
+    /// The page for what is not found, by the part of the host that it speaks for.
+    not_found: Vec<(String, &'t Resource)>,
+    /// Each file with the path that it stands for and its bytes.
+    files: BTreeMap<String, (String, Bytes)>,
 }
 
 /// One host's folder as it grows.
@@ -148,14 +202,14 @@ impl<'a> Site<'a> {
     }
 
     /// What a tenant answers at one of its places: as the server does, no path that a longer prefix takes.
-    fn tenant(
-        &mut self,
-        placed: &PlacedMount,
+    fn plan<'t>(
+        &self,
+        placed: &'t PlacedMount,
         pictures: &BTreeMap<(String, String), Arc<Resource>>,
-        sink: &mut impl Sink,
-    ) -> Result<(), ExportError> {
+    ) -> Result<Plan<'t>, Conflict> {
+        let mut plan = Plan::default();
         let HostEntry::Site(routes) = self.entry else {
-            return Ok(());
+            return Ok(plan);
         };
         let prefix = &placed.mount.prefix;
         let owner = match &**prefix {
@@ -164,7 +218,7 @@ impl<'a> Site<'a> {
         };
         let is_owner = owner.is_some_and(|owner| owner.tenant == placed.mount.tenant);
         let Some(pages) = placed.pages().filter(|_| is_owner) else {
-            return Ok(());
+            return Ok(plan);
         };
         for (below, resource) in in_order(&pages.resources) {
             let path = joined(prefix, below);
@@ -174,11 +228,58 @@ impl<'a> Site<'a> {
                 matches!(resource, Resource::Body(body) if body.status.is_redirection());
             let gives_way = routes.is_taken_below(prefix, &path) || stands_in && is_drawn();
             if !gives_way {
-                self.resource(&path, resource, sink)?;
+                self.plan_files(&mut plan, &path, file_of_resource(&path, resource))?;
+                plan.answers.push((path, resource));
             }
         }
         for (area, page) in &pages.not_found {
-            self.not_found(&format!("{prefix}{area}"), page, sink)?;
+            let area = format!("{prefix}{area}");
+            let path = format!("the 404 page of `{area}/`");
+            self.plan_files(&mut plan, &path, file_of_not_found(&area, page))?;
+            plan.not_found.push((area, page));
+        }
+        Ok(plan)
+    }
+
+    /// Adds the files of a path to a plan. Two paths of one tenant may share a file of the same bytes.
+    fn plan_files(
+        &self,
+        plan: &mut Plan<'_>,
+        path: &str,
+        body: Option<(String, &Body)>,
+    ) -> Result<(), Conflict> {
+        let Some((file, body)) = body else {
+            return Ok(());
+        };
+        for (file, bytes) in self.variants(&file, body) {
+            self.check(&file, path)?;
+            match plan.files.get(&file) {
+                Some((_, same)) if same == bytes => {}
+                Some((other, _)) => return Err(self.one_file(file, other, path)),
+                None => {
+                    let planned = (path.to_owned(), bytes.clone());
+                    plan.files.insert(file, planned);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was planned.
+    fn tenant(&mut self, plan: Plan<'_>, sink: &mut impl Sink) -> Result<(), ExportError> {
+        for (file, (path, bytes)) in plan.files {
+            self.put(file, &path, &bytes, sink)?;
+        }
+        for (path, resource) in plan.answers {
+            self.answer(&path, resource);
+        }
+        for (area, page) in plan.not_found {
+            if let Some((file, body)) = file_of_not_found(&area, page) {
+                self.answers.not_found(&area, &file, &fields(body));
+                if self.options.not_found_rules && !area.is_empty() {
+                    self.rules.not_found(&area);
+                }
+            }
         }
         Ok(())
     }
@@ -202,6 +303,21 @@ impl<'a> Site<'a> {
         resource: &Resource,
         sink: &mut impl Sink,
     ) -> Result<(), ExportError> {
+        if let Some((file, body)) = file_of_resource(path, resource) {
+            let files: Vec<(String, Bytes)> = self
+                .variants(&file, body)
+                .map(|(file, bytes)| (file, bytes.clone()))
+                .collect();
+            for (file, bytes) in files {
+                self.put(file, path, &bytes, sink)?;
+            }
+        }
+        self.answer(path, resource);
+        Ok(())
+    }
+
+    /// Notes what a path answers, for the rules.
+    fn answer(&mut self, path: &str, resource: &Resource) {
         match resource {
             Resource::Redirect(location) => {
                 self.rules.redirect(path, location);
@@ -216,50 +332,55 @@ impl<'a> Site<'a> {
             }
             Resource::Body(body) => {
                 let fields = fields(body);
-                let is_page = essence(&fields) == "text/html" && !path.ends_with(".html");
-                let file = file_of(path, is_page);
-                self.body(&file, path, body, sink)?;
+                let file = file_of(path, is_page(path, &fields));
                 self.answers.file(path, &file, &fields);
                 self.rules.file(path, &file, fields);
             }
         }
-        Ok(())
     }
 
-    fn not_found(
-        &mut self,
-        area: &str,
-        resource: &Resource,
-        sink: &mut impl Sink,
-    ) -> Result<(), ExportError> {
-        if let Resource::Body(body) = resource {
-            let file = file_of(&format!("{area}/404"), true);
-            self.body(&file, &format!("the 404 page of `{area}/`"), body, sink)?;
-            self.answers.not_found(area, &file, &fields(body));
-            if self.options.not_found_rules && !area.is_empty() {
-                self.rules.not_found(area);
-            }
-        }
-        Ok(())
-    }
-
-    fn body(
-        &mut self,
+    /// The files of a body: itself and its compressed forms.
+    fn variants<'b>(
+        &self,
         file: &str,
-        path: &str,
-        body: &Body,
-        sink: &mut impl Sink,
-    ) -> Result<(), ExportError> {
-        for variant in body.variants.iter() {
+        body: &'b Body,
+    ) -> impl Iterator<Item = (String, &'b Bytes)> + use<'b> {
+        let (file, compressed) = (file.to_owned(), self.options.compressed);
+        body.variants.iter().filter_map(move |variant| {
             let extension = match variant.coding {
                 Coding::Identity => "",
-                _ if !self.options.compressed => continue,
+                _ if !compressed => return None,
                 Coding::Brotli => ".br",
                 Coding::Gzip => ".gz",
             };
-            self.put(format!("{file}{extension}"), path, &variant.bytes, sink)?;
+            Some((format!("{file}{extension}"), &variant.bytes))
+        })
+    }
+
+    /// Whether a file may stand for a path.
+    fn check(&self, file: &str, path: &str) -> Result<(), Conflict> {
+        // A line end would make two of one in the list of files.
+        let is_name =
+            |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
+        if !file.split('/').all(is_name) || matches!(file, HEADERS | REDIRECTS) {
+            return Err(Conflict::NoFileName {
+                host: self.host.to_owned(),
+                path: path.to_owned(),
+            });
         }
-        Ok(())
+        match self.paths.get(file) {
+            Some(other) => Err(self.one_file(file.to_owned(), other, path)),
+            None => Ok(()),
+        }
+    }
+
+    fn one_file(&self, file: String, one: &str, other: &str) -> Conflict {
+        Conflict::OneFile {
+            host: self.host.to_owned(),
+            file,
+            one: one.to_owned(),
+            other: other.to_owned(),
+        }
     }
 
     fn put(
@@ -269,23 +390,7 @@ impl<'a> Site<'a> {
         bytes: &Bytes,
         sink: &mut impl Sink,
     ) -> Result<(), ExportError> {
-        // A line end would make two of one in the list of files.
-        let is_name =
-            |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
-        if !file.split('/').all(is_name) || matches!(&*file, HEADERS | REDIRECTS) {
-            return Err(ExportError::NoFileName {
-                host: self.host.to_owned(),
-                path: path.to_owned(),
-            });
-        }
-        if let Some(other) = self.paths.get(&file) {
-            return Err(ExportError::OneFile {
-                host: self.host.to_owned(),
-                file,
-                one: other.clone(),
-                other: path.to_owned(),
-            });
-        }
+        self.check(&file, path)?;
         sink.put(format!("{}/{file}", self.host), bytes)?;
         self.paths.insert(file, path.to_owned());
         Ok(())
@@ -371,11 +476,32 @@ fn essence(fields: &HeaderMap) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
+fn is_page(path: &str, fields: &HeaderMap) -> bool {
+    essence(fields) == "text/html" && !path.ends_with(".html")
+}
+
 fn file_of(path: &str, is_page: bool) -> String {
-    match (path.trim_start_matches('/'), is_page) {
-        ("", true) => "index.html".to_owned(),
-        (name, true) => format!("{name}.html"),
-        (name, false) => name.to_owned(),
+    match is_page {
+        true => file_of_page(path),
+        false => path.trim_start_matches('/').to_owned(),
+    }
+}
+
+/// The file of what a path answers, if it answers one.
+fn file_of_resource<'r>(path: &str, resource: &'r Resource) -> Option<(String, &'r Body)> {
+    match resource {
+        Resource::Body(body) if !body.status.is_redirection() => {
+            Some((file_of(path, is_page(path, &fields(body))), body))
+        }
+        _ => None,
+    }
+}
+
+/// The file of the page for what is not found below `area`.
+fn file_of_not_found<'r>(area: &str, resource: &'r Resource) -> Option<(String, &'r Body)> {
+    match resource {
+        Resource::Body(body) => Some((file_of_page(&format!("{area}/{NOT_FOUND_PAGE}")), body)),
+        Resource::Redirect(_) => None,
     }
 }
 
@@ -399,6 +525,7 @@ fn joined(prefix: &str, below: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use release::snapshot::{Variant, Variants};
 
     #[test]
     fn a_page_is_a_file_that_answers_without_a_slash() {
@@ -413,5 +540,42 @@ mod tests {
         assert_eq!(joined("/da", "/"), "/da");
         assert_eq!(joined("", "/"), "/");
         assert_eq!(joined("/da", "/terms"), "/da/terms");
+    }
+
+    #[test]
+    fn paths_of_one_tenant_share_a_file_of_the_same_bytes_only() {
+        let body = |text: &'static str| {
+            let body = Body {
+                status: http::StatusCode::OK,
+                fields: Arc::new(release::snapshot::fields::Fields::new(
+                    HeaderMap::new(),
+                    false,
+                    false,
+                )),
+                cache_tag: None,
+                variants: Variants::new(Box::new([Variant {
+                    coding: Coding::Identity,
+                    bytes: Bytes::from_static(text.as_bytes()),
+                    etag: HeaderValue::from_static("\"\""),
+                }])),
+            };
+            Resource::Body(body)
+        };
+        let entry = HostEntry::Site(release::snapshot::HostRoutes::default());
+        let mut site = Site::new("studio.example", &entry, Options::default());
+        let mut plan = Plan::default();
+        let (one, other) = (body("one"), body("other"));
+        let mut add = |path: &str, resource: &Resource| {
+            let Resource::Body(body) = resource else {
+                panic!("a body")
+            };
+            site.plan_files(&mut plan, path, Some(("a.html".to_owned(), body)))
+        };
+        assert_eq!(add("/a", &one), Ok(()));
+        assert_eq!(add("/a.html", &one), Ok(()));
+        assert!(matches!(add("/b", &other), Err(Conflict::OneFile { .. })));
+        let mut files = BTreeMap::new();
+        site.tenant(plan, &mut files).expect("files");
+        assert_eq!(files["studio.example/a.html"], "one");
     }
 }

@@ -1,0 +1,100 @@
+//! The files that pages have in an export, as far as names decide: a page at `/terms` is the file `terms.html`.
+//!
+//! Static hosts give some names a meaning of their own. A path with such a name would be another page there, or none.
+
+use super::folded;
+
+/// The page for what is not found, in each folder of an export.
+pub const NOT_FOUND: &str = "404";
+
+/// The page of a folder itself.
+pub const INDEX: &str = "index";
+
+/// What the files of pages end in.
+const ENDING: &str = ".html";
+
+/// The most bytes in a segment of a path: a disk takes 255, of which the endings `.html` and `.br` are a part.
+const LONGEST_SEGMENT: usize = 240;
+
+/// The most bytes in a path.
+const LONGEST_PATH: usize = 1_000;
+
+/// The file of a page: `/` is `index.html`, `/terms` is `terms.html`, and `/terms.html` is `terms.html`, too.
+#[must_use]
+pub fn file_of_page(path: &str) -> String {
+    match path.trim_start_matches('/') {
+        "" => format!("{INDEX}{ENDING}"),
+        name if name.ends_with(ENDING) => name.to_owned(),
+        name => format!("{name}{ENDING}"),
+    }
+}
+
+/// What two pages may not share: their file, on a disk that does not tell `A` from `a`.
+#[must_use]
+pub fn key(path: &str) -> String {
+    folded(&file_of_page(path))
+}
+
+/// Whether a page can have a path beside its own, such as the one that it had on another server.
+///
+/// # Errors
+/// Why not: the end of a sentence about the path.
+pub fn check_alias(path: &str) -> Result<(), &'static str> {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_folder = |segment: &str| folded(segment).ends_with(ENDING);
+    if path.len() > LONGEST_PATH || path.split('/').any(|one| one.len() > LONGEST_SEGMENT) {
+        Err("which is too long for a file's name in an export")
+    } else if folded(name.strip_suffix(ENDING).unwrap_or(name)) == NOT_FOUND {
+        Err("which is the page for what is not found in an export")
+    } else if folders.split('/').any(is_folder) {
+        Err("whose folder would be a page in an export")
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a page can have a path as its own, or a tenant as a prefix.
+///
+/// # Errors
+/// Why not: the end of a sentence about the path.
+pub fn check_own(path: &str) -> Result<(), &'static str> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    check_alias(path)?;
+    if folded(name) == INDEX {
+        Err("which is the page of the folder above it in an export")
+    } else if folded(name).ends_with(ENDING) {
+        Err("which static hosts answer without `.html` in an export")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_an_export_cannot_place_is_refused() {
+        for good in ["/", "/terms", "/a.b", "/404s", "/blog/first", "/html"] {
+            assert_eq!(check_own(good), Ok(()), "{good}");
+        }
+        let long = format!("/{}", "x".repeat(241));
+        for bad in [
+            "/404",
+            "/blog/404",
+            "/index",
+            "/a/Index",
+            "/terms.html",
+            "/a.html/b",
+            &long,
+        ] {
+            assert!(check_own(bad).is_err(), "{bad}");
+        }
+        for alias in ["/terms.html", "/index.html", "/old/index"] {
+            assert_eq!(check_alias(alias), Ok(()), "{alias}");
+        }
+        for bad in ["/404", "/404.html", "/a.html/b", &long] {
+            assert!(check_alias(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! What each file of a tenant's folder is for: the manifest, a page, a file that pages show or offer, or nothing.
+//!
+//! Every file has exactly one role. So each is read, or its author is told that nothing reads it and which name works.
+//!
+//! **Invariant:** knows names only, not what is in files.
+
+use std::collections::BTreeMap;
+
+use super::MANIFEST;
+use crate::name::reserved::is_reserved;
+use crate::report::{Code, Diagnostic, Report, nearest};
+use crate::source::Folder;
+
+/// The folder of pages.
+pub(super) const PAGES: &str = "pages/";
+/// The folder of files that pages show or offer.
+pub(super) const ASSETS: &str = "assets/";
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// `tenant.yaml`.
+    Manifest,
+    /// A page in Markdown.
+    Page,
+    /// A file that pages show or offer.
+    Asset,
+    /// For people who work on the folder, such as a README.
+    Notes,
+    /// Nothing reads it.
+    Unread,
+}
+
+/// What a file is for, by its path in the folder.
+pub(super) fn role_of(path: &str) -> Role {
+    let (_, name) = split(path);
+    if path == MANIFEST {
+        Role::Manifest
+    } else if path.starts_with(PAGES) || path.starts_with(ASSETS) {
+        match leftover(path).or_else(|| working_name(path)) {
+            Some(_) => Role::Unread,
+            None if path.starts_with(PAGES) && name.ends_with(".md") => Role::Page,
+            None => Role::Asset,
+        }
+    } else if is_for_people(path) {
+        Role::Notes
+    } else {
+        Role::Unread
+    }
+}
+
+/// The folder of a path with its slash, and the name in it.
+fn split(path: &str) -> (&str, &str) {
+    path.split_at(path.rfind('/').map_or(0, |slash| slash + 1))
+}
+
+/// A name that ends in `.md`, however it is spelled.
+fn stem_of_markdown(name: &str) -> Option<&str> {
+    const ENDINGS: [&str; 6] = ["md", "markdown", "mdown", "mdwn", "mkd", "mdx"];
+    let (stem, ending) = name.rsplit_once('.')?;
+    let is_markdown = ENDINGS
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(ending));
+    is_markdown.then_some(stem)
+}
+
+/// The name under which a page of another generator or editor is read. None for a name that works.
+fn working_name(path: &str) -> Option<String> {
+    if !path.starts_with(PAGES) {
+        return None;
+    }
+    let (_, name) = split(path);
+    let stem = stem_of_markdown(name)?;
+    let stem = match stem.eq_ignore_ascii_case("index") || stem.eq_ignore_ascii_case("_index") {
+        true => "index",
+        false => stem,
+    };
+    let works = format!("{stem}.md");
+    (works != name).then_some(works)
+}
+
+/// What a program left beside a file: the name of that file, and what the copy is.
+fn leftover(path: &str) -> Option<String> {
+    let (_, name) = split(path);
+    let lower = name.to_ascii_lowercase();
+    let conflict = |mark: &str| {
+        let at = lower.find(mark)?;
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        Some(format!(
+            "a copy that a program made when two people changed `{}.{ending}`",
+            name[..at].trim_end_matches(['.', ' ', '('])
+        ))
+    };
+    // Syncthing; Dropbox, Nextcloud and ownCloud.
+    let copy = conflict(".sync-conflict-")
+        .or_else(|| lower.contains("conflicted copy").then(|| conflict(" ("))?)
+        .or_else(|| conflict("_conflict-").filter(|_| path.starts_with(PAGES)))
+        .or_else(|| conflict(" (case conflict"));
+    let system = matches!(&*lower, "thumbs.db" | "desktop.ini");
+    let system = system.then(|| "a file that the operating system made for itself".to_owned());
+    // A download may be called so.
+    let backup = |stem: &str| format!("a backup of `{stem}`");
+    let of_editor = name.strip_suffix('~').map(backup).or_else(|| {
+        let inner = name.strip_prefix('#')?.strip_suffix('#')?;
+        Some(backup(inner))
+    });
+    let of_page = || {
+        if !path.starts_with(PAGES) {
+            return None;
+        }
+        let stem = name.strip_suffix(".md").unwrap_or(name);
+        let (stem, ending) = stem.rsplit_once('.')?;
+        let is_backup = ["bak", "backup", "orig", "rej", "swp", "tmp"].contains(&ending);
+        is_backup.then(|| backup(&format!("{}.md", stem.strip_suffix(".md").unwrap_or(stem))))
+    };
+    copy.or(system).or(of_editor).or_else(of_page)
+}
+
+/// Whether a file at the top of the folder is for those who work on it.
+fn is_for_people(path: &str) -> bool {
+    const STEMS: [&str; 6] = [
+        "readme",
+        "license",
+        "licence",
+        "notice",
+        "changelog",
+        "authors",
+    ];
+    let stem = path.split('.').next().unwrap_or_default();
+    !path.contains('/') && STEMS.iter().any(|known| known.eq_ignore_ascii_case(stem))
+}
+
+/// Tells of every file that nothing reads; of a folder once.
+pub(super) fn tell_unread(folder: &Folder, report: &mut Report) {
+    let mut outside: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in folder.files.keys() {
+        if role_of(path) != Role::Unread {
+            continue;
+        }
+        if !path.starts_with(PAGES) && !path.starts_with(ASSETS) {
+            let top = path
+                .find('/')
+                .map_or(path.as_str(), |slash| &path[..=slash]);
+            *outside.entry(top).or_default() += 1;
+            continue;
+        }
+        let (message, hint) = match (leftover(path), working_name(path)) {
+            (Some(what), _) => (
+                format!("nothing reads this file: it looks like {what}"),
+                "compare the two, then remove it; or give it a name of its own".to_owned(),
+            ),
+            (None, works) => (
+                "nothing reads this file: its name is not that of a page".to_owned(),
+                format!(
+                    "rename it to `{}{}`",
+                    split(path).0,
+                    works.unwrap_or_default()
+                ),
+            ),
+        };
+        let file = folder.name_of(path);
+        report.push(Diagnostic::warning(Code::UnreadFile, file, message).hint(hint));
+    }
+    for (top, count) in outside {
+        let message = match (top.ends_with('/'), count) {
+            (false, _) => "nothing reads this file".to_owned(),
+            (true, 1) => "nothing reads this folder, which has 1 file".to_owned(),
+            (true, count) => format!("nothing reads this folder, which has {count} files"),
+        };
+        let file = folder.name_of(top);
+        report.push(Diagnostic::warning(Code::UnreadFile, file, message).hint(hint_for(top)));
+    }
+}
+
+/// What to do about a file or folder at the top that nothing reads.
+fn hint_for(top: &str) -> String {
+    let name = top.trim_end_matches('/');
+    let rename = |to: &str| format!("rename it to `{to}`");
+    match (name.to_ascii_lowercase().as_str(), top.ends_with('/')) {
+        ("content" | "post" | "posts" | "_posts", true) => rename(PAGES),
+        ("static" | "public" | "images" | "img" | "media" | "files" | "downloads", true) => {
+            "move what is in it to `assets/`".to_owned()
+        }
+        (".well-known", true) => "remove it: no file of a tenant answers there; `app:` in `tenant.yaml` makes those that app stores ask for".to_owned(),
+        ("_redirects", _) => "write them in `tenant.yaml`, as `redirects:`".to_owned(),
+        ("_headers", _) => "remove it: rowhouse sends the header fields by itself".to_owned(),
+        ("cname", _) => "write the host in `tenant.yaml`, as `hosts:`".to_owned(),
+        ("robots.txt", _) => "remove it: rowhouse makes `/robots.txt` by itself; `noindex: true` in a page keeps search engines from it".to_owned(),
+        ("tenant.yml" | "tenant.yaml.txt", _) => format!("move what it says to `{MANIFEST}`"),
+        (_, false) if is_reserved(&format!("/{name}")) => {
+            format!("remove it: rowhouse makes `/{name}` by itself")
+        }
+        (lower, true) => match nearest(lower, ["pages", "assets"]) {
+            Some(near) => rename(&format!("{near}/")),
+            None => "move pages to `pages/` and all other files to `assets/`".to_owned(),
+        },
+        (lower, false) if lower.ends_with(".md") => format!("move it to `{PAGES}`"),
+        _ => format!("move it to `{ASSETS}`, or remove it"),
+    }
+}
+
+/// What to do in a folder without a manifest, whose author may have given it another name or place.
+pub(super) fn manifest_hint(folder: &Folder) -> String {
+    let is_like_it = |path: &&String| {
+        let (_, name) = split(path);
+        let stem = name.split('.').next().unwrap_or_default();
+        let endings = ["yaml", "yml", "txt", "json", "toml"];
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        let ending = ending.to_ascii_lowercase();
+        path.matches('/').count() <= 1
+            && matches!(&*stem.to_ascii_lowercase(), "tenant" | "tenants")
+            && endings.contains(&&*ending)
+    };
+    match folder.files.keys().find(is_like_it) {
+        Some(path) => match path.split_once('/') {
+            Some((inner, MANIFEST)) => format!(
+                "the tenant is one folder too deep: move everything in `{inner}/` up, to `{}`",
+                folder.label
+            ),
+            _ => format!("rename `{path}` to `{MANIFEST}`"),
+        },
+        None => "a manifest with one line is enough: `name: My site`".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(paths: &[&str]) -> Folder {
+        let files = paths.iter();
+        Folder {
+            label: "tenants/corner".to_owned(),
+            files: files.map(|path| ((*path).to_owned(), "x".into())).collect(),
+        }
+    }
+
+    #[test]
+    fn every_file_is_read_or_told() {
+        for (path, role) in [
+            ("tenant.yaml", Role::Manifest),
+            ("README.md", Role::Notes),
+            ("pages/index.md", Role::Page),
+            ("pages/blog/conflict-of-interest.md", Role::Page),
+            ("pages/blog/old.md", Role::Page),
+            ("pages/blog/hall.jpg", Role::Asset),
+            ("assets/hall (1).jpg", Role::Asset),
+            ("assets/dump.bak", Role::Asset),
+            ("assets/guide.markdown", Role::Asset),
+        ] {
+            assert_eq!(role_of(path), role, "{path}");
+        }
+        for (path, hint) in [
+            (
+                "pages/terms.sync-conflict-20261101-101010-ABCDEFG.md",
+                "changed `terms.md`",
+            ),
+            (
+                "pages/terms (Anna's conflicted copy 2026-11-01).md",
+                "changed `terms.md`",
+            ),
+            (
+                "assets/logo.sync-conflict-20261101-101010-ABCDEFG.svg",
+                "changed `logo.svg`",
+            ),
+            ("pages/terms.md~", "backup of `terms.md`"),
+            ("pages/#terms.md#", "backup of `terms.md`"),
+            ("pages/terms.md.bak", "backup of `terms.md`"),
+            ("pages/terms.orig.md", "backup of `terms.md`"),
+            ("pages/blog/_index.md", "rename it to `pages/blog/index.md`"),
+            ("pages/Index.md", "rename it to `pages/index.md`"),
+            ("pages/a.markdown", "rename it to `pages/a.md`"),
+            ("pages/a.MD", "rename it to `pages/a.md`"),
+            ("assets/Thumbs.db", "operating system"),
+            ("page/a.md", "rename it to `pages/`"),
+            ("Pages/a.md", "rename it to `pages/`"),
+            ("asset/a.txt", "rename it to `assets/`"),
+            ("static/a.txt", "to `assets/`"),
+            ("robots.txt", "noindex"),
+            ("_redirects", "`redirects:`"),
+            (".well-known/x", "`app:`"),
+            ("CNAME", "`hosts:`"),
+            ("sitemap.xml", "rowhouse makes `/sitemap.xml`"),
+            ("terms.md", "move it to `pages/`"),
+            ("tenant.yml", "`tenant.yaml`"),
+            ("logo.svg", "move it to `assets/`"),
+        ] {
+            let mut report = Report::default();
+            tell_unread(&folder(&[path]), &mut report);
+            let told: Vec<_> = report.iter().collect();
+            assert_eq!(told.len(), 1, "{path}");
+            let words = format!("{} {:?}", told[0].message, told[0].hint);
+            assert!(words.contains(hint), "{path}: {words}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_of_another_name_or_place_is_named() {
+        let hint = |path: &str| manifest_hint(&folder(&[path, "pages/index.md"]));
+        assert!(hint("tenant.yml").contains("rename `tenant.yml`"));
+        assert!(hint("Tenant.yaml").contains("rename `Tenant.yaml`"));
+        assert!(hint("tenant.yaml.txt").contains("rename `tenant.yaml.txt`"));
+        assert!(hint("corner/tenant.yaml").contains("one folder too deep"));
+        assert!(hint("assets/a.txt").contains("name: My site"));
+    }
+}
