@@ -34,7 +34,7 @@ pub enum TenantIdError {
 
 impl TenantId {
     /// Names that would clash with rowhouse's own: the `www.` redirect, `company:` links, and the files of an export.
-    const RESERVED: [&str; 4] = ["company", WWW, exported::NOT_FOUND, exported::INDEX];
+    const RESERVED: [&str; 4] = ["company", WWW, "404", "index"];
 
     /// Takes a folder's name.
     ///
@@ -94,6 +94,15 @@ pub fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_host_label)
 }
 
+/// A host name in lower case and in ASCII, as requests have it (WHATWG URL, host parsing; UTS 46). None where it is none, or is an IP address.
+#[must_use]
+pub fn ascii_host(text: &str) -> Option<String> {
+    match url::Host::parse(text) {
+        Ok(url::Host::Domain(host)) if !text.contains('%') && is_host_name(&host) => Some(host),
+        _ => None,
+    }
+}
+
 /// Whether `text` is a path that rowhouse serves: `/`, or segments of unreserved characters
 /// (RFC 3986, section 2.3) without a trailing slash and without dot segments.
 #[must_use]
@@ -147,6 +156,31 @@ mod tests {
                 matches!(TenantId::new(reserved), Err(TenantIdError::Reserved(_))),
                 "{reserved}"
             );
+        }
+    }
+
+    #[test]
+    fn a_host_in_another_script_is_converted() {
+        let ascii = |text: &str| ascii_host(text);
+        assert_eq!(
+            ascii("b\u{fc}cher.example").as_deref(),
+            Some("xn--bcher-kva.example")
+        );
+        assert_eq!(
+            ascii("B\u{dc}CHER.Example").as_deref(),
+            Some("xn--bcher-kva.example")
+        );
+        assert_eq!(ascii("corner.example").as_deref(), Some("corner.example"));
+        for bad in [
+            "",
+            "a b.example",
+            "127.0.0.1",
+            "[::1]",
+            "a%2eb.example",
+            "a.example:80",
+            "a_b.example",
+        ] {
+            assert_eq!(ascii(bad), None, "{bad}");
         }
     }
 

@@ -68,12 +68,13 @@ codes! {
     BadSchema => "bad-schema", "A theme's schema is no JSON Schema (draft 2020-12), names a format that there is not, or its example does not fit it.";
     BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
     BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
-    BadYaml => "bad-yaml", "The file is not YAML: the parser's own words say why.";
+    BadYaml => "bad-yaml", "The file is not YAML: most often a value needs quotes, or a space is a tab or another sign that only looks like one. Where rowhouse cannot tell, the parser's own words say why.";
     BrokenFragment => "broken-fragment", "A link names a place in a page that has no element with that id.";
     BrokenLink => "broken-link", "A link leads to no page of its tenant. Where that is known and wanted, `known_missing` in the manifest says so.";
     BrokenPicture => "broken-picture", "A picture cannot be read as one, or ends before it should: visitors see a part of it, or a sign that something is missing. It is served as it is.";
     BrokenNeighbourLink => "broken-neighbour-link", "A link leads to a page that another tenant does not have now. Neighbours come and go, so this is a warning.";
     Certificate => "certificate", "Visitors of a host get no valid certificate, or the one that they get cannot be renewed. Only `rowhouse check --live` says so: it asks the running server, whose reason stands before the authority's words.";
+    CutText => "cut-text", "A `#` behind a space begins a comment in YAML, also in the middle of a text: visitors see only what stands before it. In quotes it is a part of the text.";
     Draft => "draft", "How many pages of a tenant are drafts. Only `rowhouse serve --dev` shows them, marked as such; without it they do not exist.";
     DescriptionLength => "description-length", "A description that search results and shared links show as it is has 50 to 160 characters.";
     DuplicateDescription => "duplicate-description", "Two pages describe themselves in the same words, so that a list of results does not tell them apart.";
@@ -85,6 +86,7 @@ codes! {
     ForeignSymlink => "foreign-symlink", "A link inside a tenant's folder may not lead out of it: a tenant is only its folder.";
     HiddenLink => "hidden-link", "A link leads to a page of its tenant that is not served now, because it is a draft or scheduled for another time. Visitors who follow it find nothing until the page is there.";
     HeadingOrder => "heading-order", "A page has one heading of the first level, and no level below it is skipped: people who do not see the page move by headings (WCAG 2.2, technique H42 and success criterion 1.3.1).";
+    HtmlEntity => "html-entity", "A text of the manifest or of front matter holds a character reference of HTML, such as `&amp;`. Such texts are not HTML, so that visitors, search results and tabs show it letter by letter.";
     IslandFailed => "island-failed", "A component threw, or ran out of time or memory, while it was rendered on the server.";
     IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
     KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
@@ -112,6 +114,7 @@ codes! {
     TitleLength => "title-length", "A title of more than 60 characters is cut off in results and tabs.";
     TooLarge => "too-large", "A file, a folder, a list, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
+    UnlikelyDate => "unlikely-date", "A date that is possible and hardly meant: `expire` is not after `publish`, so that nobody ever sees the page; `updated` is before `date`; or a day is decades ahead.";
     UnreadFile => "unread-file", "A file of a tenant that nothing reads: it is neither the manifest nor in `pages` or `assets`, a program left it there as a copy, or its name is that of another generator. Visitors do not find it.";
     UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";
     UnknownLanguage => "unknown-language", "The theme has no words in the tenant's language.";

@@ -5,6 +5,9 @@
 //!
 //! **Invariant:** knows no key and no type of any file.
 
+mod block;
+mod cause;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -12,7 +15,9 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 
-use crate::report::{Code, Place};
+pub use self::block::place_in_block;
+pub use self::cause::{invisible_space, quoted};
+use crate::report::{Code, LineIndex, Place};
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +35,8 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// Any number.
-    Number(serde_json::Number),
+    /// Any number, and how it is written where that is not how it is printed: `1.10`, `01234`.
+    Number(serde_json::Number, Option<Box<String>>),
     /// Text.
     Text(String),
     /// A sequence.
@@ -54,8 +59,10 @@ pub struct Key {
 pub struct YamlError {
     /// `bad-yaml`, or `too-large` where a budget is exceeded.
     pub code: Code,
-    /// The reason in the parser's words.
+    /// The reason: in an author's words where it can be told, else in the parser's.
     pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
     /// Where, when the parser knows.
     pub place: Option<Place>,
 }
@@ -78,20 +85,36 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
     };
     let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(&lines(text), options)
         .map(node)
-        .map_err(|error| YamlError {
-            code: if is_too_much(error.without_snippet()) {
-                Code::TooLarge
-            } else {
-                Code::BadYaml
-            },
-            message: message(error.without_snippet()),
-            place: error.location().map(place).map(|place| Place {
-                line: place.line + first_line - 1,
-                ..place
-            }),
-        })?;
-    shift(&mut node, first_line - 1);
+        .map_err(|error| failure(text, &error, first_line))?;
+    complete(&mut node, &LineIndex::of(text), first_line - 1);
     Ok(node)
+}
+
+fn failure(text: &str, error: &Error, first_line: usize) -> YamlError {
+    let code = match is_too_much(error.without_snippet()) {
+        true => Code::TooLarge,
+        false => Code::BadYaml,
+    };
+    let (message, place) = (
+        message(error.without_snippet()),
+        error.location().map(place),
+    );
+    let cause = place
+        .filter(|_| code == Code::BadYaml)
+        .and_then(|place| cause::explain(text, &message, place));
+    let (message, hint, place) = match cause {
+        Some(cause) => (cause.message, Some(cause.hint), Some(cause.place)),
+        None => (message, None, place),
+    };
+    YamlError {
+        code,
+        message,
+        hint,
+        place: place.map(|place| Place {
+            line: place.line + first_line - 1,
+            ..place
+        }),
+    }
 }
 
 /// The same text, as long as before, in which nothing but a line feed ends a line, as everywhere else here. To the parser a carriage return by itself ends one, too (YAML 1.2.2, section 5.4), and places would be in lines that the file has not.
@@ -162,18 +185,35 @@ fn place(location: Location) -> Place {
     }
 }
 
-fn shift(node: &mut Node, lines: usize) {
-    node.place.line += lines;
+/// Adds what the parser does not know: how numbers are written, and the lines above the text.
+fn complete(node: &mut Node, text: &LineIndex<'_>, above: usize) {
     match &mut node.value {
-        Value::List(items) => items.iter_mut().for_each(|item| shift(item, lines)),
+        Value::List(items) => items
+            .iter_mut()
+            .for_each(|item| complete(item, text, above)),
         Value::Map(pairs) => {
             for (key, value) in pairs {
-                key.place.line += lines;
-                shift(value, lines);
+                key.place.line += above;
+                complete(value, text, above);
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+        Value::Number(number, written) => {
+            let line = text.get(node.place.line);
+            let token: String = line
+                .chars()
+                .skip(node.place.column - 1)
+                .take_while(|sign| !sign.is_whitespace() && !",]}".contains(*sign))
+                .collect();
+            let is_number =
+                token.starts_with(|sign: char| sign.is_ascii_digit() || "+-.".contains(sign));
+            if is_number {
+                node.place.length = token.chars().count();
+                *written = (token != number.to_string()).then(|| Box::new(token));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Text(_) => {}
     }
+    node.place.line += above;
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -208,16 +248,18 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+        Ok(Value::Number(value.into(), None))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+        Ok(Value::Number(value.into(), None))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(serde_json::Number::from_f64(value)
-            .map_or_else(|| Value::Text(value.to_string()), Value::Number))
+        Ok(serde_json::Number::from_f64(value).map_or_else(
+            || Value::Text(value.to_string()),
+            |number| Value::Number(number, None),
+        ))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -255,7 +297,7 @@ impl Node {
         match &self.value {
             Value::Null => serde_json::Value::Null,
             Value::Bool(value) => (*value).into(),
-            Value::Number(number) => number.clone().into(),
+            Value::Number(number, _) => number.clone().into(),
             Value::Text(text) => text.as_str().into(),
             Value::List(items) => items.iter().map(Self::to_json).collect(),
             Value::Map(pairs) => pairs
@@ -278,7 +320,7 @@ impl Node {
         let value = match value {
             Json::Null => Value::Null,
             Json::Bool(value) => Value::Bool(*value),
-            Json::Number(number) => Value::Number(number.clone()),
+            Json::Number(number) => Value::Number(number.clone(), None),
             Json::String(text) => Value::Text(text.clone()),
             Json::Array(items) => Value::List(items.iter().map(Self::from_json).collect()),
             Json::Object(pairs) => Value::Map(
@@ -350,8 +392,26 @@ mod tests {
     fn a_date_and_a_zip_stay_what_they_look_like() {
         let node = parse("date: 2025-07-21\nzip: 60608\nyes: yes\n", 1).expect("valid");
         assert_eq!(pairs(&node)[0].1.value, Value::Text("2025-07-21".into()));
-        assert_eq!(pairs(&node)[1].1.value, Value::Number(60608.into()));
+        assert_eq!(pairs(&node)[1].1.value, Value::Number(60608.into(), None));
         assert_eq!(pairs(&node)[2].1.value, Value::Text("yes".into()));
+    }
+
+    #[test]
+    fn a_number_is_remembered_as_it_is_written() {
+        let node = parse("a: 1.10\nb: [01234, 0x1F, 7]\nc: &x 2.0\n", 1).expect("valid");
+        let written = |node: &Node| match &node.value {
+            Value::Number(_, written) => written.as_deref().cloned(),
+            other => panic!("no number: {other:?}"),
+        };
+        assert_eq!(written(&pairs(&node)[0].1).as_deref(), Some("1.10"));
+        let Value::List(items) = &pairs(&node)[1].1.value else {
+            panic!("no list")
+        };
+        let items: Vec<_> = items.iter().map(written).collect();
+        assert_eq!(
+            items,
+            [Some("01234".to_owned()), Some("0x1F".to_owned()), None]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use super::claim::{By, Claim, Tenants, claims};
 use super::deployment::{DeploymentFile, find};
 use super::{Address, Origin, Owners};
-use crate::name::{TenantId, WWW};
+use crate::name::{TenantId, WWW, ascii_host};
 use crate::report::{Code, Diagnostic, Place};
 use crate::tenant::manifest::CanonicalPlace;
 use crate::tenant::{MANIFEST, Site};
@@ -404,7 +404,13 @@ fn root_paths(site: &Site) -> BTreeMap<&str, (&str, Option<Place>)> {
 /// Adds the place at which a manifest claims an address.
 fn place_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Diagnostic {
     let mut stated = site.formatted.iter();
-    match stated.find(|stated| stated.format == format && stated.text == text) {
+    let is_meant = |written: &str| {
+        let host = (format == "hostname")
+            .then(|| ascii_host(written))
+            .flatten();
+        host.as_deref().unwrap_or(written) == text
+    };
+    match stated.find(|stated| stated.format == format && is_meant(&stated.text)) {
         Some(stated) => site.locate(diagnostic, MANIFEST, stated.place),
         None => diagnostic,
     }

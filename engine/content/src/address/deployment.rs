@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::name::TenantId;
+use crate::name::{TenantId, ascii_host};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for};
 use crate::schema::Schema;
 use crate::tenant::checked_by;
@@ -83,7 +83,10 @@ impl DeploymentFile {
         let node = match yaml::parse(text, 1) {
             Ok(node) => node,
             Err(error) => {
-                report.push(located(error.code, error.message, error.place));
+                report.push(Diagnostic {
+                    hint: error.hint,
+                    ..located(error.code, error.message, error.place)
+                });
                 return (None, report);
             }
         };
@@ -215,7 +218,7 @@ impl DeploymentFile {
 
     /// Addresses that it lists for two tenants.
     fn listed_twice(&self) -> Vec<Diagnostic> {
-        let mut seen: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        let mut seen: BTreeMap<String, (&str, usize)> = BTreeMap::new();
         let mut found = Vec::new();
         let Some(Value::Map(tenants)) = self.value(&["tenants"]).map(|node| &node.value) else {
             return found;
@@ -235,7 +238,8 @@ impl DeploymentFile {
             let Value::Text(address) = &item.value else {
                 continue;
             };
-            match seen.get(address.as_str()) {
+            let meant = ascii_host(address).unwrap_or_else(|| address.clone());
+            match seen.get(&meant) {
                 Some((owner, line)) if *owner != id => {
                     let message = format!("`{address}` is listed for `{owner}`, too");
                     let diagnostic =
@@ -244,7 +248,7 @@ impl DeploymentFile {
                     found.push(diagnostic.hint(format!("take it out here or in line {line}")));
                 }
                 _ => {
-                    seen.insert(address, (id, item.place.line));
+                    seen.insert(meant, (id, item.place.line));
                 }
             }
         }

@@ -28,6 +28,12 @@ impl<'a> LineIndex<'a> {
         self.starts.partition_point(|start| *start <= byte)
     }
 
+    /// How many lines there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.starts.len()
+    }
+
     /// A line by its number, from 1, without its end; empty where there is none.
     #[must_use]
     pub fn get(&self, number: usize) -> &'a str {

@@ -141,7 +141,9 @@ impl<'a> Finder<'a> {
                     }
                 };
                 let types: Vec<&str> = types.iter().map(String::as_str).collect();
+                let before = self.problems.len();
                 self.wrong_type(node, &types, &what);
+                self.hint_at_format(node, error, before);
             }
             ValidationErrorKind::Enum { options } => {
                 let options = options.as_array().map_or(&[][..], Vec::as_slice);
@@ -205,6 +207,18 @@ impl<'a> Finder<'a> {
                 message: format!("{what}: {}", error.masked_with("the value")),
                 hint: None,
             }),
+        }
+    }
+
+    /// Puts the hint of a format in the place of that for quotes: in quotes, a number is not yet a date.
+    fn hint_at_format(&mut self, node: &Node, error: &ValidationError<'_>, since: usize) {
+        if let Value::Number(number, written) = &node.value
+            && let Some(Json::String(format)) = self.sibling(error, "format")
+            && let Err((_, hint)) = (self.formats)(format, &as_written(number, written.as_deref()))
+        {
+            for problem in &mut self.problems[since..] {
+                problem.hint.clone_from(&hint);
+            }
         }
     }
 
@@ -346,9 +360,10 @@ impl<'a> Finder<'a> {
             .collect();
         wanted.dedup();
         let hint = match &node.value {
-            Value::Number(number) if types.contains(&"string") => {
-                Some(format!("put it in quotes: \"{number}\""))
-            }
+            Value::Number(number, written) if types.contains(&"string") => Some(format!(
+                "put it in quotes: \"{}\"",
+                as_written(number, written.as_deref())
+            )),
             Value::Bool(value) if types.contains(&"string") => {
                 Some(format!("put it in quotes: \"{value}\""))
             }
@@ -370,6 +385,11 @@ impl<'a> Finder<'a> {
     }
 }
 
+/// A number as its author wrote it.
+fn as_written(number: &serde_json::Number, written: Option<&String>) -> String {
+    written.map_or_else(|| number.to_string(), ToOwned::to_owned)
+}
+
 fn described(name: &str) -> &str {
     match name {
         "string" => "a text",
@@ -386,7 +406,9 @@ fn kind_of(node: &Node) -> String {
     match &node.value {
         Value::Null => "empty".to_owned(),
         Value::Bool(value) => format!("`{value}`"),
-        Value::Number(number) => format!("the number `{number}`"),
+        Value::Number(number, written) => {
+            format!("the number `{}`", as_written(number, written.as_deref()))
+        }
         Value::Text(_) => "a text".to_owned(),
         Value::List(_) => "a list".to_owned(),
         Value::Map(_) => "a mapping".to_owned(),

@@ -4,7 +4,7 @@ use super::app;
 use super::link::target;
 use super::values::is_email;
 use crate::name::reserved::{is_reserved, takes_reserved};
-use crate::name::{exported, is_host_name, is_route_path};
+use crate::name::{ascii_host, exported, is_route_path};
 
 /// What to do about a path that is the engine's own.
 pub(super) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
@@ -43,9 +43,9 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
                 )
             }
         }
-        "hostname" if !is_host_name(text) || !text.contains('.') => fail(
+        "hostname" if !text.contains('.') || ascii_host(text).is_none() => fail(
             format!("`{text}` is no host name"),
-            "lower case, without scheme, port or path: corner.example",
+            "without scheme, port or path: corner.example",
         ),
         "route" | "prefix" if !is_route_path(text) || text == "/" => fail(
             format!("`{text}` is no path"),

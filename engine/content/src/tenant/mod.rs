@@ -15,6 +15,7 @@ pub mod link;
 pub mod manifest;
 mod outline;
 pub mod page;
+mod prose;
 mod role;
 pub mod values;
 
@@ -327,18 +328,24 @@ impl SiteReader<'_> {
         }
         let text = self.text(file, bytes)?;
         let Some(parts) = page::split(&text) else {
-            self.report.push(
-                Diagnostic::error(
-                    Code::BadFrontMatter,
-                    self.folder.name_of(file),
-                    "the page does not begin with front matter between two lines `---`",
-                )
-                .at(START, &text)
-                .hint("begin with `---`, `title: ...`, `---`"),
-            );
+            let (message, hint, place) = page::why_not_split(&text);
+            let name = self.folder.name_of(file);
+            let diagnostic = Diagnostic::error(Code::BadFrontMatter, name, message);
+            self.report.push(diagnostic.at(place, &text).hint(hint));
             return None;
         };
-        let (front, formatted) = self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA)?;
+        let typed = self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA);
+        if typed.is_none()
+            && let Some(place) = page::end_of_front_matter(parts.front)
+        {
+            let name = self.folder.name_of(file);
+            let message = "the front matter seems to end here, without its second line `---`";
+            let diagnostic = Diagnostic::error(Code::BadFrontMatter, name, message);
+            let hint = "write `---` above this line";
+            self.report.push(diagnostic.at(place, &text).hint(hint));
+        }
+        let (front, formatted) = typed?;
+        self.dates(file, &text, &front);
         Some(Page {
             path,
             file: file.to_owned(),
@@ -375,6 +382,21 @@ impl SiteReader<'_> {
                 _ => diagnostic,
             }
         });
+    }
+
+    /// Dates that are possible and hardly meant.
+    fn dates(&mut self, file: &str, text: &str, front: &FrontMatter) {
+        let now = Timestamp::now();
+        let Some(Value::Map(pairs)) = self.nodes.get(file).map(|node| &node.value) else {
+            return;
+        };
+        for (key, message, hint) in page::unlikely_dates(front, now) {
+            let name = self.folder.name_of(file);
+            let diagnostic = Diagnostic::warning(Code::UnlikelyDate, name, message).hint(hint);
+            let found = pairs.iter().find(|(found, _)| found.name == key);
+            let place = found.map_or(START, |(key, _)| key.place);
+            self.report.push(diagnostic.at(place, text));
+        }
     }
 
     /// A redirect may not take a page's path, nor lead to another redirect.
@@ -474,7 +496,8 @@ impl SiteReader<'_> {
         let node = match yaml::parse(yaml, first_line) {
             Ok(node) => node,
             Err(error) => {
-                let diagnostic = Diagnostic::error(error.code, name, error.message);
+                let mut diagnostic = Diagnostic::error(error.code, name, error.message);
+                diagnostic.hint = error.hint;
                 self.report.push(match error.place {
                     Some(place) => diagnostic.at(place, text),
                     None => diagnostic,
@@ -484,6 +507,22 @@ impl SiteReader<'_> {
         };
         let (problems, formatted) = schema.check(&node);
         let json = node.to_json();
+        if !problems.is_empty()
+            && let Some(cause) = yaml::invisible_space(yaml)
+        {
+            let place = crate::report::Place {
+                line: cause.place.line + first_line - 1,
+                ..cause.place
+            };
+            let diagnostic = Diagnostic::error(Code::BadYaml, &name, cause.message);
+            self.report
+                .push(diagnostic.hint(cause.hint).at(place, text));
+        }
+        let elsewhere = ["sections", "settings", "strings"];
+        for warning in prose::check(&node, &formatted, (&name, text), &elsewhere) {
+            let code = warning.code;
+            self.report.add(Severity::Warning, code, &name, || warning);
+        }
         self.nodes.insert(file.to_owned(), node);
         let clean = problems.is_empty();
         for problem in problems {

@@ -5,8 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::START;
 use super::manifest::NamedLink;
 use super::values::{Asset, Date, Moment, RoutePath};
+use crate::report::Place;
 use crate::schema::Formatted;
 
 /// The front matter of a page. Only `title` is needed.
@@ -73,6 +75,64 @@ pub struct FrontMatter {
     /// The parts of the page, above the body: each has a `kind`, and the theme says what belongs to it.
     #[serde(default)]
     pub sections: Vec<Map<String, Json>>,
+}
+
+impl FrontMatter {
+    /// The day of the last change: sitemap, feed and structured data say the same.
+    #[must_use]
+    pub fn last_change(&self) -> Option<Date> {
+        self.updated.max(self.date)
+    }
+}
+
+/// So many years ahead is a date most likely a typing error.
+const YEARS_AHEAD: i16 = 20;
+
+/// The dates that are hardly meant: their keys, what is wrong, and what to do.
+pub(super) fn unlikely_dates(
+    front: &FrontMatter,
+    now: Timestamp,
+) -> Vec<(&'static str, String, &'static str)> {
+    let mut found = Vec::new();
+    if let (Some(publish), Some(expire)) = (front.publish, front.expire)
+        && expire <= publish
+    {
+        let message = format!(
+            "the page is gone (`expire`: {}) before it is there (`publish`: {})",
+            expire.instant(),
+            publish.instant()
+        );
+        found.push(("expire", message, "let `expire` be later than `publish`"));
+    }
+    if let (Some(date), Some(updated)) = (front.date, front.updated)
+        && updated < date
+    {
+        let message = format!(
+            "`updated` ({}) is before `date` ({})",
+            updated.day(),
+            date.day()
+        );
+        let hint = "write the day of the last change, or leave `updated` out";
+        found.push(("updated", message, hint));
+    }
+    let year = |day: Option<Date>| day.map(|day| day.day().year());
+    let publish = front.publish.map(|moment| {
+        let moment = moment.instant().to_zoned(jiff::tz::TimeZone::UTC);
+        moment.year()
+    });
+    let last = now.to_zoned(jiff::tz::TimeZone::UTC).year() + YEARS_AHEAD;
+    for (key, year) in [
+        ("date", year(front.date)),
+        ("updated", year(front.updated)),
+        ("publish", publish),
+    ] {
+        if let Some(year) = year.filter(|year| *year > last) {
+            let message =
+                format!("`{key}` is in the year {year}, more than {YEARS_AHEAD} years ahead");
+            found.push((key, message, "correct the year"));
+        }
+    }
+    found
 }
 
 /// The type of thing that a page is about (<https://schema.org>).
@@ -222,9 +282,103 @@ pub fn split(text: &str) -> Option<Parts<'_>> {
     None
 }
 
+/// Why a file is not cut at two lines `---`: what is wrong, what to do, and where.
+pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
+    let first = text.lines().next().unwrap_or_default();
+    let below = text.get(first.len() + 1..).unwrap_or_default();
+    match first.trim_end() {
+        "---" => {
+            let last = Place {
+                line: text.lines().count().max(1),
+                ..START
+            };
+            (
+                "the front matter begins in line 1 and does not end: its second line `---` is missing",
+                "write a line `---`, with three hyphens and nothing else, below the last key",
+                end_of_front_matter(below).unwrap_or(last),
+            )
+        }
+        "+++" => (
+            "the front matter is between lines `+++`, which hold TOML",
+            "write it as YAML between two lines `---`: `title: My page`",
+            START,
+        ),
+        _ => (
+            "the page does not begin with front matter between two lines `---`",
+            "begin with `---`, `title: ...`, `---`",
+            START,
+        ),
+    }
+}
+
+/// Where front matter, which begins in line 2, seems to end: at a line in its first column that is neither a key nor a comment nor an item.
+pub(super) fn end_of_front_matter(front: &str) -> Option<Place> {
+    let is_key = |one: char| one.is_alphanumeric() || "_-.\"'".contains(one);
+    let is_yaml = |line: &str| {
+        let (key, rest) = line.split_once(':').unwrap_or(("", ""));
+        let is_entry = !key.is_empty() && key.chars().all(is_key);
+        is_entry
+            && (rest.is_empty() || rest.starts_with([' ', '\t', '\u{a0}']) || !rest.contains(' '))
+    };
+    let mut after_gap = false;
+    for (index, line) in front.lines().enumerate() {
+        if line.trim().is_empty() {
+            after_gap = true;
+            continue;
+        }
+        let is_ruler = line.len() > 3 && line.trim_end().bytes().all(|byte| byte == b'-')
+            || matches!(
+                line.trim_end(),
+                "\u{2014}" | "\u{2013}" | "***" | "___" | "..."
+            );
+        let is_heading = after_gap && line.starts_with('#');
+        let is_text = after_gap && !line.starts_with([' ', '\t', '#', '-']) && !is_yaml(line);
+        if is_ruler || is_heading || is_text {
+            return Some(Place {
+                line: index + 2,
+                column: 1,
+                length: line.chars().count(),
+            });
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn front_matter_that_does_not_end_is_told_where_it_should() {
+        let line = |text: &str| why_not_split(text).2.line;
+        assert_eq!(line("---\ntitle: A\n\n# Heading\n"), 4);
+        assert_eq!(line("---\ntitle: A\n\nText of it.\n"), 4);
+        assert_eq!(line("---\ntitle: A\n----\nText\n"), 3);
+        assert_eq!(line("---\ntitle: A\n\u{2014}\nText\n"), 3);
+        assert_eq!(line("---\ntitle: A\ntext: |\n  a\n\n  b\nx: y\n"), 7);
+        assert_eq!(line("# Heading\n"), 1);
+        assert!(why_not_split("+++\ntitle = 'A'\n+++\n").0.contains("TOML"));
+    }
+
+    #[test]
+    fn dates_that_are_hardly_meant_are_told() {
+        let keys = |yaml: &str| {
+            let node = crate::yaml::parse(&format!("title: A\n{yaml}"), 1).expect("YAML");
+            let front: FrontMatter = serde_json::from_value(node.to_json()).expect("front matter");
+            let now = "2026-06-01T00:00:00Z".parse().expect("a moment");
+            let found = unlikely_dates(&front, now).into_iter();
+            found.map(|(key, ..)| key).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            keys("publish: 2026-01-02T00:00:00Z\nexpire: 2026-01-01T00:00:00Z\n"),
+            ["expire"]
+        );
+        assert_eq!(keys("date: 2026-01-02\nupdated: 2026-01-01\n"), ["updated"]);
+        assert_eq!(keys("date: 2062-01-02\n"), ["date"]);
+        assert_eq!(keys("publish: 2206-01-02T00:00:00Z\n"), ["publish"]);
+        let usual = "date: 2026-01-02\nupdated: 2026-01-02\nexpire: 2099-01-01T00:00:00Z\n";
+        assert!(keys(usual).is_empty());
+    }
 
     #[test]
     fn a_files_name_is_its_path() {

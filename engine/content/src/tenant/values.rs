@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::name::is_host_name;
+use crate::name::{ascii_host, is_host_name};
 
 macro_rules! formatted_text {
     ($(#[$documentation:meta])* $name:ident, $format:literal, $description:literal) => {
@@ -58,10 +58,44 @@ formatted_text!(
     /// A colour as `#rrggbb`.
     Colour, "colour", "a colour as `#rrggbb`"
 );
-formatted_text!(
-    /// A host name in lower case, without a port.
-    HostName, "hostname", "a host name, for example `corner.example`"
-);
+/// A host name as requests have it: in lower case, without a port, and in ASCII (`bücher.example` is `xn--bcher-kva.example`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct HostName(String);
+
+impl HostName {
+    /// The name as requests have it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for HostName {
+    fn from(written: String) -> Self {
+        Self(ascii_host(&written).unwrap_or(written))
+    }
+}
+
+impl From<HostName> for String {
+    fn from(name: HostName) -> Self {
+        name.0
+    }
+}
+
+impl JsonSchema for HostName {
+    fn schema_name() -> Cow<'static, str> {
+        "HostName".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "hostname", "description": "a host name, for example `corner.example`"})
+    }
+}
 formatted_text!(
     /// A path: `/apps/corner`.
     RoutePath, "route", "a path such as `/apps/corner`"

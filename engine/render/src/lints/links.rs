@@ -20,6 +20,7 @@ use content::schema::Formatted;
 use content::tenant::conform::Conformed;
 use content::tenant::link::rooted;
 use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
+use content::yaml::place_in_block;
 
 /// A link to another tenant's page, with what is to be said when that page is not there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -75,6 +76,8 @@ struct Spot<'a> {
 #[derive(Clone, Copy)]
 enum At<'a> {
     Place(Place),
+    /// A line, from 1, of the text in YAML that begins at a place.
+    InBlock(Place, usize),
     /// Some words in the line that is `line` of its file.
     Words {
         words: &'a str,
@@ -84,9 +87,15 @@ enum At<'a> {
 }
 
 impl Spot<'_> {
-    fn place(&self) -> Place {
+    fn place(&self, site: &Site) -> Place {
         match self.at {
             At::Place(place) => place,
+            At::InBlock(place, line) => {
+                let text = site.written.texts.get(self.file);
+                text.map_or(place, |text| {
+                    place_in_block(&LineIndex::of(text), place, line)
+                })
+            }
             At::Words {
                 words,
                 written,
@@ -161,11 +170,15 @@ impl<'a> Checker<'a> {
                     self.own_link(&text.text, &text.text, None, spot);
                 }
                 "markdown" | "inline-markdown" => {
-                    for (html, _) in markdown::html(&text.text) {
-                        self.html(&html, spot);
+                    let at = |line| Spot {
+                        at: At::InBlock(text.place, line),
+                        ..spot
+                    };
+                    for (html, line) in markdown::html(&text.text) {
+                        self.html(&html, at(line));
                     }
                     for reference in markdown::references(&text.text) {
-                        self.in_markdown(&reference, spot);
+                        self.in_markdown(&reference, at(reference.line));
                     }
                 }
                 _ => {}
@@ -222,7 +235,9 @@ impl<'a> Checker<'a> {
                 let diagnostic = Diagnostic::error(Code::BrokenNeighbourLink, name, "");
                 // To find the place of each of thousands would take long.
                 let diagnostic = match self.neighbours.len() < QUOTED {
-                    true => self.site.locate(diagnostic, spot.file, spot.place()),
+                    true => self
+                        .site
+                        .locate(diagnostic, spot.file, spot.place(self.site)),
                     false => diagnostic,
                 };
                 self.neighbours.push(NeighbourLink {
@@ -453,7 +468,7 @@ impl<'a> Checker<'a> {
         self.report.add(severity, code, &name, || {
             let (message, hint) = words();
             let diagnostic = Diagnostic::error(code, &name, message);
-            let located = site.locate(diagnostic, spot.file, spot.place());
+            let located = site.locate(diagnostic, spot.file, spot.place(site));
             let told = match hint {
                 Some(hint) => located.hint(hint),
                 None => located,

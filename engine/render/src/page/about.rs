@@ -75,7 +75,9 @@ impl Renderer<'_> {
             language: self.site.manifest.language.as_str(),
             schema: schema_of(self.site, page),
             published: page.front.date.map(|date| date.day().to_string()),
-            modified: page.front.updated.map(|date| date.day().to_string()),
+            modified: (page.front.updated)
+                .and_then(|_| page.front.last_change())
+                .map(|date| date.day().to_string()),
             tags: &page.front.tags,
             image,
             breadcrumbs: &breadcrumbs,

@@ -62,7 +62,10 @@ impl<'a> Feed<'a> {
     pub(super) fn xml(&self, site: &Site, resolver: &Resolver, canonical: &Address) -> String {
         let company = &resolver.deployment.company;
         let url = |path: &str| resolver.url_at(canonical, path);
-        let updated = self.entries.iter().map(|(page, date)| changed(page, *date));
+        let updated = self
+            .entries
+            .iter()
+            .filter_map(|(page, _)| page.front.last_change());
         let language = site.manifest.language.as_str();
         let mut xml = Xml::document();
         xml.element("feed", &[("xmlns", ATOM), ("xml:lang", language)], |xml| {
@@ -106,7 +109,11 @@ fn entry(xml: &mut Xml, page: &Page, date: Date, url: &str) {
         front.heading.as_deref().unwrap_or(&front.title),
     );
     xml.text("published", &[], &moment(date));
-    xml.text("updated", &[], &moment(changed(page, date)));
+    xml.text(
+        "updated",
+        &[],
+        &moment(page.front.last_change().unwrap_or(date)),
+    );
     alternate(xml, url);
     for tag in &front.tags {
         xml.empty("category", &[("term", tag)]);
@@ -121,11 +128,6 @@ fn alternate(xml: &mut Xml, url: &str) {
         "link",
         &[("rel", "alternate"), ("type", "text/html"), ("href", url)],
     );
-}
-
-/// The day of the last change: the entry's own, if nothing came later.
-fn changed(page: &Page, date: Date) -> Date {
-    page.front.updated.map_or(date, |updated| updated.max(date))
 }
 
 /// The beginning of a day (RFC 3339, date-time): pages know no hours.

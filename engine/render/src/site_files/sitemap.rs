@@ -61,13 +61,13 @@ pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> List
 
 /// The day of a page's last change. A collection changes with its entries.
 fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
-    let own = page.front.updated.or(page.front.date);
+    let own = page.front.last_change();
     let entries = page
         .front
         .collection
         .iter()
         .flat_map(|_| structure::entries(site, &page.path));
-    let newest = entries.filter_map(|entry| entry.front.updated.or(entry.front.date));
+    let newest = entries.filter_map(|entry| entry.front.last_change());
     own.into_iter().chain(newest).max().map(|date| date.day())
 }
 

@@ -561,7 +561,7 @@ mod tests {
             };
             Resource::Body(body)
         };
-        let entry = HostEntry::Site(release::snapshot::HostRoutes::default());
+        let entry = HostEntry::Site(Arc::default());
         let mut site = Site::new("studio.example", &entry, Options::default());
         let mut plan = Plan::default();
         let (one, other) = (body("one"), body("other"));

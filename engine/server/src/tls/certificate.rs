@@ -46,6 +46,11 @@ pub enum CertificateError {
     /// There is no private key in it, or it is damaged.
     #[error("there is no valid private key in it")]
     NoKey,
+    /// Its key needs a passphrase, which nobody types at a startup.
+    #[error(
+        "the private key is encrypted with a passphrase: write one without it, by `openssl pkey -in KEY -out NEW`"
+    )]
+    EncryptedKey,
     /// Browsers look at no other field for names.
     #[error("the certificate names no host (subjectAltName)")]
     NoName,
@@ -74,6 +79,9 @@ impl Certificate {
             time(parsed.validity().not_before),
             time(parsed.validity().not_after),
         );
+        if is_encrypted(key) {
+            return Err(CertificateError::EncryptedKey);
+        }
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| CertificateError::NoKey)?;
         let key = CertifiedKey::from_der(chain, key, &provider()).map_err(CertificateError::Key)?;
         Ok(Self {
@@ -89,6 +97,12 @@ impl Certificate {
     pub fn covers(&self, host: &str) -> bool {
         self.names.iter().any(|name| covers(name, host))
     }
+}
+
+/// Whether a PEM holds an encrypted key: PKCS #8 (RFC 7468, section 11), or the form of OpenSSL with a header (RFC 1421, section 4.6.1.1).
+fn is_encrypted(pem: &[u8]) -> bool {
+    let has = |mark: &[u8]| pem.windows(mark.len()).any(|part| part == mark);
+    has(b"-----BEGIN ENCRYPTED PRIVATE KEY-----") || has(b"Proc-Type: 4,ENCRYPTED")
 }
 
 /// Whether a name of a certificate stands for a host.

@@ -43,7 +43,7 @@ pub enum FileError {
     /// What is in the files cannot be used.
     #[error("cannot use `{path}`: {source}")]
     Unusable {
-        /// The file of the certificate.
+        /// The file of the certificate, or of the key where that is at fault.
         path: PathBuf,
         /// Why.
         source: CertificateError,
@@ -159,9 +159,15 @@ fn contents(file: &CertificateFile) -> Result<Contents, FileError> {
 }
 
 fn parse(file: &CertificateFile, (chain, key): &Contents) -> Result<Certificate, FileError> {
-    Certificate::from_pem(chain, key).map_err(|source| FileError::Unusable {
-        path: file.certificate.clone(),
-        source,
+    Certificate::from_pem(chain, key).map_err(|source| {
+        let path = match source {
+            CertificateError::NoKey | CertificateError::EncryptedKey => &file.key,
+            _ => &file.certificate,
+        };
+        FileError::Unusable {
+            path: path.clone(),
+            source,
+        }
     })
 }
 
@@ -170,6 +176,32 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn encrypted_key_is_named_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = CertificateFile {
+            certificate: folder.path().join("chain.pem"),
+            key: folder.path().join("key.pem"),
+        };
+        let key = rcgen::KeyPair::generate().unwrap();
+        let parameters = rcgen::CertificateParams::new(vec!["studio.example".to_owned()]);
+        let certificate = parameters.unwrap().self_signed(&key).unwrap();
+        fs::write(&file.certificate, certificate.pem()).unwrap();
+        for key in [
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n",
+            "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMIIB\n-----END EC PRIVATE KEY-----\n",
+        ] {
+            fs::write(&file.key, key).unwrap();
+            let store = Arc::new(CertificateStore::default());
+            let error = FileCertificates::read(vec![file.clone()], store).unwrap_err();
+            let told = error.to_string();
+            assert!(
+                told.contains("encrypted") && told.contains("key.pem"),
+                "{told}"
+            );
+        }
+    }
 
     #[test]
     fn a_half_replaced_pair_changes_nothing_and_a_whole_one_is_shown() {

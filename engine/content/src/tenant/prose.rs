@@ -1,0 +1,171 @@
+//! What authors wrote in YAML that means something else than it seems to: comments that cut a text, and HTML in a text that is none.
+
+use crate::report::{Code, Diagnostic, LineIndex, Place};
+use crate::schema::Formatted;
+use crate::yaml::{Key, Node, Value, quoted};
+
+/// Warns of texts that are not shown as they are written. `text` is the whole file, `name` how reports name it; what stands under the keys `elsewhere` is for others to judge.
+pub(super) fn check(
+    node: &Node,
+    formatted: &[Formatted],
+    (name, text): (&str, &str),
+    elsewhere: &[&str],
+) -> Vec<Diagnostic> {
+    let lines = LineIndex::of(text);
+    let mut found = Vec::new();
+    if let Value::Map(pairs) = &node.value {
+        for (key, value) in pairs {
+            let is_ours = !elsewhere.contains(&key.name.as_str());
+            let tell = |code, place, message: String, hint: String| {
+                let diagnostic = Diagnostic::warning(code, name, message);
+                found.push(diagnostic.at(place, text).hint(hint));
+            };
+            look(key, value, &lines, (formatted, is_ours), &mut { tell });
+        }
+    }
+    found
+}
+
+type Tell<'a> = dyn FnMut(Code, Place, String, String) + 'a;
+
+fn look(
+    key: &Key,
+    value: &Node,
+    lines: &LineIndex<'_>,
+    (formatted, is_ours): (&[Formatted], bool),
+    tell: &mut Tell<'_>,
+) {
+    match &value.value {
+        Value::Map(pairs) => {
+            for (key, value) in pairs {
+                look(key, value, lines, (formatted, is_ours), tell);
+            }
+        }
+        Value::List(items) => {
+            for item in items {
+                if matches!(item.value, Value::Map(_) | Value::List(_)) {
+                    look(key, item, lines, (formatted, is_ours), tell);
+                } else if is_ours {
+                    entities(key, item, formatted, tell);
+                }
+            }
+        }
+        Value::Text(_) | Value::Null => {
+            comment(key, lines, tell);
+            if is_ours {
+                entities(key, value, formatted, tell);
+            }
+        }
+        Value::Bool(_) | Value::Number(..) => {}
+    }
+}
+
+/// A `#` behind a space begins a comment, also in `We are #1`. Comments that are meant as such have a space behind it.
+fn comment(key: &Key, lines: &LineIndex<'_>, tell: &mut Tell<'_>) {
+    let line = lines.get(key.place.line);
+    let before = key.place.column - 1 + key.name.chars().count();
+    let mut signs = line.char_indices().skip(before);
+    let Some((at, ':')) = signs.next() else {
+        return;
+    };
+    let rest = &line[at + 1..];
+    let value = rest.trim();
+    if value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '[', '{']) {
+        return;
+    }
+    let begins = rest.match_indices(" #").find(|(at, _)| {
+        let behind = rest[at + 2..].chars().next();
+        behind.is_some_and(|sign| !sign.is_whitespace() && sign != '#')
+    });
+    let Some((hash, _)) = begins else {
+        return;
+    };
+    let cut = rest[hash + 1..]
+        .split_whitespace()
+        .next()
+        .unwrap_or_default();
+    let place = Place {
+        line: key.place.line,
+        column: line[..at + 1 + hash + 1].chars().count() + 1,
+        length: cut.chars().count(),
+    };
+    let message = format!("`{cut}` begins a comment, and visitors do not see it");
+    let hint = format!(
+        "put the value in quotes: `{}: {}`; in a comment, write a space behind `#`",
+        key.name,
+        quoted(value)
+    );
+    tell(Code::CutText, place, message, hint);
+}
+
+/// A text of YAML is no HTML: `&amp;` is shown as these five letters.
+fn entities(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell<'_>) {
+    let Value::Text(text) = &value.value else {
+        return;
+    };
+    if formatted.iter().any(|one| one.place == value.place) {
+        return;
+    }
+    if let Some(entity) = entity(text) {
+        let message = format!(
+            "`{}` holds `{entity}`, which visitors see as it is",
+            key.name
+        );
+        let hint = "write the character itself, such as `&`, `\u{2019}` or `\u{fc}`: this text is not HTML";
+        tell(Code::HtmlEntity, value.place, message, hint.to_owned());
+    }
+}
+
+/// The first character reference of HTML in a text.
+pub(super) fn entity(text: &str) -> Option<&str> {
+    text.match_indices('&').find_map(|(at, _)| {
+        let rest = &text[at..];
+        let end = rest.find(';').filter(|end| (3..=33).contains(end))?;
+        let inner = &rest[1..end];
+        let is_reference = match inner.strip_prefix('#') {
+            Some(number) => match number.strip_prefix(['x', 'X']) {
+                Some(number) => number.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                None => number.bytes().all(|byte| byte.is_ascii_digit()),
+            },
+            None => inner.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+        };
+        is_reference.then(|| &rest[..=end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::parse;
+
+    fn found(text: &str) -> Vec<(Code, usize, Option<String>)> {
+        let node = parse(text, 1).expect("YAML");
+        let found = check(&node, &[], ("a", text), &["sections"]);
+        found
+            .into_iter()
+            .map(|one| (one.code, one.place.expect("a place").line, one.hint))
+            .collect()
+    }
+
+    #[test]
+    fn entity_in_a_text_is_told_and_an_ampersand_is_not() {
+        let found = found(
+            "title: Tom &amp; Jerry\nheading: A & B; C\ntags: [x, 'a&#8217;s']\nback:\n  label: '&nbsp;'\nsections: [{text: '&amp;'}]\n",
+        );
+        let lines: Vec<_> = found.iter().map(|one| (one.0, one.1)).collect();
+        let code = Code::HtmlEntity;
+        assert_eq!(lines, [(code, 1), (code, 3), (code, 5)]);
+    }
+
+    #[test]
+    fn comment_that_cuts_a_text_is_told_and_one_that_is_meant_is_not() {
+        let found = found(
+            "title: We are #1 in town\nexcerpt: #1\ncolour: \"#fff\"\nheading: Home # fill in\nsections:\n  - text: Issue #5\n    link: /a#b\n",
+        );
+        let lines: Vec<_> = found.iter().map(|one| (one.0, one.1)).collect();
+        let code = Code::CutText;
+        assert_eq!(lines, [(code, 1), (code, 2), (code, 6)]);
+        let hint = found[0].2.as_deref().unwrap_or_default();
+        assert!(hint.contains("title: \"We are #1 in town\""), "{hint}");
+    }
+}

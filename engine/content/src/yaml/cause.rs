@@ -1,0 +1,324 @@
+//! Why a text is not YAML, in an author's words: the parser says what it met, and authors need what they wrote and what to write instead.
+//!
+//! **Invariant:** knows no key of any file, and changes nothing that is valid YAML.
+
+use crate::report::Place;
+
+/// What is wrong, where, and what to write instead. Lines count from 1 in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub hint: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// What stands in front of a value in a line.
+struct Entry<'a> {
+    indent: usize,
+    key: &'a str,
+    value: &'a str,
+    /// The column of the value, from 1.
+    column: usize,
+}
+
+/// A line `key: value`, also as the first of an item.
+fn entry(line: &str) -> Option<Entry<'_>> {
+    let mut inner = line.trim_start_matches(' ');
+    while let Some(rest) = inner.strip_prefix("- ") {
+        inner = rest.trim_start_matches(' ');
+    }
+    let indent = line.chars().count() - inner.chars().count();
+    let (key, rest) = inner.split_once(':')?;
+    let is_key = |one: char| one.is_alphanumeric() || "_-.".contains(one);
+    if key.is_empty()
+        || !key.chars().all(is_key)
+        || !rest.is_empty() && !rest.starts_with([' ', '\t'])
+    {
+        return None;
+    }
+    let value = rest.trim_start();
+    Some(Entry {
+        indent,
+        key,
+        value: value.trim_end(),
+        column: line.chars().count() - value.chars().count() + 1,
+    })
+}
+
+/// A value in quotes, as YAML writes it.
+#[must_use]
+pub fn quoted(value: &str) -> String {
+    match value.contains(['"', '\\']) {
+        true => format!("'{}'", value.replace('\'', "''")),
+        false => format!("\"{value}\""),
+    }
+}
+
+/// Whether YAML takes a sign that looks like a space for a letter.
+const fn is_like_a_space(sign: char) -> bool {
+    matches!(
+        sign,
+        '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{feff}'
+    )
+}
+
+/// A sign that looks like a space, in the indentation of a line or behind its key, where YAML wants a real one.
+#[must_use]
+pub fn invisible_space(text: &str) -> Option<Cause> {
+    text.lines().enumerate().find_map(|(index, line)| {
+        let start = line.find(|sign: char| sign != ' ' && sign != '\t')?;
+        let behind_key = || {
+            let is_key = |sign: char| sign.is_alphanumeric() || "_-. ".contains(sign);
+            let colon = line.find(|sign: char| !is_key(sign))?;
+            line[colon..].starts_with(':').then_some(colon + 1)
+        };
+        let at = [Some(start), behind_key()].into_iter().flatten().find(|at| {
+            line[*at..].chars().next().is_some_and(is_like_a_space)
+        })?;
+        let sign = line[at..].chars().next()?;
+        let name = match sign {
+            '\u{a0}' | '\u{202f}' => "no-break space",
+            _ => "space",
+        };
+        Some(Cause {
+            message: format!(
+                "a {name} (U+{:04X}) stands where YAML wants an ordinary space",
+                u32::from(sign)
+            ),
+            hint: "type the space anew: this one looks the same, and often comes along with copied text"
+                .to_owned(),
+            place: Place {
+                line: index + 1,
+                column: line[..at].chars().count() + 1,
+                length: 1,
+            },
+        })
+    })
+}
+
+/// Why the parser gave up at a place of the text, where that can be told.
+pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
+    let lines: Vec<&str> = text.lines().collect();
+    let until = lines.get(..place.line.min(lines.len()))?;
+    let line = *until.last()?;
+    let cause = |message: String, hint: String, place: Place| {
+        Some(Cause {
+            message,
+            hint,
+            place,
+        })
+    };
+    if let Some(found) = invisible_space(text).filter(|found| found.place.line <= place.line) {
+        return Some(found);
+    }
+    let indentation = &line[..line.len() - line.trim_start().len()];
+    if let Some(tab) = indentation.find('\t') {
+        let message = "the line is indented with a tab".to_owned();
+        let hint = "indent it with spaces: YAML takes no tabs there".to_owned();
+        return cause(
+            message,
+            hint,
+            Place {
+                column: tab + 1,
+                ..place
+            },
+        );
+    }
+    if said.contains("quoted") || said.contains("end of") {
+        let found = open_quote(until);
+        if found.is_some() {
+            return found;
+        }
+    }
+    let Some(Entry {
+        indent,
+        key,
+        value,
+        column,
+    }) = entry(line)
+    else {
+        return missing_space(until);
+    };
+    let in_quotes = format!("put the value in quotes: `{key}: {}`", quoted(value));
+    let at_value = Place {
+        column,
+        length: 1,
+        ..place
+    };
+    let first = value.chars().next();
+    match first {
+        Some(quote @ ('"' | '\'')) if value[1..].contains(quote) => {
+            let message = format!("`{key}` goes on behind its closing quote");
+            let hint = format!(
+                "write one pair of quotes around all of it: `{key}: {}`",
+                quoted(value)
+            );
+            return cause(message, hint, at_value);
+        }
+        Some(
+            sign @ ('@' | '`' | '%' | '&' | '*' | '!' | '[' | ']' | '{' | '}' | ',' | '|' | '>'),
+        ) => {
+            let message =
+                format!("`{key}` begins with `{sign}`, which has a meaning of its own in YAML");
+            return cause(message, in_quotes, at_value);
+        }
+        _ => {}
+    }
+    if value.contains(": ") || value.ends_with(':') {
+        let message = format!("`{key}` holds a colon, which begins another value in YAML");
+        return cause(message, in_quotes, place);
+    }
+    if said.contains("non-finite") {
+        let message = format!("`{value}` is a number that is out of range");
+        return cause(message, in_quotes, at_value);
+    }
+    let above = until[..until.len() - 1]
+        .iter()
+        .rev()
+        .find_map(|line| entry_of_text(line));
+    if let Some(above) = above.filter(|above| above.indent < indent && !above.value.is_empty()) {
+        let message = format!(
+            "`{key}` is indented deeper than `{}`, which has a value",
+            above.key
+        );
+        let hint = format!("begin `{key}` in the same column as `{}`", above.key);
+        let place = Place {
+            column: indent + 1,
+            length: key.chars().count(),
+            ..place
+        };
+        return cause(message, hint, place);
+    }
+    missing_space(until)
+}
+
+/// The last quote that is not closed in its line: it swallows the lines behind it.
+fn open_quote(lines: &[&str]) -> Option<Cause> {
+    let open = lines.iter().enumerate().rev().find_map(|(index, line)| {
+        let entry = entry(line)?;
+        let quote = entry.value.chars().next();
+        let quote = quote.filter(|one| "\"'".contains(*one))?;
+        let is_open = !entry.value[1..].contains(quote);
+        is_open.then_some((index, quote, entry))
+    });
+    let (index, quote, entry) = open?;
+    Some(Cause {
+        message: format!(
+            "the quote `{quote}` at the beginning of `{}` is not closed",
+            entry.key
+        ),
+        hint: format!("write `{}: {}`", entry.key, quoted(entry.value[1..].trim())),
+        place: Place {
+            line: index + 1,
+            column: entry.column,
+            length: 1,
+        },
+    })
+}
+
+fn entry_of_text(line: &str) -> Option<Entry<'_>> {
+    entry(line).filter(|_| !line.trim_start().starts_with('#'))
+}
+
+/// A key without a space behind its colon, which is a text to YAML.
+fn missing_space(lines: &[&str]) -> Option<Cause> {
+    let found = lines.iter().enumerate().rev().find_map(|(index, line)| {
+        let (key, value) = line.split_once(':')?;
+        let is_key = |one: char| one.is_ascii_alphanumeric() || "_-".contains(one);
+        let is_missing = !key.is_empty()
+            && key.chars().all(is_key)
+            && value.starts_with(|one: char| !one.is_whitespace() && one != '/');
+        is_missing.then_some((index, key, value.trim()))
+    });
+    let (index, key, value) = found?;
+    Some(Cause {
+        message: format!("a space is missing behind `{key}:`"),
+        hint: format!("write `{key}: {value}`"),
+        place: Place {
+            line: index + 1,
+            column: key.chars().count() + 1,
+            length: 1,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::yaml::parse;
+
+    #[test]
+    fn mistakes_that_authors_make_are_told_in_their_words_at_their_line() {
+        for (text, line, message, hint) in [
+            (
+                "a: b\ntitle: Repairs: quick\n",
+                2,
+                "holds a colon",
+                "title: \"Repairs: quick\"",
+            ),
+            (
+                "title: 5\" disk: new\n",
+                1,
+                "holds a colon",
+                "title: '5\" disk: new'",
+            ),
+            ("a:\n\tb: c\n", 2, "with a tab", "spaces"),
+            ("title:\u{a0}Prices\nb: c\n", 1, "U+00A0", "anew"),
+            ("a: b\n\u{3000}c: d\ne: f: g\n", 2, "U+3000", "anew"),
+            (
+                "title: \"Repairs\nb: c\n",
+                1,
+                "is not closed",
+                "title: \"Repairs\"",
+            ),
+            (
+                "title: \"Repairs\" and more\n",
+                1,
+                "closing quote",
+                "title: '\"Repairs\" and more'",
+            ),
+            ("title: @home\n", 1, "begins with `@`", "\"@home\""),
+            (
+                "title: *bold* text\n",
+                1,
+                "begins with `*`",
+                "\"*bold* text\"",
+            ),
+            (
+                "title: [Draft] text\n",
+                1,
+                "begins with `[`",
+                "\"[Draft] text\"",
+            ),
+            ("title: % off\n", 1, "begins with `%`", "\"% off\""),
+            ("title: 1e1000\n", 1, "out of range", "\"1e1000\""),
+            (
+                "title: A\n  heading: B\n",
+                2,
+                "deeper than `title`",
+                "same column",
+            ),
+            (
+                "title:Prices\nb: c\n",
+                1,
+                "space is missing",
+                "`title: Prices`",
+            ),
+        ] {
+            let error = parse(text, 10).expect_err(text);
+            let told = format!("{} {:?}", error.message, error.hint);
+            assert!(told.contains(message), "{text:?}: {told}");
+            assert!(
+                error.hint.as_ref().is_some_and(|told| told.contains(hint)),
+                "{text:?}: {told}"
+            );
+            assert_eq!(
+                error.place.map(|place| place.line),
+                Some(line + 9),
+                "{text:?}"
+            );
+        }
+    }
+}
