@@ -70,6 +70,9 @@ pub struct YamlError {
 /// How deep values may be nested. What is read goes as deep into the stack, and no page of the six sites needs more than eight.
 const DEEPEST: usize = 24;
 
+/// The limit on the values and keys of one file. Parsed, each takes up to a kilobyte while it is checked; the largest file of the six sites has some 700.
+pub const MAX_FILE_NODES: usize = 100_000;
+
 /// Reads a document. `first_line` is the line of the file at which `text` begins, from 1.
 ///
 /// # Errors
@@ -81,6 +84,7 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
         with_snippet: false,
         budget: serde_saphyr::budget! {
             max_depth: DEEPEST,
+            max_nodes: MAX_FILE_NODES,
         },
     };
     let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(&lines(text), options)
@@ -134,18 +138,27 @@ fn is_too_much(error: &Error) -> bool {
 }
 
 fn is_too_deep(error: &Error) -> bool {
-    let breach = match error {
+    matches!(breach(error), Some(BudgetBreach::Depth { .. }))
+        || error.to_string().starts_with("recursion limit exceeded")
+}
+
+fn has_too_many_nodes(error: &Error) -> bool {
+    matches!(breach(error), Some(BudgetBreach::Nodes { .. }))
+}
+
+fn breach(error: &Error) -> Option<&BudgetBreach> {
+    match error {
         Error::Budget { breach, .. } => Some(breach),
         _ => None,
-    };
-    matches!(breach, Some(BudgetBreach::Depth { .. }))
-        || error.to_string().starts_with("recursion limit exceeded")
+    }
 }
 
 fn message(error: &Error) -> String {
     let first = first_sentence(&error.to_string());
     if is_too_deep(error) {
         format!("values are nested more than {DEEPEST} deep")
+    } else if has_too_many_nodes(error) {
+        format!("the file has more than {MAX_FILE_NODES} keys and values")
     } else if is_too_much(error) {
         format!("the file asks for too much: {first}")
     } else {
@@ -291,6 +304,16 @@ impl<'de> Visitor<'de> for ValueVisitor {
 }
 
 impl Node {
+    /// Counts the values and keys, this one included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        1 + match &self.value {
+            Value::List(items) => items.iter().map(Self::count).sum(),
+            Value::Map(pairs) => pairs.iter().map(|(_, value)| 1 + value.count()).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(..) | Value::Text(_) => 0,
+        }
+    }
+
     /// The value without places. Of duplicate keys, the last one stays.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
@@ -420,6 +443,19 @@ mod tests {
         assert!(
             error.place.is_some_and(|place| place.line >= 10),
             "{error:?}"
+        );
+    }
+
+    #[test]
+    fn file_with_too_many_values_is_refused_before_they_are_built() {
+        let items = |count: usize| format!("list:\n{}", "- a\n".repeat(count));
+        let node = parse(&items(1_000), 1).expect("valid");
+        assert_eq!(node.count(), 1 + 1 + 1 + 1_000);
+        let error = parse(&items(MAX_FILE_NODES), 1).expect_err("too many");
+        assert_eq!(error.code, Code::TooLarge);
+        assert_eq!(
+            error.message,
+            "the file has more than 100000 keys and values"
         );
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A tenant's folder is read without its theme, which may change while the folder stays. So this is done whenever the tenant is rendered.
 
-use std::collections::BTreeMap;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, HashMap};
 
 use super::manifest::DEFAULT_THEME;
 use super::page::path_of;
@@ -27,6 +28,8 @@ pub struct Written {
     sections: BTreeMap<String, Vec<Node>>,
     /// The texts of the manifest and the pages by file.
     pub texts: BTreeMap<String, String>,
+    /// How many keys and values its files have.
+    pub nodes: usize,
 }
 
 impl Written {
@@ -45,6 +48,7 @@ impl Written {
         mut nodes: BTreeMap<String, Node>,
         texts: BTreeMap<String, String>,
     ) -> Self {
+        let count = nodes.values().map(Node::count).sum();
         let mut manifest = nodes.remove(MANIFEST);
         let mut take = |name: &str| take_from(manifest.as_mut()?, name);
         let theme = match take("theme").map(|node| node.value) {
@@ -65,6 +69,7 @@ impl Written {
             settings,
             strings,
             texts,
+            nodes: count,
         }
     }
 
@@ -176,31 +181,37 @@ impl Reader<'_> {
             .flat_map(|(_, strings)| strings)
             .map(|(key, text)| (key.as_str(), text))
             .collect();
+        let places = LazyCell::new(|| places_of(node));
+        let name = self.name_of(MANIFEST);
+        let source = self.written.texts.get(MANIFEST);
         for (key, text) in &strings {
-            let (code, message, hint) = match known.get(key.as_str()) {
-                None => (
-                    Code::UnknownKey,
-                    format!("the theme has no word `{key}`"),
-                    hint_for(key, known.keys().copied()),
-                ),
-                Some(theme) if theme.placeholders() != text.placeholders() => (
-                    Code::BadValue,
-                    format!("`{key}` has other placeholders than the theme's"),
-                    format!("the theme says: {}", theme.written()),
-                ),
-                Some(_) => continue,
+            let theme = known.get(key.as_str());
+            if theme.is_some_and(|theme| theme.placeholders() == text.placeholders()) {
+                continue;
+            }
+            let code = match theme {
+                None => Code::UnknownKey,
+                Some(_) => Code::BadValue,
             };
-            let place = place_of(node, key).unwrap_or(node.place);
-            let hint = Some(hint);
-            self.tell(
-                MANIFEST,
-                vec![Violation {
-                    code,
-                    place,
-                    message,
-                    hint,
-                }],
-            );
+            // Only what the report lists is put into words: a file may have any number of these.
+            self.report.add(Severity::Error, code, &name, || {
+                let (message, hint) = match theme {
+                    None => (
+                        format!("the theme has no word `{key}`"),
+                        hint_for(key, known.keys().copied()),
+                    ),
+                    Some(theme) => (
+                        format!("`{key}` has other placeholders than the theme's"),
+                        format!("the theme says: {}", theme.written()),
+                    ),
+                };
+                let diagnostic = Diagnostic::error(code, &name, message).hint(hint);
+                let place = places.get(key.as_str()).copied().unwrap_or(node.place);
+                match source {
+                    Some(source) => diagnostic.at(place, source),
+                    None => diagnostic,
+                }
+            });
         }
         strings
     }
@@ -263,8 +274,12 @@ impl Reader<'_> {
         }
     }
 
+    fn name_of(&self, file: &str) -> String {
+        format!("{}/{file}", self.written.label)
+    }
+
     fn tell(&mut self, file: &str, problems: Vec<Violation>) {
-        let name = format!("{}/{file}", self.written.label);
+        let name = self.name_of(file);
         let text = self.written.texts.get(file);
         for problem in problems {
             let code = problem.code;
@@ -282,16 +297,19 @@ impl Reader<'_> {
     }
 }
 
-/// Where the value of a key with dots stands.
-fn place_of(node: &Node, key: &str) -> Option<Place> {
-    let Value::Map(pairs) = &node.value else {
-        return None;
-    };
-    pairs.iter().find_map(|(name, value)| {
-        if name.name == key {
-            return Some(name.place);
+/// Returns the places of all keys of a mapping and of the mappings in it, by their names joined with dots.
+fn places_of(node: &Node) -> HashMap<String, Place> {
+    let mut places = HashMap::new();
+    let mut open = vec![(String::new(), node)];
+    while let Some((prefix, node)) = open.pop() {
+        let Value::Map(pairs) = &node.value else {
+            continue;
+        };
+        for (key, value) in pairs {
+            let name = format!("{prefix}{}", key.name);
+            open.push((format!("{name}."), value));
+            places.entry(name).or_insert(key.place);
         }
-        let rest = key.strip_prefix(name.name.as_str())?.strip_prefix('.')?;
-        place_of(value, rest)
-    })
+    }
+    places
 }

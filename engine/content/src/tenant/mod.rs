@@ -49,6 +49,9 @@ pub const MOST_PAGES: usize = 2_000;
 /// The most bytes that a page or the manifest may have: a book has less, and every one of them is compressed and kept in memory for each address.
 pub const LARGEST_TEXT: usize = 1 << 20;
 
+/// The limit on the YAML values and keys of all files of a tenant, which are held in memory while it is rendered.
+pub const MAX_TENANT_NODES: usize = 200_000;
+
 /// A tenant's content, checked.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -166,6 +169,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
         report: Report::default(),
         texts: BTreeMap::new(),
         nodes: BTreeMap::new(),
+        node_count: 0,
     };
     let manifest = reader.manifest();
     let pages = reader.pages();
@@ -224,6 +228,8 @@ struct SiteReader<'a> {
     texts: BTreeMap<String, String>,
     /// What could be read as YAML, whatever it says.
     nodes: BTreeMap<String, Node>,
+    /// The values and keys of all of them.
+    node_count: usize,
 }
 
 impl SiteReader<'_> {
@@ -274,7 +280,12 @@ impl SiteReader<'_> {
         // By the file that an export gives a path on a disk that does not tell `A` from `a`.
         let mut owners: BTreeMap<String, (String, String)> = BTreeMap::new();
         for (file, bytes) in files {
-            let Some(page) = self.page(file, bytes) else {
+            let page = self.page(file, bytes);
+            if self.node_count > MAX_TENANT_NODES {
+                self.too_many_nodes(file);
+                return Vec::new();
+            }
+            let Some(page) = page else {
                 continue;
             };
             for path in page.paths() {
@@ -354,6 +365,19 @@ impl SiteReader<'_> {
             body: parts.body.to_owned(),
             body_line: parts.body_line,
         })
+    }
+
+    /// Gives up reading: the rest of the pages would take more memory than a tenant may have.
+    fn too_many_nodes(&mut self, file: &str) {
+        self.nodes.clear();
+        let message = format!(
+            "the front matter of the tenant's pages up to this one has {} keys and values, more than the {MAX_TENANT_NODES} that a tenant may have",
+            self.node_count
+        );
+        let diagnostic = Diagnostic::error(Code::TooLarge, self.folder.name_of(file), message);
+        self.report.push(diagnostic.hint(
+            "write long texts in Markdown, below the front matter, or make several tenants of it",
+        ));
     }
 
     fn path_twice(&mut self, page: &Page, path: &str, owner: &str) {
@@ -505,8 +529,13 @@ impl SiteReader<'_> {
                 return None;
             }
         };
+        self.node_count += node.count();
         let (problems, formatted) = schema.check(&node);
-        let json = node.to_json();
+        let mut json = node.to_json();
+        // They are checked with the theme, from the node; a second copy of them is only memory.
+        if let Json::Object(pairs) = &mut json {
+            pairs.shift_remove("sections");
+        }
         if !problems.is_empty()
             && let Some(cause) = yaml::invisible_space(yaml)
         {
