@@ -138,6 +138,54 @@ fn a_new_page_of_the_root_tenant_takes_no_path_from_a_tenant_that_has_it() {
     );
 }
 
+#[test]
+fn new_folder_takes_no_path_that_the_root_answers_with_a_download_or_will_answer_later() {
+    let mut site = TestSite::fixture("sites");
+    site.write("tenants/home/assets/kit.zip", "PK");
+    site.edit(
+        "tenants/home/tenant.yaml",
+        "root: true",
+        "root: true\ndownloads: {kit: assets/kit.zip}",
+    );
+    for (page, key) in [
+        ("launch", "publish: 2030-01-01T00:00:00Z"),
+        ("fair", "expire: 2020-01-01T00:00:00Z"),
+        ("idea", "draft: true"),
+    ] {
+        let text = format!("---\ntitle: Later\n{key}\n---\n");
+        site.write(&format!("tenants/home/pages/{page}.md"), text);
+    }
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+    for id in ["kit", "launch", "fair", "idea"] {
+        site.write(&format!("tenants/{id}/tenant.yaml"), "name: Taker\n");
+        let page = "---\ntitle: Home\n---\n";
+        site.write(&format!("tenants/{id}/pages/index.md"), page);
+        site.reload();
+        let prefix = format!("/{id}");
+        assert_eq!(owner(&site, "studio.example", &prefix), "nobody");
+        let host = format!("{id}.studio.example");
+        assert_eq!(owner(&site, &host, ""), id, "it keeps its host");
+        let taken = format!("the path `{prefix}` belongs to the tenant `home`");
+        assert!(site.report_text().contains(&taken), "{id}");
+    }
+}
+
+#[test]
+fn alias_within_a_collection_of_the_root_is_refused() {
+    let mut site = TestSite::fixture("sites");
+    let news = "---\ntitle: News\ncollection: {}\n---\n";
+    site.write("tenants/home/pages/news/index.md", news);
+    site.reload();
+    site.write(
+        "tenants/ghost/tenant.yaml",
+        "name: Ghost\naliases: [/news/urgent]\n",
+    );
+    site.write("tenants/ghost/pages/index.md", "---\ntitle: Home\n---\n");
+    site.reload();
+    assert_eq!(owner(&site, "studio.example", "/news/urgent"), "nobody");
+}
+
 const TAKER: &str = "name: A
 root: true
 hosts: [app.example]

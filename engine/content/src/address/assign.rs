@@ -1,5 +1,6 @@
 //! Gives the addresses out.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -77,7 +78,7 @@ struct Giver<'a> {
     owners: Owners,
     root: Option<&'a Site>,
     /// What the root tenant answers itself, and where that is written.
-    root_paths: BTreeMap<&'a str, (&'a str, Option<Place>)>,
+    root_paths: BTreeMap<Cow<'a, str>, (&'a str, Option<Place>)>,
     given: BTreeMap<TenantId, Vec<(usize, Address)>>,
     conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
 }
@@ -246,6 +247,11 @@ impl<'a> Giver<'a> {
             // Whoever runs the deployment has listed it, and means it.
             return None;
         }
+        if let Some(root) = self.root
+            && is_in_collection(root, &claim.prefix)
+        {
+            return Some(root.id.clone());
+        }
         let mut above = claim.prefix.match_indices('/').skip(1);
         above.find_map(|(end, _)| {
             let address = format!("{}{}", claim.host, &claim.prefix[..end]);
@@ -258,7 +264,7 @@ impl<'a> Giver<'a> {
     fn root_paths_below(
         &self,
         prefix: &str,
-    ) -> impl Iterator<Item = (&&'a str, &(&'a str, Option<Place>))> {
+    ) -> impl Iterator<Item = (&Cow<'a, str>, &(&'a str, Option<Place>))> {
         let from = (Bound::Included(prefix), Bound::Unbounded);
         let from = self.root_paths.range::<str, _>(from);
         from.take_while(move |(path, _)| path.starts_with(prefix))
@@ -381,24 +387,49 @@ impl<'a> Giver<'a> {
     }
 }
 
-/// Every path that the root tenant answers with a page or a redirect, with the file and the place that say so.
-fn root_paths(site: &Site) -> BTreeMap<&str, (&str, Option<Place>)> {
+/// Returns every path that the root tenant answers now or may answer later, with the file and the place that say so: pages, those that are drafts, scheduled or expired, redirects and downloads.
+fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
     let manifest = &site.manifest;
-    let place = |texts: &[crate::schema::Formatted], path: &str| {
+    let place = |texts: &[crate::schema::Formatted], format: &str, text: &str| {
         let mut texts = texts.iter();
         texts
-            .find(|text| text.format == "route" && text.text == path)
-            .map(|text| text.place)
+            .find(|found| found.format == format && found.text == text)
+            .map(|found| found.place)
     };
+    let hidden = site.hidden.keys();
+    let hidden = hidden.map(|path| (Cow::from(path.as_str()), (PAGES, None)));
+    let downloads = manifest.downloads().map(|(path, file)| {
+        let place = place(&site.formatted, "file", file.as_str());
+        (Cow::from(path), (MANIFEST, place))
+    });
     let redirects = manifest.redirects.iter().map(|redirect| {
         let path = redirect.from.as_str();
-        (path, (MANIFEST, place(&site.formatted, path)))
+        let place = place(&site.formatted, "route", path);
+        (Cow::from(path), (MANIFEST, place))
     });
     let pages = site.pages.values().flat_map(|page| {
-        page.paths()
-            .map(move |path| (path, (page.file.as_str(), place(&page.formatted, path))))
+        page.paths().map(move |path| {
+            let place = place(&page.formatted, "route", path);
+            (Cow::from(path), (page.file.as_str(), place))
+        })
     });
-    redirects.chain(pages).collect()
+    hidden
+        .chain(downloads)
+        .chain(redirects)
+        .chain(pages)
+        .collect()
+}
+
+/// The folder of pages, as reports name it where they cannot name the file.
+const PAGES: &str = "pages";
+
+/// Whether a prefix lies within a collection of the root tenant, which answers every path there, if only to say that the entry does not exist.
+fn is_in_collection(root: &Site, prefix: &str) -> bool {
+    let mut collections = root
+        .pages
+        .values()
+        .filter(|page| page.front.collection.is_some() && page.path != "/");
+    collections.any(|page| is_below(prefix, &page.path))
 }
 
 /// Adds the place at which a manifest claims an address.
