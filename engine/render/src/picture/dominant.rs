@@ -4,15 +4,18 @@ use std::collections::HashMap;
 
 use image::DynamicImage;
 
-use super::resize::Unpacked;
+use super::resize::{Unpacked, is_large};
 
 /// How many pixels of a side are looked at.
 const SAMPLES: u32 = 64;
 /// Colours that differ in the lower bits only are taken for one.
 const COARSE: u8 = 0b1110_0000;
 
-/// The colour; none of a picture through which something shines, and of what is no picture.
+/// Returns the colour; none of a transparent picture, of a picture that is too large to be decoded while a page waits, and of what is not a picture.
 pub(crate) fn dominant(picture: &[u8]) -> Option<[u8; 3]> {
+    if is_large(picture) {
+        return None;
+    }
     let unpacked = Unpacked::of(picture).ok()?;
     let pixels = match &unpacked.image {
         DynamicImage::ImageRgb8(pixels) => pixels,

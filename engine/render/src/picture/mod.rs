@@ -14,12 +14,14 @@
 //! | [`fonts`] | the theme's fonts, for drawing and measuring |
 //! | [`weight`] | how much work it is to read a drawing |
 //! | [`cost`] | how much memory and work it is to draw it |
+//! | `decode_memory` | how much of them is decoded at a time |
 //! | [`kept`] | drawings as they outlive the process |
 //! | [`pending`] | the slots that they are drawn into |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
 pub(super) mod cost;
+mod decode_memory;
 pub(super) mod dominant;
 pub(super) mod fit;
 pub(super) mod fonts;

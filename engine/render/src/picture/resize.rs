@@ -3,13 +3,14 @@
 //! Its orientation is applied, and its colour profile goes along. What came as PNG, screenshots above all, is coded without loss where that is smaller.
 
 use std::io::Cursor;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fast_image_resize::pixels::U8x4;
 use fast_image_resize::{IntoImageView as _, IntoImageViewMut as _, ResizeOptions, Resizer};
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 use img_parts::ImageICC as _;
+
+use super::decode_memory::{self, Share};
 
 /// The quality of what loses something, where 100 is the best.
 const QUALITY: f32 = 75.0;
@@ -22,37 +23,23 @@ const AVIF_SPEED: u8 = 7;
 const OTHER_COLOURS: &str = "the picture has other colours than were asked for";
 /// The most bytes that unpacking takes: the largest picture, with 16 bits a channel.
 const MOST_BYTES: u64 = 512 << 20;
-/// Of pictures with more pixels, one is unpacked at a time, however many threads draw.
-const LARGE: u64 = 8_000_000;
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// A picture as it is stored, unpacked. Of large ones there is one at a time.
+/// A picture as it is stored, decoded.
 pub(super) struct Unpacked {
     /// With eight bits for each of three or four channels.
     pub(super) image: DynamicImage,
     profile: Option<Vec<u8>>,
     orientation: Orientation,
     keeps_all: bool,
-    _turn: Option<MutexGuard<'static, ()>>,
+    _memory: Share,
 }
 
 impl Unpacked {
+    /// Decodes a picture, once there is memory for it.
     pub(super) fn of(original: &[u8]) -> Result<Self, String> {
-        let message = |error: image::ImageError| error.to_string();
-        let mut reader = ImageReader::new(Cursor::new(original))
-            .with_guessed_format()
-            .map_err(|error| error.to_string())?;
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(MOST_BYTES);
-        reader.limits(limits);
-        let keeps_all = reader.format() == Some(image::ImageFormat::Png);
-        let mut decoder = reader.into_decoder().map_err(message)?;
+        let (mut decoder, keeps_all) = decoder(original)?;
         let profile = decoder.icc_profile().ok().flatten();
         let orientation = decoder.orientation().map_err(message)?;
-        let (width, height) = decoder.dimensions();
-        let is_large = u64::from(width) * u64::from(height) > LARGE;
-        let turn = is_large.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
+        let memory = decode_memory::acquire(decoded_bytes(&decoder));
         let image = DynamicImage::from_decoder(decoder).map_err(message)?;
         let image = match image.color().has_alpha() {
             true => DynamicImage::from(image.into_rgba8()),
@@ -63,9 +50,37 @@ impl Unpacked {
             profile,
             orientation,
             keeps_all,
-            _turn: turn,
+            _memory: memory,
         })
     }
+}
+
+/// Whether a picture is too large to be decoded while a page waits for it. What cannot be decoded is not.
+pub(super) fn is_large(original: &[u8]) -> bool {
+    decoder(original).is_ok_and(|(decoder, _)| decode_memory::is_large(decoded_bytes(&decoder)))
+}
+
+/// A decoder that has read what the picture says of itself, and whether that loses nothing.
+fn decoder(original: &[u8]) -> Result<(impl ImageDecoder, bool), String> {
+    let mut reader = ImageReader::new(Cursor::new(original))
+        .with_guessed_format()
+        .map_err(|error| error.to_string())?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MOST_BYTES);
+    reader.limits(limits);
+    let keeps_all = reader.format() == Some(image::ImageFormat::Png);
+    Ok((reader.into_decoder().map_err(message)?, keeps_all))
+}
+
+/// The memory that decoding takes: the pixels as they are stored, and with eight bits for each of four channels.
+fn decoded_bytes(decoder: &impl ImageDecoder) -> u64 {
+    let (width, height) = decoder.dimensions();
+    let pixels = u64::from(width) * u64::from(height);
+    decoder.total_bytes().saturating_add(4 * pixels)
+}
+
+fn message(error: image::ImageError) -> String {
+    error.to_string()
 }
 
 /// A picture in another size, with as many channels.
