@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tera::Value;
 
+use super::svg;
 use super::values::walk;
 use content::tenant::formats::check_format;
 use content::theme::shape::Data;
@@ -33,6 +34,21 @@ impl Card {
     pub(crate) fn colours(&self, name: &str) -> Option<(&str, &str)> {
         colours(self.settings.as_ref()?.value.get(name)?)
     }
+}
+
+/// Writes a drawing so that pages of other sites can show it, with `prefix` before its ids.
+///
+/// # Errors
+/// Why they do not show it.
+pub(super) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String> {
+    if svg.len() > LARGEST_DRAWING {
+        return Err(format!(
+            "it has {} bytes, more than the {LARGEST_DRAWING} of a drawing that other sites show",
+            svg.len()
+        ));
+    }
+    let svg = std::str::from_utf8(svg).map_err(|error| error.to_string())?;
+    svg::isolated(svg, prefix, svg::Page::Others)
 }
 
 /// The settings of a site as pages of all sites see them. `drawings` are HTML by their places.

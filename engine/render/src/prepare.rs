@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tera::{Map, Value};
 
 use super::asset::Asset;
-use super::card::{Card, LARGEST_DRAWING, shown};
+use super::card::{Card, shown, shown_by_others};
 use super::language::Language;
 use super::media_type::is_drawing;
 use super::prepared::{Listed, Prepared};
@@ -108,7 +108,7 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
             "drawing" => text.clone(),
             _ => continue,
         };
-        if let Some(html) = drawing(&path, site, templates) {
+        if let Some(html) = drawing(&path, pointer, site, templates) {
             drawings.insert(pointer.clone(), Value::safe_string(&html));
         }
     }
@@ -117,13 +117,20 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
     card
 }
 
-fn drawing(path: &str, site: &Site, templates: &Templates) -> Option<String> {
+/// A drawing of a setting, as pages of all sites show it. What they do not show its tenant is told ([`not_shown`]).
+fn drawing(path: &str, setting: &str, site: &Site, templates: &Templates) -> Option<String> {
     let named = assets::named(&site.assets, path, MANIFEST);
-    let asset: Asset = match named.filter(|(key, _)| is_drawing(key)) {
-        Some((key, bytes)) => tenant_asset(key, bytes, key).0,
-        None => templates.assets.files.get(path)?.clone(),
+    let Some((key, bytes)) = named.filter(|(key, _)| is_drawing(key)) else {
+        return inline_svg(templates.assets.files.get(path)?, None, None);
     };
-    // What is too large for everybody's pages is left out of them, and its tenant is told.
-    let fits = asset.bytes.len() <= LARGEST_DRAWING;
-    inline_svg(&asset, None, None).filter(|_| fits)
+    let asset = tenant_asset(key, bytes, key).0;
+    // The class by which themes know it is the setting's name, and not for a tenant to choose.
+    let name = setting
+        .rsplit('/')
+        .find(|part| part.starts_with(char::is_alphabetic));
+    let name = name.unwrap_or_default();
+    let prefix = format!("{}-{name}-", site.id);
+    let svg = shown_by_others(&asset.bytes, &prefix).ok()?;
+    let asset = Asset::of_tenant(key, svg.into());
+    inline_svg(&asset, Some(name), None)
 }

@@ -92,7 +92,8 @@ fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
 
 /// A drawing of the tenant, else of the theme, as HTML.
 fn drawing(path: &str, scope: &Scope) -> Option<Value> {
-    let html = inline_svg(drawing_of(path, scope)?, None, None)?;
+    let asset = drawing_of(path, scope)?;
+    let html = inline_svg(&asset, None, None)?;
     Some(Value::safe_string(&html))
 }
 

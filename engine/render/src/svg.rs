@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** what comes out is one `<svg>` element of listed elements and attributes, whatever goes in. Themes are trusted, and their drawings stay as they are.
 
+mod shown;
 pub(super) mod size;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use cssparser::{ParseError, Parser, ParserInput, Token};
 use resvg::usvg::roxmltree::{Document, Node, NodeType, ParsingOptions};
 
+pub(super) use self::shown::{Page, isolated};
 use super::markdown::escape;
 use content::report::{Code, Diagnostic, Place};
 

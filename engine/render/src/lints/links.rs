@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::Asset;
-use crate::card::LARGEST_DRAWING;
+use crate::card::shown_by_others;
 use crate::link::{Target, target};
 use crate::markdown;
 use crate::structure::collection_of;
@@ -384,13 +384,14 @@ impl<'a> Checker<'a> {
 
     fn drawing(&mut self, path: &str, spot: Spot<'_>) {
         let named = self.named(path, spot);
-        let own = named.map_or(0, |(_, asset)| asset.bytes.len());
-        if self.is_shown && spot.file == MANIFEST && own > LARGEST_DRAWING {
+        if self.is_shown
+            && spot.file == MANIFEST
+            && let Some((_, asset)) = named
+            && let Err(why) = shown_by_others(&asset.bytes, "")
+        {
             self.report(Severity::Warning, Code::TooLarge, spot, || {
-                let message = format!(
-                    "`{path}` has {own} bytes, more than the {LARGEST_DRAWING} of a drawing that other sites show"
-                );
-                let hint = "they show none of it: give it a simpler drawing";
+                let message = format!("other sites do not show `{path}`: {why}");
+                let hint = "give it a simpler drawing; they show the theme's own until then";
                 (message, Some(hint.to_owned()))
             });
         }

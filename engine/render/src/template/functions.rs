@@ -1,5 +1,6 @@
 //! What templates can call.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
@@ -14,6 +15,7 @@ use crate::markdown;
 use crate::media;
 use crate::media_type::is_drawing;
 use crate::picture::fit::{Measure, Room, fit};
+use crate::svg;
 use crate::values::inline_svg;
 use content::report::hint_for;
 
@@ -22,7 +24,7 @@ pub(super) fn register(tera: &mut Tera) {
     tera.register_function("url", url);
     tera.register_function("asset", asset);
     tera.register_function("picture", picture);
-    tera.register_function("svg", svg);
+    tera.register_function("svg", drawing);
     tera.register_function("apart", apart);
     tera.register_function("island", island_function);
     tera.register_function("fit", fit_function);
@@ -119,13 +121,13 @@ fn missing(scope: &Scope, path: &str) -> tera::Error {
 /// `svg(path="icons/check.svg", class="mark")`: the drawing itself, hidden from assistive technology unless `label` names it.
 ///
 /// The tenant's file of that path stands in the place of the theme's. What of a tenant's drawing could run or load was left out before ([`svg`](crate::svg)).
-fn svg(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
+fn drawing(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let path = arguments.must_get::<&str>("path")?;
     let class = arguments.get::<&str>("class")?;
     let label = arguments.get::<&str>("label")?;
     with_scope(|scope| {
         let drawing = drawing_of(path, scope).ok_or_else(|| missing(scope, path))?;
-        let html = inline_svg(drawing, class, label)
+        let html = inline_svg(&drawing, class, label)
             .ok_or_else(|| tera::Error::message(format!("`{path}` holds no <svg>")))?;
         Ok(Value::safe_string(&html))
     })
@@ -171,11 +173,20 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// A drawing of the tenant, which was made harmless, else of the theme.
-pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<&'s Asset> {
+/// A drawing of the tenant, which was made harmless and whose ids are its own, else of the theme.
+pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<Cow<'s, Asset>> {
     let own = scope.own_asset(path).filter(|(key, _)| is_drawing(key));
-    own.map(|(_, asset)| asset)
-        .or_else(|| scope.templates.assets.files.get(path))
+    let Some((key, asset)) = own else {
+        return scope.templates.assets.files.get(path).map(Cow::Borrowed);
+    };
+    let stem = asset.name.split('.').next().unwrap_or_default();
+    let isolated = std::str::from_utf8(&asset.bytes)
+        .ok()
+        .and_then(|svg| svg::isolated(svg, &format!("{stem}-"), svg::Page::Own).ok());
+    Some(match isolated.filter(|svg| svg.as_bytes() != asset.bytes) {
+        Some(svg) => Cow::Owned(Asset::of_tenant(key, svg.into())),
+        None => Cow::Borrowed(asset),
+    })
 }
 
 /// `island(name="Header", props=..., client="load")`.
