@@ -184,6 +184,20 @@ fn a_file_that_is_broken_at_the_start_gives_names_only() {
 }
 
 #[test]
+fn first_file_with_an_error_changes_nothing_and_its_removal_neither() {
+    let mut site = TestSite::fixture("sites");
+    assert_eq!(owner(&site, "studio.example", ""), "home");
+    site.write(FILE, "rot: home\n").reload();
+    assert_eq!(owner(&site, "studio.example", ""), "home");
+    assert_eq!(owner(&site, "studio.example", "/apps/app"), "app");
+    let alarm = site.registry().alarm().expect("an alarm");
+    assert!(alarm.contains("every manifest is believed"), "{alarm}");
+    site.remove(FILE).reload();
+    assert_eq!(owner(&site, "studio.example", ""), "home");
+    assert_eq!(site.registry().alarm(), None);
+}
+
+#[test]
 fn a_tenant_that_is_not_there_is_a_warning_in_the_file() {
     let mut site = TestSite::fixture("sites");
     let text = format!("{STREET}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");

@@ -1,7 +1,8 @@
 //! Who has which address, and what `deployment.yaml` says of it.
 //!
-//! A file that cannot be read or has an error changes nothing: what it last said stays in force, over a restart, too, where there is a state. Where it never said anything good, tenants have their names and nothing else.
-//! A file that goes away does not open what it closed, either, unless the process is started anew without it.
+//! A file that cannot be read or has an error changes nothing: what was in force stays, over a restart, too, where there is a state. That may be an earlier file, or none.
+//! At a start that knows of no earlier one, a file with an error closes: tenants have their names and nothing else.
+//! A file that goes away does not open what it closed, unless the process is started anew without it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,23 +91,25 @@ impl Addresses {
             self.is_new |= read.as_ref().map(text) != before;
             self.deployment = read;
         } else if self.deployment.is_none() {
-            self.is_new = true;
-            let good = persisted.and_then(Persisted::deployment);
-            self.deployment = good
-                .and_then(|text| DeploymentFile::read(&label, &text).0)
-                .or_else(|| Some(DeploymentFile::nothing(&label)));
+            let in_force = persisted.and_then(Persisted::deployment);
+            // Addresses were assigned without a file: it takes a valid one to change that.
+            let is_open = in_force.is_none() && !self.assignment.owners.is_empty();
+            if !is_open {
+                self.is_new = true;
+                self.deployment = in_force
+                    .filter(|text| !text.is_empty())
+                    .and_then(|text| DeploymentFile::read(&label, &text).0)
+                    .or_else(|| Some(DeploymentFile::nothing(&label)));
+            }
         }
         let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
         let first = self.report.iter().find(is_error)?;
-        let meanwhile = match self
-            .deployment
-            .as_ref()
-            .is_some_and(DeploymentFile::is_good)
-        {
-            true => "what it last said stays in force",
-            false => {
-                "until it is good, tenants have their names only, and nobody the domain's root"
+        let meanwhile = match &self.deployment {
+            Some(file) if file.is_good() => "what it last said stays in force",
+            Some(_) => {
+                "until it is valid, tenants have their names only, and nobody the domain's root"
             }
+            None => "until it is valid, every manifest is believed, as before",
         };
         let alarm = format!("{}; {meanwhile}", one_line(first));
         if is_new {
@@ -189,10 +192,10 @@ impl Addresses {
         &self.assignment
     }
 
-    /// What is to be kept for the next start: who has what, and what the file last said.
+    /// Returns what is persisted for the next start: who has what, and the text of the file in force, which is empty where the file never was valid.
     pub(super) fn to_keep(&self) -> (&Owners, Option<&str>) {
-        let good = self.deployment.as_ref().filter(|one| one.is_good());
-        (&self.assignment.owners, good.map(DeploymentFile::text))
+        let in_force = self.deployment.as_ref().map(DeploymentFile::text);
+        (&self.assignment.owners, in_force)
     }
 }
 
