@@ -24,7 +24,7 @@ use self::beneath::Beneath;
 pub use self::limits::Limits;
 use self::limits::is_large_type;
 pub use self::stamp::Stamp;
-pub use self::walk::{Identity, Tree, walk};
+pub use self::walk::{Identity, Sizes, Tree, walk};
 use crate::report::{Code, Diagnostic, Report};
 
 /// A folder's files in memory.

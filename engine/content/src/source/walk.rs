@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::beneath::{Beneath, Refused};
-use super::limits::Limits;
+use super::limits::{Limits, is_large_type};
 use crate::report::{Code, Diagnostic, Report};
 
 /// What tells a folder from every other that may stand at its path: its device and its number there.
@@ -35,6 +35,38 @@ pub struct Tree {
     pub(super) beneath: Option<Beneath>,
     pub(super) label: String,
     pub(super) limits: Limits,
+}
+
+/// The bytes of a folder's files that are held in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Of all of them.
+    pub total: u64,
+    /// Of those that are parsed: the manifest and the pages.
+    pub text: u64,
+}
+
+impl Tree {
+    /// Returns the sizes of its files as the system tells them now, without opening any.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        for path in &self.files {
+            let place = self.beneath.as_ref().map(|folder| folder.path().join(path));
+            let Some(Ok(metadata)) = place.map(fs::metadata) else {
+                continue;
+            };
+            let size = metadata.len();
+            if size > self.limits.file && is_large_type(path) {
+                continue;
+            }
+            sizes.total += size;
+            if !path.starts_with("assets/") {
+                sizes.text += size;
+            }
+        }
+        sizes
+    }
 }
 
 /// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content.

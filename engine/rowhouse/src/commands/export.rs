@@ -32,7 +32,11 @@ const NOTHING_WRITTEN: &str =
 pub(super) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
     let memory = arguments.memory.unwrap_or_else(memory::half);
-    let mut registry = registry.without_codings().impatient().with_memory(memory);
+    let mut registry = registry
+        .without_codings()
+        .impatient()
+        .with_memory(memory)
+        .with_work_memory(memory::for_work(memory));
     let now = Timestamp::now();
     let board = Arc::new(StatusBoard::default());
     let snapshot = registry.reload(now)?;

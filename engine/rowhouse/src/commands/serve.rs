@@ -59,6 +59,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         releases: arguments.keep_releases,
         bytes: arguments.state_size,
     };
+    let memory = arguments.memory.unwrap_or_else(memory::half);
     let mut registry = registry(
         &arguments.content,
         arguments.caching.into(),
@@ -66,7 +67,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.dev,
     )?
     .impatient()
-    .with_memory(arguments.memory.unwrap_or_else(memory::half))
+    .with_memory(memory)
+    .with_work_memory(memory::for_work(memory))
     .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));
     let store = registry.store().cloned();
     let board = Arc::new(StatusBoard::default());

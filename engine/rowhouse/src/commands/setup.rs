@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use rowhouse_ui::Bundle;
 
+use super::memory;
 use crate::cli::Content;
 use crate::reload::{Persisted, Places, Registry};
 use release::store::Keep;
@@ -45,7 +46,8 @@ pub(super) fn registry(
     if dev {
         islands = islands.with_dev_script(secure);
     }
-    let mut registry = Registry::new(places, Arc::new(islands));
+    let mut registry =
+        Registry::new(places, Arc::new(islands)).with_work_memory(memory::for_work(memory::half()));
     if content.shows_kinds {
         registry = registry.with_kinds_shown();
     }

@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::lifecycle::Finished;
+use super::packed::Packed;
 use super::persisted::kept_site;
 use super::recalled::Recalled;
 use super::registry::{Came, Registry};
 use super::tenant::{MadeFrom, failure, hosts_of};
-use super::work::{Attempt, Done};
-use super::workers::{Again, Job, Kind, Wait};
+use super::work::{Attempt, Done, too_heavy};
+use super::workers::{Again, Job, Kind, Step, Wait, Weight};
 use content::address::Assignment;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
-use content::tenant::{MANIFEST, Site};
+use content::tenant::{MANIFEST, Site, Written};
 use release::snapshot::ResourceTable;
 use release::store::Store;
 use render::link::Deployment;
@@ -38,6 +39,17 @@ pub(super) enum Compressed {
 }
 
 impl MadeFrom {
+    fn weight(&self) -> u64 {
+        let site = &self.site;
+        let packed = self.packed.as_deref();
+        weight_of(
+            &site.written,
+            site.pages.len(),
+            self.addresses.len(),
+            packed,
+        )
+    }
+
     /// A job that renders it, or takes it from `store` as it was before, and fills the open mounts of `waiting`.
     pub(super) fn job(
         mut self,
@@ -47,9 +59,21 @@ impl MadeFrom {
         is_background: bool,
         compressed: Compressed,
     ) -> Job<Done> {
-        let watched = self.clone();
+        let (watched, refused) = (self.clone(), self.clone());
         let store = store.cloned();
+        let bytes = self.weight();
         Job {
+            weight: Some(Weight {
+                bytes,
+                refuse: Box::new(move |limit| {
+                    let file = refused.site.label.clone();
+                    failed(
+                        &refused,
+                        too_heavy(file, "rendered", bytes, limit),
+                        Duration::ZERO,
+                    )
+                }),
+            }),
             again: None,
             id: id.clone(),
             kind: Kind::Compile,
@@ -79,7 +103,7 @@ impl MadeFrom {
                     }
                     _ => true,
                 };
-                Done::Compiled(Box::new(Attempt {
+                Step::Done(Done::Compiled(Box::new(Attempt {
                     made_from: self,
                     waiting,
                     is_urgent,
@@ -87,7 +111,7 @@ impl MadeFrom {
                     report,
                     took: begin.elapsed(),
                     recalled: answers,
-                }))
+                })))
             }),
         }
     }
@@ -119,12 +143,14 @@ impl MadeFrom {
             is_background: true,
             watchdog: None,
             again: None,
+            // What it compresses is in memory.
+            weight: None,
             work: Box::new(move |_| {
                 if !self.inputs.templates.is_served() {
                     waiting.clear();
                 }
                 let coded = uncoded.coded(&waiting);
-                Done::Coded(Box::new((self, coded)))
+                Step::Done(Done::Coded(Box::new((self, coded))))
             }),
         }
     }
@@ -362,6 +388,15 @@ impl Registry {
         let templates = self.themes.get(&theme).cloned();
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
+        let weight = Weight {
+            bytes: weight_of(
+                &site.written,
+                site.pages.len(),
+                addresses.len(),
+                packed.as_deref(),
+            ),
+            refuse: Box::new(|_| Done::StandIn(None)),
+        };
         let attempt = move |site: Arc<Site>, packed, templates: Arc<Templates>| {
             let made_from = MadeFrom {
                 site,
@@ -398,12 +433,13 @@ impl Registry {
             kind: Kind::Compile,
             is_background: false,
             again: None,
+            weight: Some(weight),
             watchdog: Some(Box::new(move || {
                 watched.give_up_after(LIMIT).map(|_| Done::StandIn(None))
             })),
             work: Box::new(move |_| {
                 let found = guard("kept", name.as_str(), MANIFEST, find);
-                Done::StandIn(found.ok().flatten())
+                Step::Done(Done::StandIn(found.ok().flatten()))
             }),
         })
     }
@@ -427,15 +463,51 @@ fn endless(made_from: &MadeFrom) -> Option<Done> {
         ),
     );
     let hint = "look for loops within loops, and for lists that grow with every turn";
-    Some(Done::Compiled(Box::new(Attempt {
+    Some(failed(made_from, diagnostic.hint(hint), LIMIT))
+}
+
+/// An attempt that came to nothing.
+fn failed(made_from: &MadeFrom, problem: Diagnostic, took: Duration) -> Done {
+    Done::Compiled(Box::new(Attempt {
         made_from: made_from.clone(),
         waiting: Vec::new(),
         is_urgent: true,
         compiled: None,
-        report: failure(diagnostic.hint(hint)),
-        took: LIMIT,
+        report: failure(problem),
+        took,
         recalled: None,
-    })))
+    }))
+}
+
+/// Bytes in memory for each byte of a text, while its page is rendered.
+const BYTES_PER_TEXT_BYTE: u64 = 8;
+
+/// Bytes for each key and value, held against its schema and given to a template.
+const BYTES_PER_NODE: u64 = 1 << 10;
+
+/// Bytes of a page at one address, with what all pages have in common, and its content encodings.
+const BYTES_PER_PAGE: u64 = 48 << 10;
+
+/// Bytes in memory for each byte of a packed folder.
+const BYTES_PER_PACKED_BYTE: u64 = 24;
+
+/// Estimates the memory that rendering a tenant takes, in bytes.
+fn weight_of(written: &Written, pages: usize, addresses: usize, packed: Option<&Packed>) -> u64 {
+    let texts: usize = written.texts.values().map(String::len).sum();
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let packed = packed.map_or(0, Packed::len);
+    [
+        (count(texts), BYTES_PER_TEXT_BYTE),
+        (count(written.nodes), BYTES_PER_NODE),
+        (
+            count(pages).saturating_mul(count(addresses.max(1))),
+            BYTES_PER_PAGE,
+        ),
+        (count(packed), BYTES_PER_PACKED_BYTE),
+    ]
+    .into_iter()
+    .map(|(count, bytes)| count.saturating_mul(bytes))
+    .fold(0, u64::saturating_add)
 }
 
 fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Report {

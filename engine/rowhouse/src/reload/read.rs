@@ -187,7 +187,10 @@ impl Registry {
             is_background: false,
             watchdog: None,
             again: None,
-            work: Box::new(move |_| Done::Read(number, folder.read(secure).map(Box::new))),
+            weight: None,
+            work: Box::new(move |_| {
+                folder.read(secure, move |read| Done::Read(number, read.map(Box::new)))
+            }),
         }
     }
 
@@ -299,18 +302,19 @@ mod tests {
             Done::Read(number, read) => registry.take_reading(&id, number, read, now),
             other => panic!("{other:?} is no reading"),
         };
+        let run = |job: Job<Done>| (job.work)(false).finish();
         save("name: Corner\n");
         let first = order(&mut registry);
-        take(&mut registry, (first.work)(false));
+        take(&mut registry, run(first));
 
         save("name: Korner\n");
         let second = order(&mut registry);
-        let read = (second.work)(false);
+        let read = run(second);
         save("name: Corner\n");
         // The second is under way still.
         let third = order(&mut registry);
         take(&mut registry, read);
-        take(&mut registry, (third.work)(false));
+        take(&mut registry, run(third));
 
         let site = registry.tenants[&id].site.as_ref().expect("a site");
         assert_eq!(site.manifest.name, "Corner");

@@ -283,6 +283,13 @@ impl Registry {
         self
     }
 
+    /// Limits the memory of all work in progress (reading, rendering) to so many bytes.
+    #[must_use]
+    pub fn with_work_memory(self, bytes: u64) -> Self {
+        self.workers.limit_memory(bytes);
+        self
+    }
+
     /// Leaves pages as they are: for who only looks at them, or writes them somewhere else.
     #[must_use]
     pub const fn without_codings(mut self) -> Self {

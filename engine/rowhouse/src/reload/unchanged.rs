@@ -78,7 +78,7 @@ mod tests {
 
     use super::super::packed::Content;
     use super::super::persisted::write_reading;
-    use super::super::work::{Read, ToRead};
+    use super::super::work::{Done, Read, ToRead};
     use super::*;
 
     fn store(folder: &TempDir) -> Arc<Store> {
@@ -104,6 +104,14 @@ mod tests {
         }
     }
 
+    fn read(folder: &ToRead) -> Option<Read> {
+        let done = |read: Option<Read>| Done::Read(0, read.map(Box::new));
+        match folder.clone().read(false, done).finish() {
+            Done::Read(_, read) => read.map(|read| *read),
+            other => panic!("{other:?} is not a reading"),
+        }
+    }
+
     fn reading_of(read: Read) -> Reading {
         let Content::Packed(packed) = read.content else {
             panic!("its folder is packed");
@@ -118,7 +126,7 @@ mod tests {
 
     /// Reads a folder, and keeps what was read of it and a word that the folder does not say.
     fn keep(folder: &ToRead, store: &Store) {
-        let read = folder.read(false).expect("something new");
+        let read = read(folder).expect("something new");
         let mark = read.mark.expect("a mark");
         let mut reading = reading_of(read);
         let word = Diagnostic::error(Code::FillIn, folder.label.clone(), "it was taken up");
@@ -128,7 +136,7 @@ mod tests {
     }
 
     fn is_taken_up(folder: &ToRead) -> bool {
-        let read = folder.read(false).expect("something new");
+        let read = read(folder).expect("something new");
         let mut said = read.report.iter();
         said.any(|diagnostic| diagnostic.message == "it was taken up")
     }
@@ -155,7 +163,7 @@ mod tests {
                 let place = TempDir::new().expect("a folder");
                 let store = store(&place);
                 let folder = to_read(&path, &store);
-                let read = folder.read(false).expect("something new");
+                let read = read(&folder).expect("something new");
                 let fingerprint = read.fingerprint.expect("a fingerprint");
                 let reading = reading_of(read);
                 let rows = reading.rows().expect("rows");
@@ -188,7 +196,7 @@ mod tests {
         assert!(!is_taken_up(&known), "what this process knows is newer");
         let page = "---\ntitle: Corner\n---\nWilkomme.\n";
         fs::write(path.join("pages/index.md"), page).expect("a file");
-        let read = folder.read(false).expect("something new");
+        let read = read(&folder).expect("something new");
         assert!(read.mark.is_some(), "it is to be kept");
         let read = reading_of(read).packed.folder().expect("a folder");
         assert_eq!(read.files["pages/index.md"], page);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use content::name::TenantId;
-use content::report::Report;
 use content::report::guard::guard;
+use content::report::{Code, Diagnostic, Report};
 use content::source::{self, Folder, Hashes, Limits, Tree};
 use content::tenant::{Site, Written, read_or_written};
 use release::large;
@@ -20,6 +20,7 @@ use super::persisted::{PersistedCache, is_kept, kept_reading, kept_replaced, kep
 use super::replaced::ReplacedFiles;
 use super::tenant::{MadeFrom, failure};
 use super::unchanged::Reading;
+use super::workers::{Step, Weight};
 
 /// What was done for a tenant.
 #[derive(Debug)]
@@ -76,6 +77,7 @@ pub(super) struct Read {
 }
 
 /// A folder that is to be read.
+#[derive(Clone)]
 pub(super) struct ToRead {
     pub(super) id: TenantId,
     pub(super) path: PathBuf,
@@ -95,17 +97,87 @@ pub(super) struct ToRead {
     pub(super) now: SystemTime,
 }
 
+/// What a look at a folder comes to.
+enum Listed {
+    /// Its files are as they were when the process before this one read them.
+    Unchanged(Box<Read>),
+    /// It is to be read.
+    Changed(Tree, Option<Mark>),
+}
+
+/// Bytes in memory for each byte of a text that is parsed: its copies, and the values of its front matter.
+const BYTES_PER_TEXT_BYTE: u64 = 16;
+
+/// The limit of that. What a tenant may have of values is limited, too.
+const MAX_PARSED_BYTES: u64 = 96 << 20;
+
+/// Estimates the memory that reading and checking a folder takes, in bytes.
+fn weight_of(tree: &Tree) -> u64 {
+    let sizes = tree.sizes();
+    let parsed = sizes.text.saturating_mul(BYTES_PER_TEXT_BYTE);
+    sizes.total.saturating_add(parsed.min(MAX_PARSED_BYTES))
+}
+
+/// Says that work for a tenant takes more memory than there is for all work in progress.
+pub(super) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Diagnostic {
+    let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    let message = format!(
+        "the tenant takes some {} MiB of memory to be {verb}, more than the {} MiB that there are for work in progress",
+        mebibytes(bytes),
+        mebibytes(limit)
+    );
+    Diagnostic::error(Code::TooLarge, file, message)
+        .hint("make several tenants of it, or give the program more memory (`--memory`)")
+}
+
 impl ToRead {
-    /// Reads the folder and checks it; `None` when it is as it was. `secure`: whether visitors come by HTTPS.
-    pub(super) fn read(&self, secure: bool) -> Option<Read> {
+    /// Lists the folder, and then reads and checks it, once there is memory for that. `secure`: whether visitors come by HTTPS. `done` makes the result of what was read; nothing where the folder is as it was.
+    pub(super) fn read(
+        self,
+        secure: bool,
+        done: impl Fn(Option<Read>) -> Done + Clone + Send + 'static,
+    ) -> Step<Done> {
+        let label = self.label.clone();
+        let listed = guard("read", self.id.as_str(), &label, || self.list());
+        match listed {
+            Ok(Listed::Unchanged(read)) => Step::Done(done(Some(self.complete(*read, secure)))),
+            Ok(Listed::Changed(tree, mark)) => {
+                let bytes = weight_of(&tree);
+                let (folder, refused, refuse) = (Arc::new(self), done.clone(), label);
+                let again = Arc::clone(&folder);
+                let weight = Weight {
+                    bytes,
+                    refuse: Box::new(move |limit| {
+                        let problem = too_heavy(refuse, "read", bytes, limit);
+                        refused(Some(again.failed(problem, secure)))
+                    }),
+                };
+                let work = move |_| {
+                    let read = guard("read", folder.id.as_str(), &folder.label, || {
+                        folder.read_tree(tree, mark)
+                    });
+                    Step::Done(done(match read {
+                        Ok(read) => read.map(|read| folder.complete(read, secure)),
+                        Err(problem) => Some(folder.failed(problem, secure)),
+                    }))
+                };
+                Step::Weighed(weight, Box::new(work))
+            }
+            Err(problem) => Step::Done(done(Some(self.failed(problem, secure)))),
+        }
+    }
+
+    fn failed(&self, problem: Diagnostic, secure: bool) -> Read {
+        let read = Read {
+            report: failure(problem),
+            ..self.nothing(None)
+        };
+        self.complete(read, secure)
+    }
+
+    /// Adds what was persisted of a tenant that is new to this process.
+    fn complete(&self, mut read: Read, secure: bool) -> Read {
         let (id, label) = (&self.id, &self.label);
-        let read = guard("read", id.as_str(), label, || self.look());
-        let mut read = read.unwrap_or_else(|diagnostic| {
-            Some(Read {
-                report: failure(diagnostic),
-                ..self.nothing(None)
-            })
-        })?;
         if let Some(store) = self.kept() {
             read.replaced = Some(kept_replaced(store, id, read.is_kept, secure));
             if read.site.is_none() || !read.report.is_servable() {
@@ -113,7 +185,7 @@ impl ToRead {
                 read.last_good = good.ok().flatten();
             }
         }
-        Some(read)
+        read
     }
 
     /// Where something may have been kept of it that this process does not know.
@@ -121,8 +193,8 @@ impl ToRead {
         self.store.as_ref().filter(|_| self.is_new)
     }
 
-    /// Lists the folder, and reads it unless it is one that was read before.
-    fn look(&self) -> Option<Read> {
+    /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
+    fn list(&self) -> Listed {
         let tree = source::walk(&self.path, &self.label, Limits::default());
         let is_kept = self.packs && self.store.is_some();
         let stamp = is_kept.then(|| tree.stamp(self.now)).flatten();
@@ -132,8 +204,8 @@ impl ToRead {
             Reading::of_rows(&self.id, &self.label, rows)
         };
         match read_before() {
-            Some(reading) => Some(self.taken_up(reading)),
-            None => self.read_tree(tree, mark),
+            Some(reading) => Listed::Unchanged(Box::new(self.taken_up(reading))),
+            None => Listed::Changed(tree, mark),
         }
     }
 

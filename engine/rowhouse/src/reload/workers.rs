@@ -4,6 +4,7 @@
 //! As many threads as there are processors work on jobs that began within [`SOON`], and four times as many where a great number of folders is to be read. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
 //! A job may have a [`Watchdog`](queue::Watchdog), which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
 //! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
+//! Work in progress holds a share of one memory limit. What does not fit waits in the queue and holds no thread, and light work passes it by. What can never fit is refused.
 //! What is done in the background has threads of its own, which step back where there is much to do, and nobody waits for it; a request for its tenant brings it to the front ([`Workers::hurry`]).
 
 mod queue;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use tracing::error;
 
-pub(super) use self::queue::{Again, Job, Kind, SOON, processors};
+pub(super) use self::queue::{Again, Job, Kind, SOON, Step, Weight, processors};
 use self::queue::{BACKGROUND, HURRIED, Lane, MANY, Queue, Running};
 use crate::watch::Notice;
 use content::name::TenantId;
@@ -101,6 +102,11 @@ impl<T: Send + 'static> Workers<T> {
             queue.asleep.insert(job.id.clone(), job);
         }
         !is_wanted
+    }
+
+    /// Limits the memory of all work in progress, in bytes.
+    pub(super) fn limit_memory(&self, bytes: u64) {
+        self.shared.lock().memory = bytes;
     }
 
     /// Drops what is to be done for a tenant when somebody asks.
@@ -272,14 +278,14 @@ impl<T: Send + 'static> Shared<T> {
                 queue.threads[lane as usize] -= 1;
                 return;
             }
-            let Some((turn, job)) = queue.take(lane) else {
+            let Some((turn, mut job)) = queue.take(lane) else {
                 queue = self
                     .changed
                     .wait(queue)
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let number = queue.number();
+            let (number, weight) = (queue.number(), job.bytes());
             let running = Running {
                 id: job.id.clone(),
                 lane,
@@ -288,13 +294,41 @@ impl<T: Send + 'static> Shared<T> {
                 watchdog: job.watchdog,
                 again: job.again,
                 is_given_up: false,
+                weight,
             };
             queue.running.insert(number, running);
             let finish = queue.finish.clone();
             let name = job.id.clone();
+            let memory = queue.memory;
             drop(queue);
-            let done = (job.work)(turn.0 == HURRIED);
+            let mut step = match job.weight.take() {
+                Some(weight) if weight.bytes > memory => Step::Done((weight.refuse)(memory)),
+                _ => (job.work)(turn.0 == HURRIED),
+            };
             queue = self.lock();
+            let done = loop {
+                match step {
+                    Step::Done(done) => break Some(done),
+                    Step::Weighed(weight, work) if queue.may_go_on(turn, weight.bytes) => {
+                        if let Some(running) = queue.running.get_mut(&number) {
+                            running.weight = weight.bytes;
+                        }
+                        drop(queue);
+                        step = match weight.bytes > memory {
+                            true => Step::Done((weight.refuse)(memory)),
+                            false => work(turn.0 == HURRIED),
+                        };
+                        queue = self.lock();
+                    }
+                    Step::Weighed(weight, work) => {
+                        queue.postpone(turn, number, (job.id.clone(), job.kind), weight, work);
+                        break None;
+                    }
+                }
+            };
+            let Some(done) = done else {
+                continue;
+            };
             let running = queue.running.remove(&number);
             if running.is_some_and(|running| !running.is_given_up) {
                 // Nobody asks any longer when everything ends.

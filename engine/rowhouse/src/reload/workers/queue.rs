@@ -26,17 +26,54 @@ pub(in crate::reload) enum Kind {
     Compile,
 }
 
-/// Work for one tenant; it does not panic.
+/// Work, which is told whether a request waits for it, and does not panic.
+pub(in crate::reload) type Work<T> = Box<dyn FnOnce(bool) -> Step<T> + Send>;
+
+/// What work comes to.
+pub(in crate::reload) enum Step<T> {
+    /// Its result.
+    Done(T),
+    /// More work, which takes memory.
+    Weighed(Weight<T>, Work<T>),
+}
+
+#[cfg(test)]
+impl<T> Step<T> {
+    /// Does all of it, whatever memory it takes.
+    pub(in crate::reload) fn finish(self) -> T {
+        match self {
+            Self::Done(done) => done,
+            Self::Weighed(_, work) => work(false).finish(),
+        }
+    }
+}
+
+/// The memory that work takes.
+pub(in crate::reload) struct Weight<T> {
+    pub(in crate::reload) bytes: u64,
+    /// Makes the result of work that takes more than the limit, which it is told.
+    pub(in crate::reload) refuse: Box<dyn FnOnce(u64) -> T + Send>,
+}
+
+/// Work for one tenant.
 pub(in crate::reload) struct Job<T> {
     pub(in crate::reload) id: TenantId,
     pub(in crate::reload) kind: Kind,
     /// Whether nobody waits for it.
     pub(in crate::reload) is_background: bool,
-    /// Is told whether somebody waits for it.
-    pub(in crate::reload) work: Box<dyn FnOnce(bool) -> T + Send>,
+    /// The memory that `work` takes, where that is known before it begins.
+    pub(in crate::reload) weight: Option<Weight<T>>,
+    pub(in crate::reload) work: Work<T>,
     pub(in crate::reload) watchdog: Option<Watchdog<T>>,
     /// The same job once more, for who cannot wait for the background: the first of the two that ends counts.
     pub(in crate::reload) again: Option<Again<T>>,
+}
+
+impl<T> Job<T> {
+    /// The memory that it takes, as far as that is known.
+    pub(super) fn bytes(&self) -> u64 {
+        self.weight.as_ref().map_or(0, |weight| weight.bytes)
+    }
 }
 
 /// Makes a job once more.
@@ -59,6 +96,8 @@ pub(super) struct Queue<T> {
     pub(super) running: BTreeMap<u64, Running<T>>,
     /// How many jobs of the background may still be begun.
     pub(super) allowed: usize,
+    /// The limit on the memory of all work in progress, in bytes.
+    pub(super) memory: u64,
     /// By [`Lane`].
     pub(super) threads: [usize; 2],
     pub(super) next: u64,
@@ -113,7 +152,12 @@ pub(super) struct Running<T> {
     pub(super) watchdog: Option<Watchdog<T>>,
     pub(super) again: Option<Again<T>>,
     pub(super) is_given_up: bool,
+    /// The memory that it holds a share of, in bytes.
+    pub(super) weight: u64,
 }
+
+/// Work that takes no more than this is begun whatever else is in progress: a saved page never waits for a large tenant.
+const LIGHT: u64 = 8 << 20;
 
 /// The background steps back for everything else. A job that has been under way there for so long may go on for many times as long, on a busy machine.
 const SLOW: Duration = Duration::from_millis(100);
@@ -128,6 +172,7 @@ impl<T> Queue<T> {
             turns: BTreeMap::new(),
             running: BTreeMap::new(),
             allowed: usize::MAX,
+            memory: u64::MAX,
             threads: [0; 2],
             next: 0,
             finish,
@@ -252,12 +297,63 @@ impl<T> Queue<T> {
         running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
     }
 
+    /// Whether work that takes `bytes` may hold its share of the memory from now on. Work that can never fit may begin, to be refused.
+    ///
+    /// A job takes its share before it begins, and never a second one: nothing in progress waits for memory, so that nothing waits for ever.
+    fn has_memory(&self, bytes: u64) -> bool {
+        let held: u64 = self.not_given_up().map(|running| running.weight).sum();
+        bytes <= LIGHT || held == 0 || bytes > self.memory || held + bytes <= self.memory
+    }
+
+    /// Whether work that was just weighed may go on. Heavy work with an earlier turn goes first, so that it is not passed by for ever.
+    pub(super) fn may_go_on(&self, turn: Turn, bytes: u64) -> bool {
+        let mut earlier = self.waiting.range(..turn);
+        bytes <= LIGHT || (self.has_memory(bytes) && !earlier.any(|(_, job)| job.bytes() > LIGHT))
+    }
+
+    /// Puts work back into the queue, at its turn, until there is memory for it.
+    pub(super) fn postpone(
+        &mut self,
+        turn: Turn,
+        number: u64,
+        (id, kind): (TenantId, Kind),
+        weight: Weight<T>,
+        work: Work<T>,
+    ) {
+        let Some(running) = self.running.remove(&number) else {
+            return;
+        };
+        // The same work was handed over anew in the meantime.
+        let turns = self.turns.entry(id.clone()).or_default();
+        if running.is_given_up || turns.iter().any(|(other, _)| *other == kind) {
+            return;
+        }
+        turns.push((kind, turn));
+        let job = Job {
+            id,
+            kind,
+            is_background: running.is_background,
+            weight: Some(weight),
+            work,
+            watchdog: running.watchdog,
+            again: running.again,
+        };
+        self.waiting.insert(turn, job);
+    }
+
     pub(super) fn take(&mut self, lane: Lane) -> Option<(Turn, Job<T>)> {
         if lane == Lane::Back && self.allowed == 0 {
             return None;
         }
+        // Of heavy jobs only the first may begin.
+        let mut is_first_heavy = true;
         let mut waiting = self.waiting.range(lane.turns());
-        let turn = waiting.find_map(|(turn, job)| self.may_begin(job).then_some(*turn))?;
+        let turn = waiting.find_map(|(turn, job)| {
+            let is_heavy = job.bytes() > LIGHT;
+            let has_memory = !is_heavy || (is_first_heavy && self.has_memory(job.bytes()));
+            is_first_heavy &= !is_heavy;
+            (has_memory && self.may_begin(job)).then_some(*turn)
+        })?;
         let job = self.waiting.remove(&turn)?;
         if lane == Lane::Back {
             self.allowed -= 1;

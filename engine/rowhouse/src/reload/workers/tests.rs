@@ -7,7 +7,8 @@ fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> 
         id: TenantId::new(name).expect("an id"),
         kind: Kind::Compile,
         is_background: false,
-        work: Box::new(|_| work()),
+        weight: None,
+        work: Box::new(|_| Step::Done(work())),
         watchdog: None,
         again: None,
     }
@@ -183,7 +184,7 @@ fn who_asks_while_a_job_is_under_way_has_what_follows_done_at_once() {
 fn a_job_is_told_whether_somebody_waits_for_it() {
     let workers = Workers::new();
     let told = |name: &str| Job {
-        work: Box::new(usize::from),
+        work: Box::new(|is_wanted| Step::Done(usize::from(is_wanted))),
         ..job(name, || 0)
     };
     workers.allow(0);
@@ -284,4 +285,69 @@ fn who_waits_for_what_is_there_is_told_of_once() {
     assert_eq!(told.iter().take(2).count(), 2, "the owner looks");
     assert!(workers.wait_in_vain(|id| id == "there"));
     assert!(!workers.wait_in_vain(|id| id == "there"));
+}
+
+/// A job that takes so many bytes, and waits at a gate.
+fn weighed(name: &str, bytes: u64, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
+    let weight = Weight {
+        bytes,
+        refuse: Box::new(|limit| usize::try_from(limit).expect("a small limit")),
+    };
+    let work = move |_| Step::Done(work());
+    Job {
+        work: Box::new(move |_| Step::Weighed(weight, Box::new(work))),
+        ..job(name, || 0)
+    }
+}
+
+const HEAVY: u64 = 64 << 20;
+
+#[test]
+fn heavy_work_in_progress_stays_below_the_memory_limit_and_light_work_passes_it_by() {
+    let workers = Workers::new();
+    workers.limit_memory(2 * HEAVY);
+    let (now, most) = (Arc::new(Mutex::new(0_usize)), Arc::new(Mutex::new(0_usize)));
+    let (open, gate) = channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let heavy = (0..8).map(|number| {
+        let (now, most, gate) = (Arc::clone(&now), Arc::clone(&most), Arc::clone(&gate));
+        weighed(&format!("heavy-{number}"), HEAVY, move || {
+            let running = {
+                let mut now = now.lock().expect("a lock");
+                *now += 1;
+                *now
+            };
+            let mut most = most.lock().expect("a lock");
+            *most = running.max(*most);
+            drop(most);
+            let _ = gate.lock().expect("a lock").recv();
+            *now.lock().expect("a lock") -= 1;
+            1
+        })
+    });
+    workers.hand_over(heavy.collect());
+    workers.hand_over(vec![job("light", || 7)]);
+    let light = std::iter::from_fn(|| workers.next(Wait::Each(Duration::MAX)));
+    assert_eq!(
+        light.map(|(_, done)| done).next(),
+        Some(7),
+        "no heavy job is done"
+    );
+    for _ in 0..8 {
+        open.send(()).expect("a job");
+    }
+    assert_eq!(all(&workers, Wait::All), vec![1; 8]);
+    let most = *most.lock().expect("a lock");
+    assert!((1..=2).contains(&most), "{most} at once");
+}
+
+#[test]
+fn work_that_can_never_fit_is_refused_and_what_waits_goes_on() {
+    let workers = Workers::new();
+    workers.limit_memory(HEAVY);
+    let too_heavy = weighed("too-heavy", HEAVY + 1, || panic!("it is never begun"));
+    let fits = weighed("fits", HEAVY, || 1);
+    workers.hand_over(vec![too_heavy, fits]);
+    let refused = usize::try_from(HEAVY).expect("a small limit");
+    assert_eq!(all(&workers, Wait::All), [1, refused]);
 }
