@@ -58,7 +58,7 @@ fn corner() -> TestSite {
     let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/corner/tenant.yaml",
-        "name: Corner\naliases: [/apps/corner]\ndownloads: {press-kit: assets/kit.zip}\nredirects: [{from: /old, to: /terms}]\n",
+        "name: Corner\naliases: [/apps/corner]\ndownloads: {press-kit: assets/kit.zip}\nredirects: [{from: /old, to: /terms}, {from: /part, to: \"/terms#fees\"}, {from: /own, to: \"/terms?own=1#fees\"}, {from: /away, to: \"https://a.example/x?own=1\"}]\n",
     )
     .write("tenants/corner/pages/index.md", PAGE)
     .write(
@@ -118,7 +118,21 @@ fn all(site: &TestSite, host: &str, prefix: &str) -> BTreeSet<String> {
         all.extend(addresses(&site.page(host, prefix, page).expect("a page")));
     }
     assert!(all.len() > 10, "{all:?}");
-    for more in ["/terms/", "/old", "/press-kit", "/nobody", "/nobody/at/all"] {
+    for more in [
+        "/terms/",
+        "/terms/?a=b",
+        "/old",
+        "/old?a=b&c=%20d",
+        "/part",
+        "/part?a=b",
+        "/own",
+        "/own?a=b",
+        "/away",
+        "/away?a=b",
+        "/press-kit",
+        "/nobody",
+        "/nobody/at/all",
+    ] {
         all.insert(format!("{prefix}{more}"));
     }
     // What an export holds beside pages is nobody's page.

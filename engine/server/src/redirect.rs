@@ -28,6 +28,30 @@ pub(super) fn to(location: HeaderValue, tag: Option<HeaderValue>) -> Response<By
     response
 }
 
+/// Returns the target of a redirect with the query of the request, which follows the target's own query and precedes its fragment (RFC 9110, section 10.2.2).
+///
+/// A target that is not a web address, such as `mailto:`, stays as it is: its query has another meaning.
+pub(super) fn with_query(target: &HeaderValue, query: Option<&str>) -> HeaderValue {
+    let bytes = target.as_bytes();
+    let is_web =
+        bytes.starts_with(b"/") || bytes.starts_with(b"http:") || bytes.starts_with(b"https:");
+    let Some(query) = query.filter(|query| is_web && !query.is_empty()) else {
+        return target.clone();
+    };
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == b'#')
+        .unwrap_or(bytes.len());
+    let (address, fragment) = bytes.split_at(end);
+    let joint: &[u8] = match address {
+        [.., b'?' | b'&'] => b"",
+        address if address.contains(&b'?') => b"&",
+        _ => b"?",
+    };
+    let location = [address, joint, query.as_bytes(), fragment].concat();
+    HeaderValue::from_maybe_shared(Bytes::from(location)).unwrap_or_else(|_| target.clone())
+}
+
 /// What a redirect of a tenant is thrown away by.
 pub(super) fn tag(tenant: &str, path: &str) -> Option<HeaderValue> {
     HeaderValue::from_maybe_shared(Bytes::from(cache_tag(tenant, path))).ok()
@@ -88,5 +112,29 @@ pub(super) fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<Byt
     match HeaderValue::from_maybe_shared(Bytes::from(location)) {
         Ok(location) => to(location, tag),
         Err(_) => plain(StatusCode::BAD_REQUEST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_of_a_request_joins_that_of_the_target() {
+        for (target, query, location) in [
+            ("/new", Some("a=1"), "/new?a=1"),
+            ("/new#part", Some("a=1&b"), "/new?a=1&b#part"),
+            ("/new?own=2", Some("a=1"), "/new?own=2&a=1"),
+            ("/new?own=2#part", Some("a=1"), "/new?own=2&a=1#part"),
+            ("/new?", Some("a=1"), "/new?a=1"),
+            ("/new#what?", Some("a=1"), "/new?a=1#what?"),
+            ("https://a.example", Some("a=1"), "https://a.example?a=1"),
+            ("mailto:a@b.example", Some("a=1"), "mailto:a@b.example"),
+            ("/new?own=2#part", None, "/new?own=2#part"),
+            ("/new", Some(""), "/new"),
+        ] {
+            let target = HeaderValue::from_static(target);
+            assert_eq!(with_query(&target, query), location);
+        }
     }
 }

@@ -374,7 +374,8 @@ fn resource_response(
     let body = match resource {
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
-            return (redirect::to(location.clone(), tag()), Coding::Identity);
+            let location = redirect::with_query(location, request.uri.query());
+            return (redirect::to(location, tag()), Coding::Identity);
         }
     };
     let (accepted, mut conditions) = fields(request.headers);

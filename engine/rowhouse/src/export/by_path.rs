@@ -96,6 +96,18 @@ impl Answers {
     }
 }
 
+/// Returns the parts of a target that takes the query of a request: what precedes the query, the character that joins both, and the fragment. `None` for a target that is not a web address.
+pub(super) fn keeping_query(target: &str) -> Option<(&str, char, &str)> {
+    let is_web = ["/", "http:", "https:"];
+    if !is_web.iter().any(|begin| target.starts_with(begin)) {
+        return None;
+    }
+    let end = target.find('#').unwrap_or(target.len());
+    let (address, fragment) = target.split_at(end);
+    let joint = if address.contains('?') { '&' } else { '?' };
+    Some((address, joint, fragment))
+}
+
 fn in_configuration(target: &str) -> String {
     utf8_percent_encode(target, IN_A_CONFIGURATION).to_string()
 }

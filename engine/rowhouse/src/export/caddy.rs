@@ -6,15 +6,20 @@ use std::fmt::Write as _;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::by_path::{Answer, Answers};
+use super::by_path::{Answer, Answers, keeping_query};
 use super::rules::IN_A_PATH;
 
 const TITLE: &str = "# What `rowhouse export --for caddy` wrote. Import it in the site block of this host, whose `root` is the folder beside this file.";
 /// What is looked up is looked up again wherever it is named, also once the path has become that of the file: so it is the path that was asked for.
-const MAP: &str =
-    "map {http.request.orig_uri.path} {rowhouse_target} {rowhouse_status} {rowhouse_fields} {\n";
+const MAP: &str = "map {http.request.orig_uri.path} {rowhouse_target} {rowhouse_status} {rowhouse_fields} {rowhouse_joint} {rowhouse_fragment} {\n";
+/// The query of the request follows that of the target. The joint is only there for a target that takes one.
 const REST: &str = "@moved vars {rowhouse_status} 302 308
-redir @moved {rowhouse_target} {rowhouse_status}
+@moved_with_query {
+	vars {rowhouse_joint} ? &
+	expression `{http.request.uri.query} != \"\"`
+}
+redir @moved_with_query {rowhouse_target}{rowhouse_joint}{http.request.uri.query}{rowhouse_fragment} 308
+redir @moved {rowhouse_target}{rowhouse_fragment} {rowhouse_status}
 @moved_for_now vars {rowhouse_status} 302
 header @moved_for_now Cache-Control no-store
 rewrite {rowhouse_target}
@@ -37,7 +42,17 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
                 writeln!(text, "\t{path} {} 200 {fields}", quoted(&address(file)))
             }
             Answer::Elsewhere { target, status } => {
-                writeln!(text, "\t{path} {} {status} -", quoted(target))
+                let (address, joint, fragment) = match keeping_query(target) {
+                    Some((address, joint, fragment)) if *status == 308 => {
+                        (address, joint, fragment)
+                    }
+                    _ => (target.as_str(), '-', ""),
+                };
+                let _ = write!(text, "\t{path} {} {status} - {joint}", quoted(address));
+                match fragment {
+                    "" => writeln!(text),
+                    fragment => writeln!(text, " {}", quoted(fragment)),
+                }
             }
         };
     }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::by_path::{Answer, Answers};
+use super::by_path::{Answer, Answers, keeping_query};
 
 const TITLE: &str = "# What `rowhouse export --for nginx` wrote. Include it in the `server` of this host, whose `root` is the folder beside this file.";
 
@@ -62,13 +62,21 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
 }
 
 fn redirect(target: &str, status: u16) -> String {
-    let target = quoted(&match status {
-        308 if !target.contains('#') => format!("{target}$is_args$args"),
-        _ => target.to_owned(),
-    });
-    match status {
-        302 => format!("add_header Cache-Control no-store always; return 302 {target};"),
-        status => format!("return {status} {target};"),
+    match (status, keeping_query(target)) {
+        (302, _) => {
+            let target = quoted(target);
+            format!("add_header Cache-Control no-store always; return 302 {target};")
+        }
+        (status, None) => format!("return {status} {};", quoted(target)),
+        (status, Some((address, '?', fragment))) => {
+            let target = quoted(&format!("{address}$is_args$args{fragment}"));
+            format!("return {status} {target};")
+        }
+        (status, Some((address, joint, fragment))) => {
+            let more = quoted(&format!("{address}{joint}$args{fragment}"));
+            let target = quoted(target);
+            format!("if ($args) {{ return {status} {more}; }} return {status} {target};")
+        }
     }
 }
 
