@@ -30,6 +30,7 @@ mod limits;
 mod links;
 mod log;
 mod manual;
+mod markup;
 mod media;
 mod memory;
 mod names;

@@ -53,6 +53,7 @@ impl Inputs {
             used: Vec::new(),
             apart: Apart::default(),
             progress: Arc::clone(&self.progress),
+            ui_strings: Default::default(),
             failed: None,
         };
         scope.settings = resolve(&prepared.content.settings, site, &scope);

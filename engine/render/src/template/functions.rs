@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use serde_json::Value as Json;
 use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 
+use super::escaping::UiStrings;
 use super::render::{Scope, asset_href, with_scope};
 use crate::asset::Asset;
 use crate::escape::escape;
@@ -66,7 +68,9 @@ fn t(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     }
     with_scope(|scope| {
         let text = scope.prepared.language.text(key, &given);
-        text.map(Value::from).map_err(tera::Error::message)
+        let text = text.map_err(tera::Error::message)?;
+        scope.ui_strings.add(&text);
+        Ok(Value::from(text))
     })
 }
 
@@ -84,7 +88,19 @@ fn argument(value: &Value) -> Option<Argument> {
 /// `words(of="islands.header")`: all words below a key as they are written, for an island.
 fn words(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let of = arguments.must_get::<&str>("of")?;
-    with_scope(|scope| Value::try_from_serializable(&scope.prepared.language.below(of)))
+    with_scope(|scope| {
+        let words = scope.prepared.language.below(of);
+        add_all(&mut scope.ui_strings, &words);
+        Value::try_from_serializable(&words)
+    })
+}
+
+fn add_all(ui_strings: &mut UiStrings, words: &Json) {
+    match words {
+        Json::String(text) => ui_strings.add(text),
+        Json::Object(words) => words.values().for_each(|word| add_all(ui_strings, word)),
+        _ => {}
+    }
 }
 
 /// `url(to="/terms")`: a link made right for the page's place.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use tera::Tera;
 
 use super::error::located;
+use super::escaping;
 use super::functions::register;
 use super::render::{SOCIAL, Templates};
 use super::section::{EXAMPLE, EXAMPLE_SOURCE, SECTIONS, any_section, component};
@@ -49,6 +50,7 @@ impl Templates {
         let mut tera = Tera::default();
         tera.autoescape_on([".html", ".svg"]);
         register(&mut tera);
+        escaping::register(&mut tera);
         let mut sources = vec![
             (SECTIONS, any_section(theme)),
             (EXAMPLE, EXAMPLE_SOURCE.to_owned()),
@@ -58,7 +60,11 @@ impl Templates {
                 continue;
             }
             match std::str::from_utf8(bytes) {
-                Ok(text) => sources.push((path.as_str(), component(path, text))),
+                Ok(text) => {
+                    let file = format!("{}/{path}", theme.label);
+                    report.extend(escaping::check(&file, text));
+                    sources.push((path.as_str(), component(path, text)));
+                }
                 Err(_) => report.push(Diagnostic::error(
                     Code::NotUtf8,
                     format!("{}/{path}", theme.label),

@@ -10,9 +10,11 @@
 //! | [`section`] | the templates of kinds of section become components |
 //! | [`render`] | a template and a view become a page |
 //! | [`functions`] | what templates can call |
+//! | [`escaping`] | UI strings stay text, whatever a template does |
 //! | [`error`] | Tera's errors with their places in the theme |
 
 mod error;
+mod escaping;
 mod functions;
 mod load;
 mod render;

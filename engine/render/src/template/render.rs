@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 
 use super::error::{located, one_line};
+use super::escaping::UiStrings;
 use crate::apart::Apart;
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;
@@ -63,6 +64,8 @@ pub struct Scope {
     pub(crate) apart: Apart,
     /// What is rendered now, for whoever waits for it.
     pub progress: Arc<Progress>,
+    /// The UI strings that templates received and that HTML could take for markup.
+    pub(crate) ui_strings: UiStrings,
     /// What kind of error an island made.
     pub failed: Option<Code>,
 }

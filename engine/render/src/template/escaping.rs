@@ -1,0 +1,210 @@
+//! UI strings stay text: no template turns one into markup.
+//!
+//! Markup comes from a template's own text, from what a `{% set %}` block captures, and from values that the engine made as HTML. Tera's filter `safe` would let any value through as well. Here it escapes the UI strings in its input, and a lint warns about each use of it. `split` keeps HTML as HTML, so that templates can take a text apart without `safe`.
+//!
+//! **Invariant:** knows no theme and no key.
+
+use std::collections::BTreeSet;
+
+use content::report::{Code, Diagnostic, Place};
+use tera::{Kwargs, State, StringInput, Tera, TeraResult, Value};
+
+use super::render::with_scope;
+use crate::escape::escape;
+
+/// The filter that turns any text into markup.
+const SAFE: &str = "safe";
+
+/// UI strings of one page that HTML could take for markup.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UiStrings(BTreeSet<String>);
+
+impl UiStrings {
+    /// Adds a UI string that a template received.
+    pub(super) fn add(&mut self, text: &str) {
+        if text.contains(['<', '>', '&', '"']) {
+            self.0.insert(text.to_owned());
+        }
+    }
+
+    /// Returns markup in which these strings are text.
+    fn escaped(&self, markup: &str) -> String {
+        let mut longest_first: Vec<&String> = self.0.iter().collect();
+        longest_first.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        let texts = longest_first.into_iter();
+        texts.fold(markup.to_owned(), |markup, text| {
+            markup.replace(text, &escape(text))
+        })
+    }
+}
+
+/// Replaces the filters of Tera that change what is text and what is HTML.
+pub(super) fn register(tera: &mut Tera) {
+    tera.register_filter(SAFE, |text: StringInput<'_>, _: Kwargs, _: &State<'_>| {
+        with_scope(|scope| {
+            let markup = scope.ui_strings.escaped(text.as_str());
+            Ok(Value::safe_string(&markup))
+        })
+    });
+    tera.register_filter(
+        "split",
+        |text: StringInput<'_>, arguments: Kwargs, _: &State<'_>| -> TeraResult<Value> {
+            let pattern = arguments.must_get::<&str>("pat")?;
+            let pieces = text.as_str().split(pattern);
+            let pieces = pieces.map(|piece| text.inherit_safety(piece.to_owned()));
+            Ok(Value::from(pieces.collect::<Vec<_>>()))
+        },
+    );
+}
+
+/// Returns a warning for each place at which a template uses the filter `safe`.
+pub(super) fn check<'a>(file: &'a str, template: &'a str) -> impl Iterator<Item = Diagnostic> + 'a {
+    uses_of_safe(template).into_iter().map(move |offset| {
+        let before = template.get(..offset).unwrap_or_default();
+        let place = Place {
+            line: before.matches('\n').count() + 1,
+            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+            length: SAFE.len(),
+        };
+        Diagnostic::warning(Code::SafeFilter, file, "the filter `safe` puts text into the page as HTML")
+            .at(place, template)
+            .hint("write the markup in the template or in a `{% set %}` block, and print the text in it with `{{ }}`")
+    })
+}
+
+/// The offsets of the filter `safe` in tags and expressions, outside of quoted text and comments.
+fn uses_of_safe(template: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(begin) = template[at..].find(['{']).map(|offset| at + offset) {
+        let rest = &template[begin..];
+        at = begin + 1;
+        if rest.starts_with("{#") {
+            at = rest.find("#}").map_or(template.len(), |end| begin + end);
+        } else if rest.starts_with("{{") || rest.starts_with("{%") {
+            at = begin + 2;
+            at += in_tag(&template[at..], at, &mut found);
+        }
+    }
+    found
+}
+
+/// Adds the offsets of the filter in one tag, whose text begins at `start`. Returns the tag's length.
+fn in_tag(text: &str, start: usize, found: &mut Vec<usize>) -> usize {
+    let mut quote = None;
+    let mut is_filter_next = false;
+    let mut word = 0;
+    let mut letters = text.char_indices().peekable();
+    while let Some((offset, letter)) = letters.next() {
+        if let Some(open) = quote {
+            match letter {
+                '\\' => drop(letters.next()),
+                letter if letter == open => quote = None,
+                _ => {}
+            }
+            word = offset + letter.len_utf8();
+            continue;
+        }
+        if letter.is_alphanumeric() || letter == '_' {
+            let goes_on = |next: &(usize, char)| next.1.is_alphanumeric() || next.1 == '_';
+            if letters.peek().is_none_or(|next| !goes_on(next)) {
+                let end = offset + letter.len_utf8();
+                let name = &text[word..end];
+                if is_filter_next && name == SAFE {
+                    found.push(start + word);
+                }
+                is_filter_next = name == "filter";
+                word = end;
+            }
+            continue;
+        }
+        word = offset + letter.len_utf8();
+        match letter {
+            '"' | '\'' | '`' => quote = Some(letter),
+            '|' => is_filter_next = true,
+            '}' | '%' if text[offset..].starts_with("}}") || text[offset..].starts_with("%}") => {
+                return offset;
+            }
+            letter if letter.is_whitespace() => {}
+            _ => is_filter_next = false,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(template: &str) -> Vec<(usize, usize)> {
+        let found = check("theme/a.html", template);
+        let places = found.filter_map(|diagnostic| diagnostic.place);
+        places.map(|place| (place.line, place.column)).collect()
+    }
+
+    #[test]
+    fn safe_is_refused_in_every_spelling() {
+        for (template, place) in [
+            ("{{ t(key=\"a\") | safe }}", (1, 17)),
+            ("\n{%- set a = (\"<b>\" ~ t(key=\"a\")) | safe -%}", (2, 36)),
+            ("{{ title|safe|upper }}", (1, 10)),
+            ("{{ title |\n  safe }}", (2, 3)),
+            ("{% filter safe %}{{ title }}{% endfilter %}", (1, 11)),
+            ("{{ \"}}\" ~ 'it\\'s' ~ title | safe() }}", (1, 29)),
+            ("{{<Row text={title | safe} />}}", (1, 22)),
+            ("ü { {# safe #} {{ title | safe }}", (1, 27)),
+        ] {
+            assert_eq!(places(template), [place], "{template}");
+        }
+    }
+
+    #[test]
+    fn other_names_and_quoted_text_are_not_the_filter() {
+        for template in [
+            "{{ \"a | safe\" }}",
+            "{# {{ a | safe }} #}",
+            "{{ safe }}",
+            "{{ a | safe_title }}",
+            "a | safe",
+            "{{ a | default(value=safe) }}",
+        ] {
+            assert_eq!(places(template), [], "{template}");
+        }
+    }
+
+    #[test]
+    fn ui_strings_in_markup_are_text() {
+        let mut ui_strings = UiStrings::default();
+        for text in ["Copy", "<b>", "Terms & <b>Conditions</b>"] {
+            ui_strings.add(text);
+        }
+        for (markup, escaped) in [
+            ("<p>Copy</p>", "<p>Copy</p>"),
+            ("<p><b></p>", "<p>&lt;b&gt;</p>"),
+            (
+                "<p>Terms & <b>Conditions</b></p>",
+                "<p>Terms &amp; &lt;b&gt;Conditions&lt;/b&gt;</p>",
+            ),
+        ] {
+            assert_eq!(ui_strings.escaped(markup), escaped);
+        }
+    }
+
+    #[test]
+    fn split_text_stays_text_and_split_html_stays_html() {
+        let mut tera = Tera::default();
+        tera.autoescape_on([".html"]);
+        register(&mut tera);
+        let template = "{% for piece in value | split(pat=\",\") %}{{ piece }};{% endfor %}";
+        tera.add_raw_template("a.html", template)
+            .expect("a template");
+        for (value, shown) in [
+            (Value::from("<b>,a"), "&lt;b&gt;;a;"),
+            (Value::safe_string("<b>,a"), "<b>;a;"),
+        ] {
+            let mut context = tera::Context::new();
+            context.insert_value("value", value);
+            assert_eq!(tera.render("a.html", &context).expect("a page"), shown);
+        }
+    }
+}
