@@ -42,3 +42,13 @@ test('no more are shown than are read', () => {
   const parts: Index['parts'] = Array.from({ length: 50 }, (_, at) => [0, `a-${at}`, 'Same', '']);
   assert.equal(find({ pages: [['/', 'Home']], parts }, 'same').length, 8);
 });
+
+test('words of two letters, with signs and of other scripts are found', () => {
+  const index: Index = {
+    pages: [['/', 'Courses']],
+    parts: [[0, '', '', 'ai go c++ 大阪の店 über']],
+  };
+  for (const typed of ['AI', 'Go', 'C++', '大阪', 'C++, AI', 'u\u0308ber']) {
+    assert.equal(find(index, typed).length, 1, typed);
+  }
+});

@@ -19,7 +19,11 @@ const MOST = 8;
 
 /** The best places for what was typed. Every word of it has to be there, or to begin a word that is. */
 export function find(index: Index, typed: string): Place[] {
-  const wanted = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = typed
+    .normalize('NFC')
+    .toLowerCase()
+    .split(/[\s,;:!?、。，！？]+/)
+    .filter(Boolean);
   if (wanted.length === 0) return [];
   const rated: { place: Place; worth: number }[] = [];
   for (const [page, fragment, heading, words] of index.parts) {

@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
+use unicode_general_category::get_general_category;
 
 use crate::link::Resolver;
 use crate::markdown::outline::{Part, outline};
+use content::name::nfc;
 use content::tenant::{Page, Site};
 
 /// Its media type.
@@ -19,8 +21,8 @@ const LARGEST: usize = 50_000;
 /// How many words of a part are tried, until the index is small enough.
 const WORDS: [usize; 10] = [200, 100, 60, 40, 25, 15, 10, 5, 2, 0];
 
-/// The shortest word that is worth its bytes.
-const SHORTEST: usize = 3;
+/// The shortest word of an alphabet that is worth its bytes. One sign of a script without letter case, such as `駅`, can be a word.
+const SHORTEST: usize = 2;
 
 /// What is known of a tenant's pages, at whatever address.
 pub(super) struct SearchIndex {
@@ -129,8 +131,8 @@ impl SearchIndex {
 }
 
 fn entry(page: usize, part: &Part) -> Entry {
-    let heading: BTreeSet<String> = words(&part.heading).collect();
-    let own: BTreeSet<String> = words(&part.words)
+    let heading: BTreeSet<String> = words(&part.heading).into_iter().collect();
+    let own: BTreeSet<String> = (words(&part.words).into_iter())
         .filter(|word| !heading.contains(word))
         .collect();
     Entry {
@@ -141,12 +143,36 @@ fn entry(page: usize, part: &Part) -> Entry {
     }
 }
 
-/// The words of a text in lower case; `max-age` is one.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_');
-    let pieces = text.split(move |sign| !is_part(sign));
-    let pieces = pieces.map(|piece| piece.trim_matches(['-', '_']).to_lowercase());
-    pieces.filter(|piece| piece.chars().count() >= SHORTEST)
+/// The words of a text in lower case: `max-age`, `c++`, `c#`. In scripts without spaces a word is what stands between two marks, and the search finds what it holds.
+fn words(text: &str) -> Vec<String> {
+    let text = nfc(text);
+    let pieces = text.split(|sign| !is_part(sign));
+    let pieces = pieces.map(|piece| {
+        let piece = piece.trim_start_matches(['-', '_', '+', '#']);
+        piece.trim_end_matches(['-', '_']).to_lowercase()
+    });
+    pieces.filter(|piece| is_word(piece)).collect()
+}
+
+/// Whether a character is part of a word. Vowel signs and the like belong to the letter before them.
+fn is_part(sign: char) -> bool {
+    sign.is_alphanumeric()
+        || matches!(sign, '-' | '_' | '+' | '#')
+        || (!sign.is_ascii() && is_mark(sign))
+}
+
+fn is_mark(sign: char) -> bool {
+    use unicode_general_category::GeneralCategory::{NonspacingMark, SpacingMark};
+    matches!(get_general_category(sign), NonspacingMark | SpacingMark)
+}
+
+fn is_word(piece: &str) -> bool {
+    let mut signs = piece.chars();
+    let is_sign = |sign: char| sign.is_alphabetic() && !sign.is_lowercase() && !sign.is_uppercase();
+    match (signs.next(), signs.next()) {
+        (Some(sign), None) => is_sign(sign),
+        _ => piece.chars().count() >= SHORTEST && piece.contains(char::is_alphanumeric),
+    }
 }
 
 /// What the sections of a page say: texts of more than one word, since others are names and links.
@@ -174,5 +200,26 @@ fn gather_value(value: &Json, texts: &mut String) {
         Json::Array(items) => items.iter().for_each(|item| gather_value(item, texts)),
         Json::Object(section) => gather(section, texts),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_words_and_those_of_other_scripts_are_words() {
+        for (text, found) in [
+            (
+                "AI and Go, a C++ and C# course.",
+                &["ai", "and", "go", "and", "c++", "c#", "course"][..],
+            ),
+            ("大阪の店、駅", &["大阪の店", "駅"]),
+            ("हिन्दी กี่", &["हिन्दी", "กี่"]),
+            ("a\u{308}u\u{308}", &["äü"]),
+            ("max-age=1 -- + ++ # #tag 5G", &["max-age", "tag", "5g"]),
+        ] {
+            assert_eq!(words(text), found, "{text}");
+        }
     }
 }
