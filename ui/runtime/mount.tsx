@@ -3,10 +3,14 @@
  *
  * An island that fails harms itself only. While it hydrates, the markup from the server is as good as ever and
  * comes back; later, or where there was none, the error screen takes the island's place.
+ *
+ * Where a translator or an extension has changed the markup, React renders the island anew; what a visitor typed, pressed
+ * and focused before is carried over (entries.ts).
  */
 import { type FunctionComponent, type ReactNode, useEffect } from 'react';
 import { createRoot, hydrateRoot, type RootOptions } from 'react-dom/client';
 import { Boundary } from './boundary.tsx';
+import { keepEntries } from './entries.ts';
 import type { Fail } from './loader.ts';
 
 /** Brings `element` to life. The promise is kept when it lives, or has failed to. */
@@ -24,9 +28,11 @@ export function mount(
   const hydrating = served.length > 0;
   const name = element.getAttribute('name') ?? '';
   let mounted = false;
+  const carryOver = keepEntries(element);
 
   const onMount = () => {
     mounted = true;
+    carryOver();
     element.dataset.state = 'ready';
     settled();
   };

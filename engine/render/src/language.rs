@@ -88,6 +88,12 @@ impl Language {
         &self.tag
     }
 
+    /// Whether its text is written from right to left.
+    #[must_use]
+    pub(crate) fn is_right_to_left(&self) -> bool {
+        is_right_to_left(&self.tag)
+    }
+
     /// The plural forms that the language has and a text has not, by the text's key.
     pub(crate) fn missing_forms(&self) -> Vec<(&str, &'static str)> {
         let texts = self.strings.iter().filter_map(|(key, text)| match text {
@@ -257,6 +263,27 @@ const fn of_kind(kind: Kind) -> &'static str {
     }
 }
 
+/// Scripts that are written from right to left, by their codes (ISO 15924).
+const RIGHT_TO_LEFT_SCRIPTS: [&str; 8] = [
+    "Adlm", "Arab", "Hebr", "Mand", "Nkoo", "Rohg", "Syrc", "Thaa",
+];
+
+/// Languages that are written in these scripts where their tag names none.
+const RIGHT_TO_LEFT_LANGUAGES: [&str; 14] = [
+    "ar", "arc", "ckb", "dv", "fa", "he", "iw", "lrc", "nqo", "ps", "sd", "ug", "ur", "yi",
+];
+
+/// Whether the text of a language (BCP 47) is written from right to left.
+fn is_right_to_left(tag: &str) -> bool {
+    let Ok(locale) = tag.parse::<Locale>() else {
+        return false;
+    };
+    match locale.id.script {
+        Some(script) => RIGHT_TO_LEFT_SCRIPTS.contains(&script.as_str()),
+        None => RIGHT_TO_LEFT_LANGUAGES.contains(&locale.id.language.as_str()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,5 +361,24 @@ mod tests {
             "`entries` takes no `who`"
         );
         assert!(Language::new("x y", Strings::new()).is_err());
+    }
+
+    #[test]
+    fn direction_follows_the_script_of_a_tag_and_else_its_language() {
+        for tag in [
+            "ar",
+            "ar-EG",
+            "he",
+            "fa-IR",
+            "ur",
+            "yi",
+            "az-Arab",
+            "pa-Arab-PK",
+        ] {
+            assert!(is_right_to_left(tag), "{tag}");
+        }
+        for tag in ["en", "de-AT", "ja", "ar-Latn", "az", "fa-Cyrl", "no tag"] {
+            assert!(!is_right_to_left(tag), "{tag}");
+        }
     }
 }

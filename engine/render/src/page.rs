@@ -42,6 +42,20 @@ use content::tenant::{Page, Site};
 use content::theme::shape::Data;
 use release::snapshot::{Body, Resource};
 
+/// A page whose root says that its text goes from right to left, unless the layout says a direction itself (WHATWG HTML, section 3.2.6.4).
+fn right_to_left(mut html: String) -> String {
+    let Some(start) = html.find("<html") else {
+        return html;
+    };
+    let end = html[start..]
+        .find('>')
+        .map_or(html.len(), |end| start + end);
+    if !html[start..end].contains(" dir=") {
+        html.insert_str(end, " dir=\"rtl\"");
+    }
+    html
+}
+
 /// Renders the pages of a tenant for all of its addresses at once.
 pub(super) struct Renderer<'a> {
     /// The tenant.
@@ -328,7 +342,12 @@ impl<'a> Renderer<'a> {
             company: describe::company(&self.resolver, page.path),
             page,
         };
-        self.inputs.templates.render(template, &view, scope.clone())
+        let rendered = self.inputs.templates.render(template, &view, scope.clone());
+        let is_right_to_left = self.prepared.language.is_right_to_left();
+        rendered.map(|(html, scope)| match is_right_to_left {
+            true => (right_to_left(html), scope),
+            false => (html, scope),
+        })
     }
 
     fn view<'p>(
@@ -482,5 +501,21 @@ fn own_style(settings: &Data) -> String {
     match properties.is_empty() {
         true => String::new(),
         false => format!(":root{{{}}}", properties.join(";")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::right_to_left;
+
+    #[test]
+    fn root_of_a_page_says_its_direction_once() {
+        for (layout, page) in [
+            ("<html lang=\"ar\"><p>", "<html lang=\"ar\" dir=\"rtl\"><p>"),
+            ("<html dir=\"auto\"><p>", "<html dir=\"auto\"><p>"),
+            ("<p dir=\"ltr\">", "<p dir=\"ltr\">"),
+        ] {
+            assert_eq!(right_to_left(layout.to_owned()), page);
+        }
     }
 }
