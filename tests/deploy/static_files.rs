@@ -92,7 +92,8 @@ fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
         headers: &headers,
         content: false,
     };
-    respond(&site.snapshot, &request).response
+    let response = respond(&site.snapshot, &request).response;
+    response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }
 
 /// The values of the attributes of a page that name addresses of its own host.

@@ -237,7 +237,7 @@ pub fn text_of(resource: &Resource) -> Option<String> {
     match resource {
         Resource::Body(body) => {
             let bytes = &body.variants.identity()?.bytes;
-            String::from_utf8(bytes.to_vec()).ok()
+            String::from_utf8(bytes.to_bytes().ok()?.to_vec()).ok()
         }
         Resource::Redirect(_) => None,
     }

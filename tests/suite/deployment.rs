@@ -237,7 +237,10 @@ fn the_repositorys_sites_are_as_they_would_be_without_the_file_and_nobody_gets_m
 
 fn text_or_target(resource: &Resource) -> Vec<u8> {
     match resource {
-        Resource::Body(body) => body.variants.identity().expect("a form").bytes.to_vec(),
+        Resource::Body(body) => {
+            let identity = body.variants.identity().expect("a form");
+            identity.bytes.to_bytes().expect("bytes").to_vec()
+        }
         Resource::Redirect(target) => target.as_bytes().to_vec(),
     }
 }

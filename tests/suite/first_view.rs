@@ -5,7 +5,7 @@ use release::snapshot::{Body, Coding, HostEntry, Mount, Pages, Resource, Variant
 use rowhouse_tests::{TestSite, text_of, workspace};
 
 /// Ten segments of 1,460 bytes: what a server sends before it hears from the other side (RFC 6928).
-const ROUND_TRIP: usize = 14_600;
+const ROUND_TRIP: u64 = 14_600;
 
 /// What the server adds to the fields of a page.
 const ADDED: &str =
@@ -80,7 +80,7 @@ fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
     for Found { place, body, .. } in pages(&site) {
         let best = body.variants.iter().next().expect("a coding");
         assert_eq!(best.coding, Coding::Brotli, "{place}");
-        let (head, page) = (head(body, best), best.bytes.len());
+        let (head, page) = (head(body, best) as u64, best.bytes.len());
         if head + page > ROUND_TRIP {
             let bytes = head + page;
             heavy.push(format!(

@@ -40,7 +40,8 @@ pub(crate) fn answer(
         headers: &headers,
         content: false,
     };
-    respond(&site.snapshot, &asked).response
+    let response = respond(&site.snapshot, &asked).response;
+    response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }
 
 /// The values of attributes that name addresses.

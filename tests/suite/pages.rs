@@ -123,7 +123,7 @@ fn the_same_folders_give_the_same_bytes() {
 #[test]
 fn a_page_comes_in_every_coding() {
     let mut site = TestSite::fixture("sites");
-    let codings = |site: &TestSite| -> Vec<(Coding, usize)> {
+    let codings = |site: &TestSite| -> Vec<(Coding, u64)> {
         let pages = site.pages("studio.example", "");
         let Resource::Body(body) = pages.resources["/"].as_ref() else {
             panic!("no body")

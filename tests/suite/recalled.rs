@@ -172,7 +172,12 @@ fn codings(resource: &Resource) -> Vec<(Coding, Vec<u8>)> {
         Resource::Body(body) => {
             let variants = body.variants.iter();
             variants
-                .map(|variant| (variant.coding, variant.bytes.to_vec()))
+                .map(|variant| {
+                    (
+                        variant.coding,
+                        variant.bytes.to_bytes().expect("bytes").to_vec(),
+                    )
+                })
                 .collect()
         }
         Resource::Redirect(_) => Vec::new(),

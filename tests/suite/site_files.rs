@@ -291,7 +291,8 @@ fn every_page_has_a_drawn_picture_with_its_title() {
         let Some(Resource::Body(picture)) = site.picture("studio.example", file) else {
             panic!("{file} is no body");
         };
-        let bytes = &picture.variants.identity().expect("a body").bytes;
+        let identity = picture.variants.identity().expect("a body");
+        let bytes = identity.bytes.to_bytes().expect("bytes");
         assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
         // The header's width and height (W3C, PNG, section 11.2.1).
         assert_eq!(bytes[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);

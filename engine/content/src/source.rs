@@ -7,23 +7,26 @@
 //! **Invariant:** knows no YAML and no page. Nothing after it opens a content file.
 
 mod beneath;
+mod large;
 mod limits;
 mod stamp;
 mod walk;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use self::beneath::Beneath;
+pub use self::large::{LargeFile, TakeLarge};
 pub use self::limits::Limits;
 use self::limits::is_large_type;
-pub use self::stamp::Stamp;
+pub use self::stamp::{FileStamp, Stamp};
 pub use self::walk::{Identity, Sizes, Tree, walk};
 use crate::report::{Code, Diagnostic, Report};
 
@@ -34,6 +37,8 @@ pub struct Folder {
     pub label: String,
     /// The files by their path within the folder, with `/` between segments.
     pub files: BTreeMap<String, Bytes>,
+    /// The files that are too large for memory, likewise.
+    pub large: BTreeMap<String, LargeFile>,
 }
 
 impl Folder {
@@ -54,10 +59,11 @@ impl Folder {
     /// The hashes of its files.
     #[must_use]
     pub fn hashes(&self) -> Hashes {
-        let files = self.files.iter();
+        let (files, large) = (self.files.iter(), self.large.iter());
         Hashes(
             files
                 .map(|(path, bytes)| (path.clone(), Sha256::digest(bytes).into()))
+                .chain(large.map(|(path, file)| (path.clone(), file.digest)))
                 .collect(),
         )
     }
@@ -209,9 +215,6 @@ fn is_folder_of(kind: fs::FileType, path: &Path) -> bool {
     }
 }
 
-/// Takes a file of so many bytes that is too large for memory, so that its bytes stay as they are now whatever becomes of the file. What it has more is not taken.
-pub type TakeLarge<'a> = &'a dyn Fn(File, u64) -> io::Result<Bytes>;
-
 /// Reads a directory with everything in it, except names that begin with a dot (but `.well-known`).
 ///
 /// What cannot be taken is in the report; the rest is in the folder. Of a directory that is over a limit as a whole, the folder has nothing. Without `take_large` nothing may be too large for memory.
@@ -222,17 +225,21 @@ pub fn read(
     limits: Limits,
     take_large: Option<TakeLarge<'_>>,
 ) -> (Folder, Report) {
-    walk(directory, label, limits).read(take_large)
+    walk(directory, label, limits).read(take_large, (&BTreeMap::new(), SystemTime::now()))
 }
 
 impl Tree {
-    /// Reads what was found ([`read`]).
+    /// Reads what was found ([`read`]). Large files that are known, and did not change since they were taken, are not read; `now` is no later than the beginning.
     #[must_use]
-    pub fn read(mut self, take_large: Option<TakeLarge<'_>>) -> (Folder, Report) {
+    pub fn read(
+        mut self,
+        take_large: Option<TakeLarge<'_>>,
+        (known, now): (&BTreeMap<String, LargeFile>, SystemTime),
+    ) -> (Folder, Report) {
         let limits = self.limits;
         let mut folder = Folder {
             label: self.label.clone(),
-            files: BTreeMap::new(),
+            ..Folder::default()
         };
         if let Some(beneath) = self.beneath.take() {
             let mut left = Left {
@@ -243,14 +250,17 @@ impl Tree {
                 if self.is_cut {
                     break;
                 }
-                let bytes = file(&beneath, &mut self, &path, limits, take_large, &mut left);
-                if let Some(bytes) = bytes {
-                    folder.files.insert(path, bytes);
+                let take = take_large.map(|take| (take, known.get(&path), now));
+                match file(&beneath, &mut self, &path, take, &mut left) {
+                    Some(Taken::InMemory(bytes)) => drop(folder.files.insert(path, bytes)),
+                    Some(Taken::Large(file)) => drop(folder.large.insert(path, file)),
+                    None => {}
                 }
             }
         }
         if self.is_cut {
             folder.files.clear();
+            folder.large.clear();
         }
         (folder, self.report)
     }
@@ -262,15 +272,29 @@ struct Left {
     large: u64,
 }
 
+/// A file of a folder.
+enum Taken {
+    InMemory(Bytes),
+    Large(LargeFile),
+}
+
+impl Taken {
+    const fn length(&self) -> u64 {
+        match self {
+            Self::InMemory(bytes) => bytes.len() as u64,
+            Self::Large(file) => file.length,
+        }
+    }
+}
+
 /// Reads a file, of which it says in `tree` why it cannot be taken.
 fn file(
     beneath: &Beneath,
     tree: &mut Tree,
     path: &str,
-    limits: Limits,
-    take_large: Option<TakeLarge<'_>>,
+    take_large: Option<(TakeLarge<'_>, Option<&LargeFile>, SystemTime)>,
     left: &mut Left,
-) -> Option<Bytes> {
+) -> Option<Taken> {
     let file = match beneath.open(Path::new(path)) {
         Ok(file) => file,
         Err(refused) => {
@@ -279,8 +303,8 @@ fn file(
         }
     };
     // What stood there when the folder was listed may have been exchanged since.
-    let size = match file.metadata() {
-        Ok(metadata) if metadata.is_file() => metadata.len(),
+    let metadata = match file.metadata() {
+        Ok(metadata) if metadata.is_file() => metadata,
         Ok(_) => {
             tree.no_plain_file(path);
             return None;
@@ -290,27 +314,27 @@ fn file(
             return None;
         }
     };
+    let (limits, size) = (tree.limits, metadata.len());
     let take_large = take_large.filter(|_| size > limits.file && is_large_type(path));
     let (one, all, left) = match take_large {
         Some(_) => (limits.large_file, limits.large_total, &mut left.large),
         None => (limits.file, limits.total, &mut left.memory),
     };
-    let mut bytes = Bytes::new();
-    let mut length = size;
+    let mut taken = None;
     if size <= one.min(*left) {
-        let taken = match take_large {
-            Some(take_large) => take_large(file, size),
-            None => in_memory(file, size, one.min(*left)),
+        let read = match take_large {
+            Some(take) => large(file, &metadata, take).map(Taken::Large),
+            None => in_memory(file, size, one.min(*left)).map(Taken::InMemory),
         };
-        bytes = match taken {
-            Ok(bytes) => bytes,
+        match read {
+            Ok(read) => taken = Some(read),
             Err(error) => {
                 tree.unreadable(path, &error);
                 return None;
             }
-        };
-        length = bytes.len() as u64;
+        }
     }
+    let length = taken.as_ref().map_or(size, Taken::length);
     if length > one {
         let message =
             format!("the file has {length} bytes, more than the {one} that one file may have");
@@ -322,7 +346,24 @@ fn file(
         return None;
     }
     *left -= length;
-    Some(bytes)
+    taken
+}
+
+/// Takes a file that is too large for memory, or the one that is `known` where it did not change since.
+fn large(
+    file: File,
+    metadata: &Metadata,
+    (take, known, now): (TakeLarge<'_>, Option<&LargeFile>, SystemTime),
+) -> io::Result<LargeFile> {
+    // Before it is read: what is written afterwards has another stamp.
+    let stamp = FileStamp::of(metadata, now);
+    match known {
+        Some(known) if stamp.is_some() && known.stamp == stamp => Ok(known.clone()),
+        _ => Ok(LargeFile {
+            stamp,
+            ..take(file, metadata.len())?
+        }),
+    }
 }
 
 /// The bytes of a file that should have `size` of them. One more than `most` tells a file that grows, or that has no size before it is read.

@@ -135,7 +135,7 @@ pub fn embedded() -> BTreeMap<String, Folder> {
         };
         let folder = folders.entry(name.to_owned()).or_insert_with(|| Folder {
             label: format!("themes/{name}"),
-            files: BTreeMap::new(),
+            ..Folder::default()
         });
         folder
             .files

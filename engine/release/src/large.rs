@@ -1,103 +1,266 @@
-//! Bytes that are too many for memory: a file of ours on the disk, of which the system holds in memory what is read, for as long as it has room.
+//! Files that are too large for memory: on the disk, and read a block at a time.
 //!
-//! The file has no name, so that nobody else can change it, and is gone with whoever holds the bytes, also when the process is killed.
+//! Each block is compared with its hash whenever it is read. A file that is cut short or damaged while it is in use fails that one reading, and nobody ever gets other bytes than those that were hashed.
 //!
 //! **Invariant:** what was taken stays as it was, whatever becomes of the file that it was taken from.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use mmap_io::{MemoryMappedFile, MmapMode};
+use sha2::{Digest as _, Sha256};
 
 /// More bytes than this are not held in memory.
 pub const LARGE: u64 = 32 << 20;
 
-/// Whether these bytes are not held in memory.
-#[must_use]
-pub fn is_large(bytes: &[u8]) -> bool {
-    bytes.len() as u64 > LARGE
+/// Bytes of a block, the last one apart.
+pub const BLOCK: usize = 64 << 10;
+
+/// A SHA-256.
+pub type Hash = [u8; 32];
+
+/// A file that is too large for memory. A copy shares the open file.
+#[derive(Debug, Clone)]
+pub struct LargeFile {
+    file: Arc<File>,
+    length: u64,
+    digest: Hash,
+    blocks: Arc<[Hash]>,
 }
 
-/// So many bytes are copied at a time.
-const PIECE: usize = 1 << 20;
+/// What [`LargeFile::new`] takes: the open file, its bytes, their hash, and that of each block.
+pub type LargeParts = (Arc<File>, u64, Hash, Arc<[Hash]>);
 
-/// Takes the next bytes of a file, `length` at most, into a file of ours in `folder`.
+/// Files with the same bytes are equal.
+impl PartialEq for LargeFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for LargeFile {}
+
+impl LargeFile {
+    /// Returns the file that consists of these parts, as [`Self::parts`] gives them.
+    #[must_use]
+    pub fn new((file, length, digest, blocks): LargeParts) -> Self {
+        Self {
+            file,
+            length,
+            digest,
+            blocks,
+        }
+    }
+
+    /// Returns what it consists of.
+    #[must_use]
+    pub fn parts(&self) -> LargeParts {
+        let (file, blocks) = (Arc::clone(&self.file), Arc::clone(&self.blocks));
+        (file, self.length, self.digest, blocks)
+    }
+
+    /// Hashes a file as it is now.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn open(mut file: File) -> io::Result<Self> {
+        let (length, digest, blocks) = hashed(&mut file, |_| Ok(()))?;
+        Ok(Self::new((Arc::new(file), length, digest, blocks)))
+    }
+
+    /// Returns how many bytes it has.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns whether it has no bytes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns the SHA-256 of its bytes.
+    #[must_use]
+    pub const fn digest(&self) -> &Hash {
+        &self.digest
+    }
+
+    /// Reads the bytes of a range up to the end of the block in which the range begins. An empty range has none.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is not as it was when it was hashed.
+    pub fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let block_length = BLOCK as u64;
+        let start = range.start / block_length * block_length;
+        let end = (start + block_length).min(self.length);
+        let number = usize::try_from(start / block_length).map_err(io::Error::other)?;
+        let expected = self.blocks.get(number).ok_or_else(damaged)?;
+        let to_usize = |offset: u64| usize::try_from(offset).map_err(io::Error::other);
+        let mut block = vec![0; to_usize(end.saturating_sub(start))?];
+        match self.file.read_exact_at(&mut block, start) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged()),
+            Err(error) => return Err(error),
+        }
+        if Sha256::digest(&block)[..] != expected[..] {
+            return Err(damaged());
+        }
+        let wanted = to_usize(range.start - start)?..to_usize(range.end.min(end) - start)?;
+        Ok(Bytes::from(block).slice(wanted))
+    }
+
+    /// Hands over all bytes, a block at a time.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is not as it was when it was hashed, or the receiver fails.
+    pub fn for_each_block(&self, mut block: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut offset = 0;
+        while offset < self.length {
+            let bytes = self.read(offset..self.length)?;
+            block(&bytes)?;
+            offset += bytes.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the file was changed after it was hashed",
+    )
+}
+
+/// Copies the next bytes of a file, `length` at most, into a file of ours in `folder`, which has no name: nobody else can change it, and it is gone with its last holder, also when the process is killed.
 ///
 /// # Errors
 /// When the file cannot be read, or there is no room for ours.
-pub fn take(file: File, length: u64, folder: &Path) -> io::Result<Bytes> {
+pub fn take(file: File, length: u64, folder: &Path) -> io::Result<LargeFile> {
     let no_copy = |error: io::Error| {
         let message = format!("no copy can be made in `{}`: {error}", folder.display());
         io::Error::new(error.kind(), message)
     };
     let mut own = tempfile::tempfile_in(folder).map_err(no_copy)?;
-    let mut rest = file.take(length);
-    let mut piece = vec![0; PIECE];
+    let (length, digest, blocks) = hashed(&mut file.take(length), |block| {
+        own.write_all(block).map_err(no_copy)
+    })?;
+    Ok(LargeFile::new((Arc::new(own), length, digest, blocks)))
+}
+
+/// Reads all that there is, and hands it over a block at a time. Returns the bytes, their hash, and that of each block.
+fn hashed(
+    from: &mut impl Read,
+    mut block: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<(u64, Hash, Arc<[Hash]>)> {
+    let (mut all, mut blocks, mut length) = (Sha256::new(), Vec::new(), 0);
+    let mut bytes = Vec::with_capacity(BLOCK);
     loop {
-        match rest.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => own
-                .write_all(piece.get(..read).unwrap_or_default())
-                .map_err(no_copy)?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        bytes.clear();
+        from.by_ref().take(BLOCK as u64).read_to_end(&mut bytes)?;
+        if bytes.is_empty() {
+            break;
         }
+        block(&bytes)?;
+        all.update(&bytes);
+        blocks.push(Sha256::digest(&bytes).into());
+        length += bytes.len() as u64;
     }
-    mapped(own)
-}
-
-/// The bytes of a file that nobody changes any more.
-pub(crate) fn mapped(file: File) -> io::Result<Bytes> {
-    if file.metadata()?.len() == 0 {
-        return Ok(Bytes::new());
-    }
-    let map =
-        MemoryMappedFile::from_file(file, MmapMode::ReadOnly, "").map_err(io::Error::other)?;
-    Ok(Bytes::from_owner(Mapped(map)))
-}
-
-/// A file as bytes.
-struct Mapped(MemoryMappedFile);
-
-impl AsRef<[u8]> for Mapped {
-    fn as_ref(&self) -> &[u8] {
-        // All of it is there.
-        let all = self.0.as_slice_bytes(0, self.0.len());
-        all.unwrap_or_default()
-    }
+    Ok((length, all.finalize().into(), blocks.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn what_was_taken_stays_whatever_becomes_of_its_file() {
+    fn file_of(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("film.mp4");
-        fs::write(&path, "a film").expect("a file");
+        fs::write(&path, bytes).expect("a file");
+        (folder, path)
+    }
+
+    fn all(large: &LargeFile) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        large.for_each_block(|block| {
+            bytes.extend_from_slice(block);
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    #[test]
+    fn taken_file_stays_whatever_becomes_of_its_source() {
+        let (folder, path) = file_of(b"a film");
         let open = || File::open(&path).expect("a file");
         let film = take(open(), 1_000, folder.path()).expect("a film");
         let start = take(open(), 3, folder.path()).expect("its start");
         fs::write(&path, "another").expect("a file");
         fs::remove_file(&path).expect("removed");
-        assert_eq!((&film[..], &start[..]), (&b"a film"[..], &b"a f"[..]));
-        assert_eq!(film.slice(2..), "film");
+        assert_eq!(all(&film).expect("bytes"), b"a film");
+        assert_eq!(all(&start).expect("bytes"), b"a f");
+        assert_eq!(film.read(2..4).expect("a part"), "fi");
         let left = fs::read_dir(folder.path()).expect("a folder").count();
         assert_eq!(left, 0, "ours has no name");
     }
 
     #[test]
-    fn a_file_without_bytes_is_one() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("film.mp4");
-        let file = File::create_new(&path).expect("a file");
-        drop(file);
+    fn file_without_bytes_is_taken() {
+        let (folder, path) = file_of(b"");
         let empty = File::open(&path).expect("a file");
-        assert!(take(empty, 10, folder.path()).expect("bytes").is_empty());
+        let taken = take(empty, 10, folder.path()).expect("a file");
+        assert!(taken.is_empty() && all(&taken).expect("bytes").is_empty());
+    }
+
+    #[test]
+    fn file_that_is_cut_short_or_damaged_later_fails_the_reading() {
+        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|at| (at % 251) as u8).collect();
+        let (_folder, path) = file_of(&bytes);
+        let large = LargeFile::open(File::open(&path).expect("a file")).expect("hashed");
+        let length = large.len();
+        assert_eq!(all(&large).expect("bytes"), bytes);
+        let mut damaged = bytes.clone();
+        damaged[BLOCK + 7] ^= 1;
+        fs::write(&path, &damaged).expect("a file");
+        assert!(large.read(0..length).is_ok(), "another block");
+        let failed = large.read(BLOCK as u64..length).expect_err("damaged");
+        assert_eq!(failed.kind(), io::ErrorKind::InvalidData);
+        fs::write(&path, &bytes[..BLOCK + 1]).expect("a file");
+        assert!(large.read(BLOCK as u64..length).is_err(), "cut short");
+        assert!(large.read(length - 1..length).is_err(), "not there");
+        fs::write(&path, &bytes).expect("a file");
+        assert_eq!(all(&large).expect("bytes"), bytes);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn any_range_reads_as_it_was_written(length in 1_usize..200_000, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 241) as u8).collect();
+            let (_folder, path) = file_of(&bytes);
+            let large = LargeFile::open(File::open(&path).expect("a file")).expect("hashed");
+            let (from, to) = (from.index(length), to.index(length + 1));
+            let mut read = Vec::new();
+            let mut at = from;
+            while at < to {
+                let piece = large.read(at as u64..to as u64).expect("a piece");
+                prop_assert!(!piece.is_empty() && piece.len() <= BLOCK);
+                at += piece.len();
+                read.extend_from_slice(&piece);
+            }
+            prop_assert_eq!(&read[..], bytes.get(from..to).unwrap_or_default());
+        }
     }
 }

@@ -16,5 +16,6 @@
 
 pub mod large;
 pub mod pack;
+pub mod payload;
 pub mod snapshot;
 pub mod store;

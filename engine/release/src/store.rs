@@ -32,7 +32,7 @@ mod tests;
 mod writer;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
@@ -44,11 +44,12 @@ use thiserror::Error;
 use tracing::warn;
 
 use self::blobs::{Blobs, Name};
+use self::disk::Durability;
 pub use self::pages::PlacedPages;
 pub use self::releases::Entry;
 use self::releases::{Releases, is_tenant};
 use self::tables::Tables;
-pub use self::tables::{Mark, Rows};
+pub use self::tables::{Mark, Rows, rows_in_memory};
 pub use self::writer::New;
 use self::writer::{Job, Known, Usage, Version, Waiting, Writer, lock};
 
@@ -132,7 +133,9 @@ impl Store {
         let folder = Self::place(directory, name);
         let store = Self::open(folder, keep);
         // A folder that cannot be written was told.
-        let _ = fs::write(store.folder.join(USED), name);
+        let _ = disk::write(&store.folder.join(USED), Durability::Later, |file| {
+            file.write_all(name.as_bytes())
+        });
         forget(directory, &store.folder);
         store
     }

@@ -13,6 +13,9 @@ use sha2::{Digest, Sha256};
 use super::media_type::{UNKNOWN, tenant_type};
 use super::raster::Raster;
 use content::name::is_unreserved;
+use content::source;
+use release::large::LargeFile;
+use release::payload::Payload;
 
 pub use content::name::reserved::ASSETS;
 
@@ -27,8 +30,10 @@ pub struct Asset {
     pub name: String,
     /// `logo.1a2b3c4d5e6f7a8b.svg`.
     pub hashed_name: String,
-    /// The bytes as they are served.
+    /// The bytes as they are served; none where the file is too large for memory.
     pub bytes: Bytes,
+    /// The file, where it is too large for memory.
+    pub(super) large: Option<LargeFile>,
     /// The same in the coding `br`, where that was made before.
     pub(super) brotli: Option<Bytes>,
     /// Whether something names it.
@@ -41,7 +46,12 @@ impl Asset {
     /// Gives a file its name.
     #[must_use]
     pub fn new(path: &str, bytes: Bytes) -> Self {
-        let digest = hex(&Sha256::digest(&bytes)[..8]);
+        let digest = Sha256::digest(&bytes).into();
+        Self::with_digest(path, bytes, &digest)
+    }
+
+    fn with_digest(path: &str, bytes: Bytes, digest: &[u8; 32]) -> Self {
+        let digest = hex(&digest[..8]);
         let name = path.rsplit('/').next().unwrap_or(path);
         let hashed_name = match name.rsplit_once('.') {
             Some((stem, extension)) => {
@@ -74,6 +84,25 @@ impl Asset {
         }
     }
 
+    /// Gives a tenant's file that is too large for memory its name. All of these are on the list of types.
+    #[must_use]
+    pub(super) fn of_large(path: &str, file: &source::LargeFile) -> Self {
+        let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
+        Self {
+            large: Some(LargeFile::new((bytes, file.length, file.digest, blocks))),
+            ..Self::with_digest(path, Bytes::new(), &file.digest)
+        }
+    }
+
+    /// Returns its bytes, wherever they are.
+    #[must_use]
+    pub fn payload(&self) -> Payload {
+        match &self.large {
+            Some(file) => file.clone().into(),
+            None => self.bytes.clone().into(),
+        }
+    }
+
     /// The same with its coding `br`, if that is there.
     #[must_use]
     pub(super) fn compressed(self, brotli: Option<Bytes>) -> Self {
@@ -98,6 +127,7 @@ impl Asset {
             name: hashed_name.clone(),
             hashed_name,
             bytes,
+            large: None,
             brotli: None,
             used: Arc::default(),
             raster: None,

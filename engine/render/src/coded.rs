@@ -51,6 +51,7 @@ fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let (_, varies, _) = body.fields.given();
     let has_none = body.variants.iter().nth(1).is_none();
     let identity = body.variants.identity().filter(|_| varies && has_none)?;
+    let bytes = identity.bytes.in_memory()?;
     let level = match body.status {
         StatusCode::OK => Level::Page,
         _ => Level::Error,
@@ -59,7 +60,7 @@ fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
         status: body.status,
         fields: Arc::clone(&body.fields),
         cache_tag: body.cache_tag.clone(),
-        variants: kept_variants(identity.bytes.clone(), true, level, cache),
+        variants: kept_variants(bytes.clone(), true, level, cache),
     }))
 }
 

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::asset::hex;
 use super::cache::{self, Cache};
-use release::large::is_large;
+use release::large::LargeFile;
 use release::pack::{pack, unpack};
 use release::snapshot::{Coding, Variant, Variants};
 
@@ -55,8 +55,7 @@ pub(super) fn kept_variants(
 ) -> Variants {
     let digest = Sha256::digest(&bytes);
     let mut variants = Vec::with_capacity(3);
-    let is_large = is_large(&bytes);
-    let is_worth_it = compressible && level != Level::Later && bytes.len() >= SMALLEST && !is_large;
+    let is_worth_it = compressible && level != Level::Later && bytes.len() >= SMALLEST;
     if is_worth_it {
         let key = cache::key("compressed", &[&[level as u8], &digest]);
         let work = || Ok::<_, ()>(compressed(&bytes, level).into());
@@ -80,12 +79,24 @@ pub(super) fn kept_variants(
     variants.push(Variant {
         coding: Coding::Identity,
         etag: etag(&digest),
-        bytes,
+        bytes: bytes.into(),
     });
     let variants = Variants::new(variants.into_boxed_slice());
     if let Some(best) = best {
         put_best(&variants, best);
     }
+    variants
+}
+
+/// A file that is too large for memory: it goes out as it is.
+#[must_use]
+pub(super) fn large(file: LargeFile) -> Variants {
+    let variants = Variants::from([Variant {
+        coding: Coding::Identity,
+        etag: etag(file.digest()),
+        bytes: file.into(),
+    }]);
+    variants.improve(None);
     variants
 }
 
@@ -96,7 +107,7 @@ pub(super) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
     let smaller = [Some(variant(Coding::Brotli, brotli)), gzip].into_iter();
     let mut variants: Vec<Variant> = smaller
         .flatten()
-        .filter(|variant| variant.bytes.len() < bytes.len())
+        .filter(|variant| variant.bytes.len() < bytes.len() as u64)
         .collect();
     variants.sort_by_key(|variant| variant.bytes.len());
     variants.push(variant(Coding::Identity, bytes));
@@ -110,9 +121,13 @@ pub(super) fn improve(variants: &Variants, cache: &Cache) {
     let Some(identity) = variants.identity() else {
         return;
     };
-    let key = best_key(&Sha256::digest(&identity.bytes));
+    // Files that are too large for memory have no better coding.
+    let Some(bytes) = identity.bytes.in_memory() else {
+        return;
+    };
+    let key = best_key(&Sha256::digest(bytes));
     let best = cache.get(key, || {
-        Ok::<_, ()>(fitted(&identity.bytes).unwrap_or_default().into())
+        Ok::<_, ()>(fitted(bytes).unwrap_or_default().into())
     });
     put_best(variants, best.unwrap_or_default());
 }
@@ -124,7 +139,8 @@ fn best_key(digest: &[u8]) -> cache::Key {
 /// Adds the best coding, unless there are smaller ones.
 fn put_best(variants: &Variants, best: Bytes) {
     let smallest = variants.iter().map(|variant| variant.bytes.len()).min();
-    let is_better = !best.is_empty() && smallest.is_some_and(|smallest| best.len() < smallest);
+    let is_better =
+        !best.is_empty() && smallest.is_some_and(|smallest| (best.len() as u64) < smallest);
     variants.improve(is_better.then(|| variant(Coding::Brotli, best)));
 }
 
@@ -167,7 +183,7 @@ fn variant(coding: Coding, bytes: Bytes) -> Variant {
     Variant {
         coding,
         etag: etag(&Sha256::digest(&bytes)),
-        bytes,
+        bytes: bytes.into(),
     }
 }
 
@@ -213,8 +229,15 @@ pub(super) fn gzip(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn bytes(variant: &Variant) -> &Bytes {
+        variant.bytes.in_memory().expect("bytes in memory")
+    }
+
     fn lengths(variants: &Variants) -> Vec<usize> {
-        variants.iter().map(|variant| variant.bytes.len()).collect()
+        variants
+            .iter()
+            .map(|variant| bytes(variant).len())
+            .collect()
     }
 
     #[test]
@@ -231,24 +254,24 @@ mod tests {
             assert!(lengths(&variants).is_sorted());
             let identity = variants.identity().expect("the body");
             assert_eq!(
-                (identity.coding, &identity.bytes),
+                (identity.coding, bytes(identity)),
                 (Coding::Identity, &text)
             );
             for variant in variants.iter() {
                 let mut back = Vec::new();
                 match variant.coding {
                     Coding::Brotli => {
-                        brotli::BrotliDecompress(&mut &variant.bytes[..], &mut back)
+                        brotli::BrotliDecompress(&mut &bytes(variant)[..], &mut back)
                             .expect("brotli");
                     }
                     Coding::Gzip => {
                         std::io::copy(
-                            &mut flate2::read::GzDecoder::new(&variant.bytes[..]),
+                            &mut flate2::read::GzDecoder::new(&bytes(variant)[..]),
                             &mut back,
                         )
                         .expect("gzip");
                     }
-                    Coding::Identity => back = variant.bytes.to_vec(),
+                    Coding::Identity => back = bytes(variant).to_vec(),
                 }
                 assert_eq!(back, text, "{:?}", variant.coding);
             }

@@ -28,9 +28,10 @@ pub(super) fn file(
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
         cache_tag: None,
-        variants: match &asset.brotli {
-            Some(brotli) => compress::with_brotli(asset.bytes.clone(), brotli.clone()),
-            None => compress::kept_variants(
+        variants: match (&asset.large, &asset.brotli) {
+            (Some(file), _) => compress::large(file.clone()),
+            (None, Some(brotli)) => compress::with_brotli(asset.bytes.clone(), brotli.clone()),
+            (None, None) => compress::kept_variants(
                 asset.bytes.clone(),
                 is_compressible(media_type),
                 level,

@@ -2,6 +2,10 @@
 //!
 //! Read here and not by a library: those that there are read the tables of all samples, too, and believe the numbers in them.
 
+use bytes::Bytes;
+
+use release::payload::Payload;
+
 /// Bytes of a box's size and kind.
 const HEADER: usize = 8;
 /// The display matrix begins here in a track header of version 0, and twelve bytes later in one of version 1, whose times are longer.
@@ -9,15 +13,47 @@ const MATRIX: usize = 40;
 const LONGER_TIMES: usize = 12;
 const MATRIX_LENGTH: usize = 36;
 
+/// The most boxes of a film that are looked at, and the most bytes of the one that describes it.
+const MAX_BOXES: usize = 256;
+const MAX_MOVIE_BYTES: u64 = 32 << 20;
+
 /// Width and height of the first track that shows something.
 #[must_use]
-pub(super) fn size(film: &[u8]) -> Option<(u32, u32)> {
-    let movie = Boxes(film).find(|(kind, _)| kind == b"moov")?.1;
-    let tracks = Boxes(movie).filter(|(kind, _)| kind == b"trak");
+pub(super) fn size(film: &Payload) -> Option<(u32, u32)> {
+    let movie = movie(film)?;
+    let tracks = Boxes(&movie).filter(|(kind, _)| kind == b"trak");
     let headers = tracks.filter_map(|(_, track)| Boxes(track).find(|(kind, _)| kind == b"tkhd"));
     headers
         .filter_map(|(_, header)| shown(header))
         .find(|(width, height)| *width > 0 && *height > 0)
+}
+
+/// The content of the box that describes the film. Of the others only the headers are read: the film may be too large for memory.
+fn movie(film: &Payload) -> Option<Bytes> {
+    let mut begin = 0;
+    for _ in 0..MAX_BOXES {
+        let header = film.read(begin..film.len().min(begin + HEADER as u64 + 8));
+        let header = header.ok()??;
+        let size = u32::from_be_bytes(*header.first_chunk()?);
+        let (length_of_header, length) = match size {
+            // It goes on to the end.
+            0 => (HEADER, film.len() - begin),
+            1 => {
+                let size = u64::from_be_bytes(*header.get(HEADER..)?.first_chunk()?);
+                (HEADER + 8, size)
+            }
+            size => (HEADER, size.into()),
+        };
+        let start = begin + length_of_header as u64;
+        let end = begin.checked_add(length)?;
+        if header.get(4..8)? == b"moov" {
+            let is_small = length <= MAX_MOVIE_BYTES;
+            return is_small.then(|| film.read(start..end).ok())??;
+        }
+        // A box that is shorter than its header would never end.
+        begin = (end >= start && end <= film.len()).then_some(end)?;
+    }
+    None
 }
 
 /// What a track header says (section 8.3.2). A film that was taken upright lies, and is turned by its matrix.
@@ -63,7 +99,11 @@ impl<'a> Iterator for Boxes<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{HEADER, LONGER_TIMES, MATRIX, MATRIX_LENGTH};
+
+    fn size(film: &[u8]) -> Option<(u32, u32)> {
+        super::size(&film.to_vec().into())
+    }
 
     fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
         let size = u32::try_from(HEADER + content.len()).expect("small");

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::StatusCode;
 
-use super::asset::ASSETS;
+use super::asset::{ASSETS, Asset};
 use super::compress::{self, Level};
 use super::files::stand_ins;
 use super::media_type::media_type;
 use super::policy::{self, BodyKind};
 use super::tenant_files::tenant_asset;
 use content::source::Folder;
+use release::payload::Payload;
 use release::snapshot::{Body, Resource, ResourceTable};
 
 /// Whose a file was, which decides what it may do in a browser.
@@ -25,7 +25,7 @@ pub enum Whose {
 
 /// A file that was replaced, by its path with the hashed name in it. It is not compressed again: few ask for it.
 #[must_use]
-pub fn former(path: &str, bytes: Bytes, whose: Whose, secure: bool) -> Resource {
+pub fn former(path: &str, bytes: Payload, whose: Whose, secure: bool) -> Resource {
     let name = path.strip_prefix(ASSETS).unwrap_or(path);
     let (kind, media_type) = match whose {
         Whose::Tenant => BodyKind::of_tenant(name),
@@ -35,20 +35,29 @@ pub fn former(path: &str, bytes: Bytes, whose: Whose, secure: bool) -> Resource 
         status: StatusCode::OK,
         fields: policy::fields(&kind, media_type, secure),
         cache_tag: None,
-        variants: compress::variants(bytes, false, Level::Page),
+        variants: match bytes {
+            Payload::Memory(bytes) => compress::variants(bytes, false, Level::Page),
+            Payload::Large(file) => compress::large(*file),
+        },
     })
 }
 
 /// The files of a tenant's folder as they are served, by path, uncompressed.
 #[must_use]
 pub fn former_files(folder: &Folder, secure: bool) -> ResourceTable {
+    let key = |path| str::strip_prefix(path, "assets/");
     let files = folder.files.iter();
+    let files = files.filter_map(|(path, bytes)| {
+        let key = key(path)?;
+        Some(tenant_asset(key, bytes, key).0)
+    });
+    let large = folder.large.iter();
+    let large = large.filter_map(|(path, file)| Some(Asset::of_large(key(path)?, file)));
     files
-        .filter_map(|(path, bytes)| Some((path.strip_prefix("assets/")?, bytes)))
-        .flat_map(|(key, bytes)| {
-            let (asset, _) = tenant_asset(key, bytes, key);
+        .chain(large)
+        .flat_map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let resource = former(&path, asset.bytes.clone(), Whose::Tenant, secure);
+            let resource = former(&path, asset.payload(), Whose::Tenant, secure);
             let file = (path.into_boxed_str(), Arc::new(resource));
             stand_ins(&asset).chain([file]).collect::<Vec<_>>()
         })
@@ -57,6 +66,7 @@ pub fn former_files(folder: &Folder, secure: bool) -> ResourceTable {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
     use super::*;
@@ -75,6 +85,7 @@ mod tests {
             ]
             .map(|(path, text)| (path.to_owned(), Bytes::from(text)))
             .into(),
+            ..Folder::default()
         };
         let table = former_files(&folder, true);
         assert_eq!(table.len(), 3);
@@ -98,7 +109,7 @@ mod tests {
             let text = body
                 .variants
                 .identity()
-                .map(|variant| variant.bytes.clone());
+                .and_then(|variant| variant.bytes.in_memory());
             assert!(!text.expect("bytes").ends_with(b"onload=\"1\"/>"), "{path}");
         }
     }

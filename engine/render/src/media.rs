@@ -199,7 +199,7 @@ fn video(
 ) -> String {
     let src = resolver.asset(asset);
     let mut html = format!("<video src=\"{src}\" controls preload=\"none\" playsinline");
-    if let Some((width, height)) = film::size(&asset.bytes) {
+    if let Some((width, height)) = film::size(&asset.payload()) {
         html += &format!(" width=\"{width}\" height=\"{height}\"");
     }
     if let Some(poster) = beside(key, &POSTERS, &resolver.assets) {

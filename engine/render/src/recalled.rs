@@ -204,7 +204,7 @@ fn original(name: &str, places: &[PlacedPages]) -> Option<Bytes> {
     let path = format!("{ASSETS}{name}");
     let file = places.first()?.pages.resources.get(path.as_str())?;
     match &**file {
-        Resource::Body(body) => Some(body.variants.identity()?.bytes.clone()),
+        Resource::Body(body) => body.variants.identity()?.bytes.in_memory().cloned(),
         Resource::Redirect(_) => None,
     }
 }

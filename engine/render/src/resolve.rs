@@ -45,7 +45,7 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
             map([
                 ("href", Value::from(href)),
                 ("name", Value::from(asset.name.as_str())),
-                ("bytes", Value::from(asset.bytes.len())),
+                ("bytes", Value::from(asset.payload().len())),
             ])
         }),
         "date" => text.parse().ok().map(|day| {

@@ -21,7 +21,9 @@ pub(super) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String
         report.extend(found);
         (key.clone(), asset)
     });
-    assets.collect()
+    let large = site.large.iter();
+    let large = large.map(|(key, file)| (key.clone(), Asset::of_large(key, file)));
+    assets.chain(large).collect()
 }
 
 /// One of a tenant's files, with what is to be said of it. `file` is how reports name it.

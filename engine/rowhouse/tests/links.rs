@@ -117,7 +117,7 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
     assert_eq!(answer.coding, Coding::Identity);
     let location = answer.response.headers().get("location");
     let location = location.map(|value| value.to_str().unwrap().to_owned());
-    let text = String::from_utf8_lossy(answer.response.body()).into_owned();
+    let text = String::from_utf8_lossy(answer.response.body().in_memory().unwrap()).into_owned();
     (answer.response.status(), location, text)
 }
 

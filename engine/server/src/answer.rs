@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Response, StatusCode, Uri, Version};
 
+use super::response_body::ResponseBody;
 use release::snapshot::{Coding, Mount};
 
 /// What the look-up needs of a request.
@@ -27,7 +28,7 @@ pub struct RequestHead<'r> {
 #[derive(Debug)]
 pub struct Answer<'s> {
     /// Status, fields and body.
-    pub response: Response<Bytes>,
+    pub response: Response<ResponseBody>,
     /// Who answered.
     pub owner: Owner<'s>,
     /// Which route answered; nothing of it comes from the client.
@@ -39,7 +40,7 @@ pub struct Answer<'s> {
 impl Answer<'_> {
     /// The bytes of the body.
     pub(super) fn bytes(&self) -> u64 {
-        u64::try_from(self.response.body().len()).unwrap_or(u64::MAX)
+        self.response.body().len()
     }
 }
 
@@ -77,8 +78,8 @@ pub(super) fn refused<'s>(status: StatusCode) -> Answer<'s> {
 }
 
 /// A response with no page of a tenant: the status and its name as plain text.
-pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(match status {
+pub(super) fn plain(status: StatusCode) -> Response<ResponseBody> {
+    let text = Bytes::from_static(match status {
         StatusCode::BAD_REQUEST => b"400 Bad Request\n",
         StatusCode::NOT_FOUND => b"404 Not Found\n",
         StatusCode::METHOD_NOT_ALLOWED => b"405 Method Not Allowed\n",
@@ -89,7 +90,8 @@ pub(super) fn plain(status: StatusCode) -> Response<Bytes> {
         StatusCode::MISDIRECTED_REQUEST => b"421 Misdirected Request\n",
         StatusCode::SERVICE_UNAVAILABLE => b"503 Service Unavailable\n",
         _ => b"",
-    }));
+    });
+    let mut response = Response::new(text.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(

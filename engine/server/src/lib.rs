@@ -76,6 +76,7 @@ pub mod proxy_header;
 mod redirect;
 mod request_service;
 pub mod respond;
+mod response_body;
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]
 mod sample;

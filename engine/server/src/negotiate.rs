@@ -111,8 +111,8 @@ fn weight(parameter: &[u8]) -> Option<Weight> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use proptest::prelude::*;
+    use release::payload::Payload;
 
     use super::*;
 
@@ -121,7 +121,7 @@ mod tests {
             .iter()
             .map(|coding| Variant {
                 coding: *coding,
-                bytes: Bytes::new(),
+                bytes: Payload::default(),
                 etag: HeaderValue::from_static("\"x\""),
             })
             .collect()
@@ -164,7 +164,7 @@ mod tests {
         assert!(variants.can_improve());
         variants.improve(Some(Variant {
             coding: Coding::Brotli,
-            bytes: Bytes::new(),
+            bytes: Payload::default(),
             etag: HeaderValue::from_static("\"y\""),
         }));
         assert_eq!(sent(), Coding::Brotli);

@@ -9,6 +9,7 @@ use http::header::{CACHE_CONTROL, HeaderValue, LOCATION, STRICT_TRANSPORT_SECURI
 use http::{Response, StatusCode};
 
 use super::answer::{Answer, Owner, RequestHead, Route, plain};
+use super::response_body::ResponseBody;
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
 use release::snapshot::{Coding, Mount, Moved};
 
@@ -16,8 +17,8 @@ use release::snapshot::{Coding, Mount, Moved};
 const CACHING: HeaderValue = HeaderValue::from_static("max-age=3600");
 
 /// 308 with what it is thrown away by.
-pub(super) fn to(location: HeaderValue, tag: Option<HeaderValue>) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
+pub(super) fn to(location: HeaderValue, tag: Option<HeaderValue>) -> Response<ResponseBody> {
+    let mut response = Response::new(Bytes::new().into());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
@@ -108,7 +109,7 @@ pub(super) fn without_slashes<'s>(
     }
 }
 
-pub(super) fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<Bytes> {
+pub(super) fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<ResponseBody> {
     match HeaderValue::from_maybe_shared(Bytes::from(location)) {
         Ok(location) => to(location, tag),
         Err(_) => plain(StatusCode::BAD_REQUEST),

@@ -31,6 +31,7 @@ use super::host::requested_host;
 use super::negotiate::{Accepted, choose};
 use super::path::normal_path;
 use super::redirect;
+use super::response_body::ResponseBody;
 use super::snapshot_store::Wanted;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::{
@@ -370,7 +371,7 @@ fn resource_response(
     resource: &Resource,
     request: &RequestHead<'_>,
     tag: impl FnOnce() -> Option<HeaderValue>,
-) -> (Response<Bytes>, Coding) {
+) -> (Response<ResponseBody>, Coding) {
     let body = match resource {
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
@@ -382,11 +383,12 @@ fn resource_response(
     let Some(variant) = choose(&body.variants, &accepted) else {
         return (plain(StatusCode::NOT_FOUND), Coding::Identity);
     };
+    let length = usize::try_from(variant.bytes.len()).unwrap_or(usize::MAX);
     let outcome = if body.status == StatusCode::OK {
         if request.method != Method::GET {
             conditions.range = None;
         }
-        let range_of = body.fields.ranges().then_some(variant.bytes.len());
+        let range_of = body.fields.ranges().then_some(length);
         evaluate(
             &conditions,
             Validators {
@@ -398,11 +400,10 @@ fn resource_response(
         Outcome::Whole
     };
 
-    let length = variant.bytes.len();
     let response = match outcome {
         Outcome::Whole => {
-            let mut response =
-                with_fields(body, variant.coding, &variant.etag, variant.bytes.clone());
+            let whole = ResponseBody::whole(&variant.bytes);
+            let mut response = with_fields(body, variant.coding, &variant.etag, whole);
             *response.status_mut() = body.status;
             if body.status != StatusCode::OK {
                 response.headers_mut().remove(ETAG);
@@ -410,12 +411,8 @@ fn resource_response(
             response
         }
         Outcome::Part(range) => {
-            let mut response = with_fields(
-                body,
-                variant.coding,
-                &variant.etag,
-                variant.bytes.slice(range.clone()),
-            );
+            let part = ResponseBody::part(&variant.bytes, range.clone());
+            let mut response = with_fields(body, variant.coding, &variant.etag, part);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             set_content_range(
                 &mut response,
@@ -424,7 +421,7 @@ fn resource_response(
             response
         }
         Outcome::NotModified => {
-            let mut response = Response::new(Bytes::new());
+            let mut response = Response::new(Bytes::new().into());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             *response.headers_mut() = body.fields.not_modified(&variant.etag);
             response
@@ -439,7 +436,12 @@ fn resource_response(
     (response, variant.coding)
 }
 
-fn with_fields(body: &Body, coding: Coding, etag: &HeaderValue, bytes: Bytes) -> Response<Bytes> {
+fn with_fields(
+    body: &Body,
+    coding: Coding,
+    etag: &HeaderValue,
+    bytes: ResponseBody,
+) -> Response<ResponseBody> {
     let mut response = Response::new(bytes);
     *response.headers_mut() = body.fields.whole(coding, etag);
     if let Some(cache_tag) = &body.cache_tag {
@@ -448,17 +450,17 @@ fn with_fields(body: &Body, coding: Coding, etag: &HeaderValue, bytes: Bytes) ->
     response
 }
 
-fn set_content_range(response: &mut Response<Bytes>, range: String) {
+fn set_content_range(response: &mut Response<ResponseBody>, range: String) {
     if let Ok(range) = HeaderValue::from_maybe_shared(Bytes::from(range)) {
         response.headers_mut().insert(CONTENT_RANGE, range);
     }
 }
 
 /// What HEAD gets: the body is taken out, and its length left.
-fn without_body(response: &mut Response<Bytes>) {
+fn without_body(response: &mut Response<ResponseBody>) {
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
-    response.body_mut().clear();
+    *response.body_mut() = Bytes::new().into();
 }
 
 /// All that step 10 reads of the request, in one pass over its fields.

@@ -14,6 +14,7 @@ use super::answer::{Answer, Owner, RequestHead, Route, plain, refused};
 use super::host::requested_host;
 use super::redirect;
 use super::respond::unknown_host;
+use super::response_body::ResponseBody;
 use super::tls::Tls;
 use release::snapshot::{Coding, Snapshot};
 
@@ -48,7 +49,7 @@ pub(super) fn to_https<'s>(
     answer(redirect::built(location.into_bytes(), None), "")
 }
 
-fn answer<'s>(response: Response<Bytes>, path: &'static str) -> Answer<'s> {
+fn answer<'s>(response: Response<ResponseBody>, path: &'static str) -> Answer<'s> {
     Answer {
         response,
         owner: Owner::Host,
@@ -61,9 +62,9 @@ fn answer<'s>(response: Response<Bytes>, path: &'static str) -> Answer<'s> {
     }
 }
 
-fn challenge(text: &str) -> Response<Bytes> {
+fn challenge(text: &str) -> Response<ResponseBody> {
     let mut response = plain(StatusCode::OK);
-    *response.body_mut() = Bytes::copy_from_slice(text.as_bytes());
+    *response.body_mut() = Bytes::copy_from_slice(text.as_bytes()).into();
     let media_type = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response

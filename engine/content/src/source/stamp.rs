@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** opens no file.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,8 +13,42 @@ use super::Tree;
 /// A SHA-256 of the names, sizes, times, numbers and devices of a folder's files.
 pub type Stamp = [u8; 32];
 
-/// What was written so short a time before may be written again within one tick of the file system's clock, and look the same. Some file systems tell times in steps of two seconds.
-const TICK: Duration = Duration::from_secs(3);
+/// What was written so short a time before may be written again within one tick of the file system's clock, and look the same. These tell times in steps of ten milliseconds at most.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The same where a time has no part below a millisecond: some file systems tell times in steps of two seconds.
+const COARSE_TICK: Duration = Duration::from_secs(3);
+
+/// What tells a file from what it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    times: [i64; 4],
+    numbers: [u64; 3],
+}
+
+impl FileStamp {
+    /// Returns the stamp of a regular file. None where it was written a moment before `now`.
+    pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Option<Self> {
+        // The time of modification can be set to anything; that of the last change cannot.
+        let nanos = u32::try_from(metadata.ctime_nsec()).ok()?;
+        let changed = Duration::new(metadata.ctime().try_into().ok()?, nanos);
+        let tick = match nanos.is_multiple_of(1_000_000) {
+            true => COARSE_TICK,
+            false => TICK,
+        };
+        // A clock that was set back gives none until it has caught up.
+        let settled = now.duration_since(UNIX_EPOCH).ok()?.checked_sub(tick)?;
+        (metadata.is_file() && changed < settled).then(|| Self {
+            times: [
+                metadata.mtime(),
+                metadata.mtime_nsec(),
+                metadata.ctime(),
+                metadata.ctime_nsec(),
+            ],
+            numbers: [metadata.len(), metadata.ino(), metadata.dev()],
+        })
+    }
+}
 
 impl Tree {
     /// The stamp of what was found. None where anything cannot be taken, or was written a moment before `now`. To be taken before the files are read: what is written afterwards has another one.
@@ -24,29 +58,16 @@ impl Tree {
         if self.is_cut || self.report.iter().len() > 0 {
             return None;
         }
-        // A clock that was set back gives none until it has caught up.
-        let now = now.duration_since(UNIX_EPOCH).ok()?;
-        let settled = i64::try_from(now.checked_sub(TICK)?.as_secs()).ok()?;
         let mut hash = Sha256::new();
         for path in &self.files {
             // Links are followed: all of them lead to files within the folder.
             let metadata = fs::metadata(beneath.path().join(path)).ok()?;
-            // The time of modification can be set to anything; that of the last change cannot.
-            if !metadata.is_file() || metadata.ctime() >= settled {
-                return None;
-            }
+            let FileStamp { times, numbers } = FileStamp::of(&metadata, now)?;
             hash.update((path.len() as u64).to_le_bytes());
             hash.update(path);
-            let times = [
-                metadata.mtime(),
-                metadata.mtime_nsec(),
-                metadata.ctime(),
-                metadata.ctime_nsec(),
-            ];
             times
                 .iter()
                 .for_each(|part| hash.update(part.to_le_bytes()));
-            let numbers = [metadata.len(), metadata.ino(), metadata.dev()];
             numbers
                 .iter()
                 .for_each(|part| hash.update(part.to_le_bytes()));

@@ -358,6 +358,58 @@ fn a_file_exchanged_with_a_pipe_is_not_waited_for() {
     while_racing(race, &app, |folder| folder.files.contains_key("page.md"));
 }
 
+/// A file as a taker leaves it, apart from its bytes.
+fn large_file(file: fs::File, length: u64) -> LargeFile {
+    LargeFile {
+        file: Arc::new(file),
+        length,
+        digest: [7; 32],
+        blocks: Arc::new([]),
+        stamp: None,
+    }
+}
+
+#[test]
+fn large_file_that_did_not_change_is_not_read_again() {
+    let (_place, app) = app();
+    let film = app.join("assets/film.mp4");
+    let text = "x".repeat(40);
+    write(&film, &text);
+    let limits = Limits {
+        file: 30,
+        ..Limits::default()
+    };
+    let taken = std::cell::Cell::new(0);
+    let take = |file: fs::File, length| {
+        taken.set(taken.get() + 1);
+        Ok(large_file(file, length))
+    };
+    let read = |known: &Folder, now| {
+        let tree = walk(&app, "app", limits);
+        tree.read(Some(&take), (&known.large, now)).0
+    };
+    let later = SystemTime::now() + Duration::from_secs(3_600);
+    let first = read(&Folder::default(), later);
+    write(&app.join("tenant.yaml"), "name: Other\n");
+    let second = read(&first, later);
+    assert_eq!(taken.get(), 1);
+    assert_eq!(second.large["assets/film.mp4"].length, 40);
+    // Another file of the same length and time.
+    let modified = fs::metadata(&film).and_then(|film| film.modified());
+    let modified = modified.expect("a time");
+    let other = app.join("other");
+    write(&other, &text);
+    let file = fs::File::options().write(true).open(&other);
+    let set = file.and_then(|file| file.set_modified(modified));
+    set.expect("a time");
+    fs::rename(&other, &film).expect("renamed");
+    let third = read(&second, later);
+    assert_eq!(taken.get(), 2);
+    // A file that was written a moment ago may look the same after the next change.
+    read(&third, modified);
+    assert_eq!(taken.get(), 3);
+}
+
 #[test]
 fn only_films_and_the_like_may_be_too_large_for_memory() {
     let (_place, app) = app();
@@ -376,9 +428,10 @@ fn only_films_and_the_like_may_be_too_large_for_memory() {
         large_file: 80,
         ..Limits::default()
     };
-    let take_large = |_, size: u64| Ok(Bytes::from(format!("{size} bytes, elsewhere")));
+    let take_large = |file: fs::File, length| Ok(large_file(file, length));
     let (folder, report) = read(&app, "app", limits, Some(&take_large));
-    assert_eq!(folder.files["assets/film.MP4"], "40 bytes, elsewhere");
+    assert_eq!(folder.large["assets/film.MP4"].length, 40);
+    assert!(!folder.files.contains_key("assets/film.MP4"));
     assert_eq!(folder.files["assets/small.mp4"], "x");
     let report = report.sorted();
     let said: Vec<&Diagnostic> = report.iter().collect();
@@ -470,7 +523,8 @@ fn a_stamp_tells_every_change_that_leaves_size_and_time_as_they_were() {
 #[test]
 fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
     let (_place, app) = app();
-    let now = walk(&app, "app", Limits::default()).stamp(SystemTime::now());
+    let written = fs::metadata(app.join("assets/icon.svg")).and_then(|file| file.modified());
+    let now = walk(&app, "app", Limits::default()).stamp(written.expect("a time"));
     assert_eq!(now, None, "it may be written again within the same tick");
     assert!(stamp(&app).is_some());
     symlink("/etc/hostname", app.join("assets/foreign")).expect("a link");

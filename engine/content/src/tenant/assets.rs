@@ -13,7 +13,7 @@ use super::role::{ASSETS as FOLDER, PAGES, Role, role_of};
 use crate::name::reserved::ASSETS;
 use crate::name::{folded, nfc};
 use crate::report::{Code, Diagnostic, Report};
-use crate::source::Folder;
+use crate::source::{Folder, LargeFile};
 
 /// What the keys of files beside pages begin with. No file under `assets` has such a path.
 const ABOVE: &str = "../";
@@ -36,11 +36,15 @@ fn key_of(file: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The files of a folder by their keys.
-pub(super) fn read(folder: &Folder, report: &mut Report) -> BTreeMap<String, Bytes> {
+/// The files of a folder by their keys, and those that are too large for memory.
+pub(super) fn read(
+    folder: &Folder,
+    report: &mut Report,
+) -> (BTreeMap<String, Bytes>, BTreeMap<String, LargeFile>) {
     let mut files = BTreeMap::new();
+    let mut large = BTreeMap::new();
     let mut alike: HashMap<String, &str> = HashMap::new();
-    for (path, bytes) in &folder.files {
+    for path in folder.files.keys().chain(folder.large.keys()) {
         let Some(key) = key_of(path) else {
             continue;
         };
@@ -53,9 +57,13 @@ pub(super) fn read(folder: &Folder, report: &mut Report) -> BTreeMap<String, Byt
                 Diagnostic::error(Code::PathTwice, folder.name_of(&nfc(path)), message);
             report.push(diagnostic.hint("remove one of them, or rename it"));
         }
-        files.insert(key.into_owned(), bytes.clone());
+        if let Some(bytes) = folder.files.get(path) {
+            files.insert(key.into_owned(), bytes.clone());
+        } else if let Some(file) = folder.large.get(path) {
+            large.insert(key.into_owned(), file.clone());
+        }
     }
-    files
+    (files, large)
 }
 
 /// The file that a text names which stands in `file`: beside that file, or below `assets`; as it is written, else percent-decoded (WHATWG URL, section 1.3).

@@ -32,7 +32,7 @@ use crate::name::reserved::is_reserved;
 use crate::name::{TenantId, exported, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
 use crate::schema::{Formatted, Schema};
-use crate::source::Folder;
+use crate::source::{Folder, LargeFile};
 use crate::yaml::{self, Node, Value};
 
 pub use conform::Written;
@@ -69,6 +69,8 @@ pub struct Site {
     pub hidden: BTreeMap<String, Hidden>,
     /// The files that pages show or offer, by their keys ([`assets`]).
     pub assets: BTreeMap<String, Bytes>,
+    /// Those of them that are too large for memory, likewise.
+    pub large: BTreeMap<String, LargeFile>,
     /// What its theme has to say something about, and the texts of its files, for reports.
     pub written: Written,
 }
@@ -180,7 +182,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
         downloads::check((manifest, formatted), &pages, written, &mut reader.report);
     }
     reader.drafts(&pages);
-    let assets = assets::read(folder, &mut reader.report);
+    let (assets, large) = assets::read(folder, &mut reader.report);
     // Without a manifest the folder may be something else altogether.
     if folder.files.contains_key(MANIFEST) {
         role::tell_unread(folder, &mut reader.report);
@@ -199,6 +201,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
                 .collect(),
             hidden: BTreeMap::new(),
             assets,
+            large,
             written,
         }),
         _ => Err(written),

@@ -38,6 +38,7 @@ impl Site {
             page.front.sections = Vec::new();
         }
         self.assets = BTreeMap::new();
+        self.large = BTreeMap::new();
         self.written = Written::outline(self.written.texts.remove(MANIFEST));
         self
     }
@@ -81,6 +82,7 @@ impl Site {
             pages: pages.map(|page| (page.path.clone(), page)).collect(),
             hidden: BTreeMap::new(),
             assets: BTreeMap::new(),
+            large: BTreeMap::new(),
             written: Written::outline(kept.text),
         })
     }

@@ -127,6 +127,7 @@ fn site(id: &TenantId, wanted: &Wanted) -> Option<Site> {
         files: files
             .chain([("tenant.yaml".to_owned(), manifest.into())])
             .collect(),
+        ..Folder::default()
     };
     read(id, &folder).0
 }

@@ -228,7 +228,7 @@ proptest! {
         let page = format!("---\n{front}\n---\n{body}");
         let files = [("tenant.yaml", manifest), ("pages/index.md", page)];
         let files: BTreeMap<_, _> = files.into_iter().map(|(path, text)| (path.to_owned(), text.into())).collect();
-        check("corner", &Folder { label: "tenants/corner".to_owned(), files })?;
+        check("corner", &Folder { label: "tenants/corner".to_owned(), files, ..Folder::default() })?;
     }
 
     #[test]
@@ -237,7 +237,7 @@ proptest! {
             ("tenant.yaml".to_owned(), manifest.into()),
             ("pages/index.md".to_owned(), page.into()),
         ]);
-        check("corner", &Folder { label: "tenants/corner".to_owned(), files })?;
+        check("corner", &Folder { label: "tenants/corner".to_owned(), files, ..Folder::default() })?;
     }
 }
 

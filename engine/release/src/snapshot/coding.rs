@@ -2,8 +2,9 @@
 
 use std::sync::OnceLock;
 
-use bytes::Bytes;
 use http::HeaderValue;
+
+use crate::payload::Payload;
 
 /// One coding of a body.
 #[derive(Debug, Clone)]
@@ -11,7 +12,7 @@ pub struct Variant {
     /// What `Content-Encoding` says.
     pub coding: Coding,
     /// The bytes as they go out.
-    pub bytes: Bytes,
+    pub bytes: Payload,
     /// A strong entity tag with its quotes: a hash of `bytes`, so that it is the same on every machine.
     pub etag: HeaderValue,
 }
@@ -106,7 +107,7 @@ mod tests {
     fn variant(coding: Coding, bytes: &'static str) -> Variant {
         Variant {
             coding,
-            bytes: Bytes::from_static(bytes.as_bytes()),
+            bytes: bytes.into(),
             etag: HeaderValue::from_static("\"x\""),
         }
     }
@@ -118,9 +119,9 @@ mod tests {
             variant(Coding::Gzip, "larger"),
             variant(Coding::Identity, "the body"),
         ]);
-        let all = || -> Vec<Bytes> { variants.iter().map(|one| one.bytes.clone()).collect() };
-        assert_eq!(all(), ["quick", "larger", "the body"]);
+        let all = || -> Vec<Payload> { variants.iter().map(|one| one.bytes.clone()).collect() };
+        assert_eq!(all(), ["quick", "larger", "the body"].map(Payload::from));
         variants.improve(Some(variant(Coding::Brotli, "best")));
-        assert_eq!(all(), ["best", "larger", "the body"]);
+        assert_eq!(all(), ["best", "larger", "the body"].map(Payload::from));
     }
 }

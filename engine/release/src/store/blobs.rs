@@ -6,17 +6,17 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::disk::{self, Durability};
 use super::format::{Input, Output};
-use crate::large;
+use crate::large::{LARGE as LARGEST_IN_MEMORY, LargeFile};
+use crate::payload::Payload;
 
 /// The name of a blob: the SHA-256 of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +26,11 @@ impl Name {
     /// The name of these bytes.
     pub(super) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// The name of these bytes.
+    pub(super) fn of_payload(payload: &Payload) -> Self {
+        Self(payload.digest())
     }
 
     /// The name that is written in these digits, as [`Display`](fmt::Display) does.
@@ -57,14 +62,14 @@ pub(super) const LARGE: usize = 64 << 10;
 pub(super) type Named = Vec<(Name, u64)>;
 
 /// Bytes with their names.
-pub(super) type NamedBytes = Vec<(Name, Bytes)>;
+pub(super) type NamedBytes = Vec<(Name, Payload)>;
 
 /// Writes which blobs are needed.
-pub(super) fn write_names(blobs: &[(Name, Bytes)], output: &mut Output) {
+pub(super) fn write_names(blobs: &[(Name, Payload)], output: &mut Output) {
     output.count(blobs.len());
     for (name, bytes) in blobs {
         output.bytes(&name.0);
-        output.count(bytes.len());
+        output.number(bytes.len());
     }
 }
 
@@ -86,39 +91,45 @@ impl Blobs {
     }
 
     /// The bytes of that name. Bytes that do not fit their name are an error.
-    pub(super) fn get(&self, name: &Name) -> io::Result<Bytes> {
-        let path = self.path(name);
-        let bytes = match fs::metadata(&path)?.len() {
-            ..=large::LARGE => fs::read(&path)?.into(),
-            _ => large::mapped(File::open(&path)?)?,
+    pub(super) fn get(&self, name: &Name) -> io::Result<Payload> {
+        let mut file = disk::open(&self.path(name))?;
+        let payload: Payload = match file.metadata()?.len() {
+            ..=LARGEST_IN_MEMORY => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes)?;
+                bytes.into()
+            }
+            _ => LargeFile::open(file)?.into(),
         };
-        if Name::of(&bytes) == *name {
-            Ok(bytes)
+        if Name::of_payload(&payload) == *name {
+            Ok(payload)
         } else {
             Err(disk::damaged())
         }
     }
 
     /// Writes those that are not there yet. All of them are on the disk when this returns. Gives how many these were, and their bytes.
-    pub(super) fn put(&self, blobs: &[(Name, Bytes)]) -> io::Result<(u64, u64)> {
+    pub(super) fn put(&self, blobs: &[(Name, Payload)]) -> io::Result<(u64, u64)> {
         let mut missing = Vec::new();
         for (name, bytes) in blobs {
             let path = self.path(name);
             // One of another length is damaged, and written again.
             let present = disk::present(fs::metadata(&path))?;
-            if present.is_none_or(|file| file.len() != bytes.len() as u64) {
+            if present.is_none_or(|file| !file.is_file() || file.len() != bytes.len()) {
                 missing.push((path, bytes));
             }
         }
         at_once(&missing, |(path, bytes)| {
-            disk::write(path, &[bytes], Durability::Now)
+            disk::write(path, Durability::Now, |file| {
+                bytes.for_each_piece(|piece| file.write_all(piece))
+            })
         })?;
         let folders: BTreeSet<&Path> = missing
             .iter()
             .filter_map(|(path, _)| path.parent())
             .collect();
         at_once(&Vec::from_iter(folders), |folder| disk::sync(folder))?;
-        let bytes = missing.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        let bytes = missing.iter().map(|(_, bytes)| bytes.len()).sum();
         Ok((missing.len() as u64, bytes))
     }
 
@@ -132,22 +143,18 @@ impl Blobs {
         }
     }
 
-    /// Removes those that have no use any more, unless they are young, and files that were left half written.
+    /// Removes those that have no use, and files that were left incomplete.
     pub(super) fn sweep(&self, is_used: impl Fn(&Name) -> bool) -> io::Result<()> {
         for first in disk::names(&self.folder)? {
             let folder = self.folder.join(&first);
             if !folder.is_dir() {
                 continue;
             }
+            disk::remove_temporary(&folder)?;
             for rest in disk::names(&folder)? {
-                let path = folder.join(&rest);
                 let name = Name::parse(&format!("{first}{rest}"));
-                match name {
-                    Some(name) if !is_used(&name) && !disk::is_young(&path)? => {
-                        disk::remove(&path)?;
-                    }
-                    Some(_) => {}
-                    None => drop(disk::remove_half(&path)?),
+                if name.is_some_and(|name| !is_used(&name)) {
+                    disk::remove(&folder.join(&rest))?;
                 }
             }
         }

@@ -2,17 +2,15 @@
 //!
 //! **Invariant:** knows nothing of what the files hold, and no lock: who calls has seen to it that nobody else writes the same name.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::process;
-use std::time::{Duration, SystemTime};
 
-/// How the name of a file ends that is not whole yet.
-const HALF: &str = "half";
+use rustix::fs::OFlags;
 
-/// What is younger than this may belong to a process that is still writing. A living one needs seconds.
-pub(super) const YOUNG: Duration = Duration::from_secs(60 * 60);
+/// What the name of a file begins with that is not complete yet. No name of content begins with it, however it goes on.
+const TEMPORARY: &str = ".";
 
 /// When what is written is on the disk, whatever happens to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,29 +21,54 @@ pub(super) enum Durability {
     Later,
 }
 
-/// Writes a file of several parts: beside its name first, then under it. Its folder is made when it is not there.
+/// Writes a file: under a temporary name first, then under its own. Its folder is made when it is not there.
 ///
 /// The name of what is to be on the disk now is there after [`sync`] of the folder.
-pub(super) fn write(path: &Path, parts: &[&[u8]], durability: Durability) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
+///
+/// # Errors
+///
+/// When `path` has the name of a temporary file, `fill` fails, or the disk refuses.
+pub(super) fn write(
+    path: &Path,
+    durability: Durability,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let named = path.parent().zip(path.file_name());
+    let (folder, _) = named
+        .filter(|(_, name)| !name.to_str().is_some_and(is_temporary))
+        .ok_or_else(|| io::Error::other("this is not a name of content"))?;
+    make_folder(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        // As for any other file: the process's mask takes off what others may not.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    fill(file.as_file_mut())?;
+    if durability == Durability::Now {
+        // Before it gets its name: otherwise a power cut could leave the name with nothing behind it.
+        file.as_file().sync_all()?;
     }
-    // The process's number keeps two that share the folder apart.
-    let half = path.with_extension(format!("{}.{HALF}", process::id()));
-    let written = File::create(&half).and_then(|mut file| {
-        for part in parts {
-            file.write_all(part)?;
-        }
-        if durability == Durability::Now {
-            // Before it gets its name: otherwise a power cut could leave the name with nothing behind it.
-            file.sync_all()?;
-        }
-        fs::rename(&half, path)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&half);
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Opens a regular file. Anything else of that name counts as damaged, and is not waited for: opening a FIFO would wait for a writer.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(damaged()),
     }
-    written
+}
+
+/// Reads a regular file.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes a folder, and those above it. It is on the disk when this returns, if only its own name was missing.
@@ -88,27 +111,19 @@ pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether a file of this name is not whole yet.
-pub(super) fn is_half(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|end| end == HALF)
+/// Whether a file of this name is not complete yet.
+pub(super) fn is_temporary(name: &str) -> bool {
+    name.starts_with(TEMPORARY)
 }
 
-/// Removes a file that a process left half written; whether `path` is named like one.
-pub(super) fn remove_half(path: &Path) -> io::Result<bool> {
-    let is_half = path.extension().is_some_and(|end| end == HALF);
-    if is_half && !is_young(path)? {
-        remove(path)?;
+/// Removes what a process that was killed left incomplete in a folder. To be called by the process that writes, between two files: then nobody else has any.
+pub(super) fn remove_temporary(folder: &Path) -> io::Result<()> {
+    for name in names(folder)? {
+        if is_temporary(&name) {
+            remove(&folder.join(name))?;
+        }
     }
-    Ok(is_half)
-}
-
-/// Whether a file was written a moment ago, or in the future: clocks are set back.
-pub(super) fn is_young(path: &Path) -> io::Result<bool> {
-    let Some(metadata) = present(fs::metadata(path))? else {
-        return Ok(false);
-    };
-    let age = SystemTime::now().duration_since(metadata.modified()?);
-    Ok(age.map_or(true, |age| age < YOUNG))
+    Ok(())
 }
 
 /// What is wrong with a file that is cut short, damaged, or of another program or version.

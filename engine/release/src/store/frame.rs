@@ -38,12 +38,8 @@ pub(super) fn start(magic: &[u8], front: &[u8], rest: &[u8]) -> Vec<u8> {
 
 /// Opens a file, and reads its front. Damage of the rest that leaves its length is not seen yet.
 pub(super) fn open(path: &Path, magic: &[u8]) -> io::Result<Opened> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(disk::damaged());
-    }
-    let whole = metadata.len();
+    let mut file = disk::open(path)?;
+    let whole = file.metadata()?.len();
     let mut start = vec![0; magic.len() + 2 * LENGTH + 2 * HASH];
     exact(&mut file, &mut start)?;
     let (own, rest) = start.split_at(magic.len());

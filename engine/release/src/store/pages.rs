@@ -17,6 +17,7 @@ use zstd::stream::write::Encoder;
 
 use super::blobs::{LARGE, Name, NamedBytes};
 use super::format::{Input, Output};
+use crate::payload::Payload;
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant, Variants};
 
@@ -82,26 +83,35 @@ struct Writer {
 
 impl Writer {
     /// The number of a body, which is a blob from so many bytes on.
-    fn body(&mut self, bytes: &Bytes, from: usize) -> usize {
+    fn body(&mut self, payload: &Payload, from: usize) -> usize {
+        let Payload::Memory(bytes) = payload else {
+            return self.named_body(Name::of_payload(payload), payload, from);
+        };
         let place = (bytes.as_ptr(), bytes.len());
-        *self.by_place.entry(place).or_insert_with(|| {
-            let name = Name::of(bytes);
-            let next = self.by_name.len();
-            *self.by_name.entry(name).or_insert_with(|| {
-                let is_large = bytes.len() >= from;
-                self.bodies.number(is_large.into());
-                match is_large {
-                    true => {
-                        self.bodies.count(self.large.len());
-                        self.large.push((name, bytes.clone()));
-                    }
-                    false => {
-                        self.bodies.count(bytes.len());
-                        self.small.push(bytes.clone());
-                    }
+        if let Some(number) = self.by_place.get(&place) {
+            return *number;
+        }
+        let number = self.named_body(Name::of(bytes), payload, from);
+        self.by_place.insert(place, number);
+        number
+    }
+
+    fn named_body(&mut self, name: Name, payload: &Payload, from: usize) -> usize {
+        let next = self.by_name.len();
+        *self.by_name.entry(name).or_insert_with(|| {
+            let small = payload.in_memory().filter(|bytes| bytes.len() < from);
+            self.bodies.number(small.is_none().into());
+            match small {
+                Some(bytes) => {
+                    self.bodies.count(bytes.len());
+                    self.small.push(bytes.clone());
                 }
-                next
-            })
+                None => {
+                    self.bodies.count(self.large.len());
+                    self.large.push((name, payload.clone()));
+                }
+            }
+            next
         })
     }
 
@@ -228,7 +238,7 @@ impl Bodies {
 }
 
 /// The pages, with all the blobs that they need, in that order; `None` when these are no pages.
-pub(super) fn read(pages: &[u8], large: &[Bytes]) -> Option<Vec<PlacedPages>> {
+pub(super) fn read(pages: &[u8], large: &[Payload]) -> Option<Vec<PlacedPages>> {
     let mut input = Input(pages);
     let bodies = Bodies::read(&mut input)?;
     let fields = input.many(|input| Some(Arc::new(read_fields(input)?)))?;
@@ -246,9 +256,9 @@ pub(super) fn read(pages: &[u8], large: &[Bytes]) -> Option<Vec<PlacedPages>> {
     let small = Bytes::from(decompressed(input.0, bodies.length)?);
     let bodies = bodies.places.into_iter().map(|place| match place {
         Ok(number) => large.get(number).cloned(),
-        Err(range) => Some(small.slice(range)),
+        Err(range) => Some(small.slice(range).into()),
     });
-    let bodies: Vec<Bytes> = bodies.collect::<Option<_>>()?;
+    let bodies: Vec<Payload> = bodies.collect::<Option<_>>()?;
     let resources = entries.into_iter().map(|entry| entry.resource(&bodies));
     let resources: Vec<Arc<Resource>> = resources.collect::<Option<_>>()?;
     let named = |(path, number): (String, usize)| {
@@ -330,7 +340,7 @@ fn read_entry(input: &mut Input<'_>, fields: &[Arc<Fields>]) -> Option<ResourceE
 }
 
 impl ResourceEntry {
-    fn resource(self, bodies: &[Bytes]) -> Option<Arc<Resource>> {
+    fn resource(self, bodies: &[Payload]) -> Option<Arc<Resource>> {
         let (status, fields, cache_tag, identity) = match self {
             Self::Redirect(location) => return Some(Arc::new(Resource::Redirect(location))),
             Self::Body(status, fields, tag, identity) => (status, fields, tag, identity),

@@ -5,16 +5,15 @@
 //! **Invariant:** reads no blob, and does not know what pages consist of.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
-
-use bytes::Bytes;
 
 use super::blobs::{Name, Named, read_names, write_names};
 use super::disk::{self, Durability};
 use super::format::{Input, Output};
 use super::frame::{self, Opened};
+use crate::payload::Payload;
 
 /// What a file begins with. Another version of the format is another word.
 const MAGIC: &[u8] = b"rowhouse-release-2\n";
@@ -120,14 +119,17 @@ impl Releases {
         &self,
         tenant: &str,
         entry: &Entry,
-        blobs: &[(Name, Bytes)],
+        blobs: &[(Name, Payload)],
         pages: &[u8],
     ) -> io::Result<()> {
         let path = self.path(tenant, entry.number);
         let mut front = entry.write();
         write_names(blobs, &mut front);
         let start = frame::start(MAGIC, &front.0, pages);
-        disk::write(&path, &[&start, pages], Durability::Now)?;
+        disk::write(&path, Durability::Now, |file| {
+            file.write_all(&start)?;
+            file.write_all(pages)
+        })?;
         disk::sync(&self.folder.join(tenant))
     }
 
@@ -141,20 +143,17 @@ impl Releases {
         disk::present(fs::remove_dir_all(self.folder.join(tenant))).map(drop)
     }
 
-    /// Removes what was left half written of a tenant long ago.
+    /// Removes what was left incomplete of a tenant.
     pub(super) fn clean(&self, tenant: &str) -> io::Result<()> {
-        let folder = self.folder.join(tenant);
-        for name in disk::names(&folder)? {
-            disk::remove_half(&folder.join(name))?;
-        }
-        Ok(())
+        disk::remove_temporary(&self.folder.join(tenant))
     }
 
     /// The number of the pinned release.
     pub(super) fn pinned(&self, tenant: &str) -> io::Result<Option<u64>> {
-        let Some(text) = disk::present(fs::read_to_string(self.pin_path(tenant)))? else {
+        let Some(text) = disk::present(disk::read(&self.pin_path(tenant)))? else {
             return Ok(None);
         };
+        let text = std::str::from_utf8(&text).map_err(|_| disk::damaged())?;
         let number = text.trim_end().parse().map_err(|_| disk::damaged())?;
         Ok(Some(number))
     }
@@ -164,7 +163,10 @@ impl Releases {
         let path = self.pin_path(tenant);
         match number {
             Some(number) => {
-                disk::write(&path, &[format!("{number}\n").as_bytes()], Durability::Now)?
+                let line = format!("{number}\n");
+                disk::write(&path, Durability::Now, |file| {
+                    file.write_all(line.as_bytes())
+                })?;
             }
             None => disk::remove(&path)?,
         }

@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** knows nothing of what keys, values and marks mean.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -13,12 +13,21 @@ use super::blobs::{Blobs, LARGE, Name, Named, NamedBytes, read_names, write_name
 use super::disk::{self, Durability};
 use super::format::{Input, Output};
 use super::frame;
+use crate::payload::Payload;
 
 /// What a file begins with. Another version of the format is another word.
 const MAGIC: &[u8] = b"rowhouse-table-1\n";
 
 /// Values with their keys.
-pub type Rows = Vec<(Bytes, Bytes)>;
+pub type Rows = Vec<(Bytes, Payload)>;
+
+/// Reads the values that are not in memory; nothing where one cannot be read.
+#[must_use]
+pub fn rows_in_memory(rows: Rows) -> Option<Vec<(Bytes, Bytes)>> {
+    rows.into_iter()
+        .map(|(key, value)| Some((key, value.to_bytes().ok()?)))
+        .collect()
+}
 
 /// What tells the content of a table to who wrote it.
 pub type Mark = [u8; 32];
@@ -37,20 +46,20 @@ struct Written {
 }
 
 impl Written {
-    fn of(mark: Option<&Mark>, rows: &[(Bytes, Bytes)]) -> Self {
+    fn of(mark: Option<&Mark>, rows: &[(Bytes, Payload)]) -> Self {
         let (mut rest, mut front) = (Output::default(), Output::default());
         let mut blobs = Vec::new();
         rest.count(rows.len());
         for (key, value) in rows {
             rest.bytes(key);
-            let is_large = value.len() >= LARGE;
-            rest.number(is_large.into());
-            match is_large {
-                true => {
+            let small = value.in_memory().filter(|value| value.len() < LARGE);
+            rest.number(small.is_none().into());
+            match small {
+                Some(value) => rest.bytes(value),
+                None => {
                     rest.count(blobs.len());
-                    blobs.push((Name::of(value), value.clone()));
+                    blobs.push((Name::of_payload(value), value.clone()));
                 }
-                false => rest.bytes(value),
             }
         }
         write_names(&blobs, &mut front);
@@ -77,13 +86,15 @@ impl Tables {
         &self,
         name: &str,
         mark: Option<&Mark>,
-        rows: &[(Bytes, Bytes)],
+        rows: &[(Bytes, Payload)],
         blobs: &Blobs,
     ) -> io::Result<(u64, u64)> {
         let written = Written::of(mark, rows);
         let new = blobs.put(&written.blobs)?;
-        let parts: [&[u8]; 2] = [&written.start(), &written.rest];
-        disk::write(&self.folder.join(name), &parts, Durability::Later)?;
+        disk::write(&self.folder.join(name), Durability::Later, |file| {
+            file.write_all(&written.start())?;
+            file.write_all(&written.rest)
+        })?;
         Ok(new)
     }
 
@@ -110,7 +121,7 @@ impl Tables {
             let key = rest.slice_ref(input.bytes()?);
             let value = match input.is_set()? {
                 true => large.get(input.count()?)?.clone(),
-                false => rest.slice_ref(input.bytes()?),
+                false => rest.slice_ref(input.bytes()?).into(),
             };
             Some((key, value))
         };
@@ -135,7 +146,7 @@ impl Tables {
     /// The names of all tables, in no order.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = disk::names(&self.folder)?;
-        names.retain(|name| !disk::is_half(name));
+        names.retain(|name| !disk::is_temporary(name));
         Ok(names)
     }
 
@@ -144,12 +155,9 @@ impl Tables {
         disk::remove(&self.folder.join(name))
     }
 
-    /// Removes what was left half written long ago.
+    /// Removes what was left incomplete.
     pub(super) fn clean(&self) -> io::Result<()> {
-        for name in disk::names(&self.folder)? {
-            disk::remove_half(&self.folder.join(name))?;
-        }
-        Ok(())
+        disk::remove_temporary(&self.folder)
     }
 }
 

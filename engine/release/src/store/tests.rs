@@ -12,7 +12,6 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::disk::YOUNG;
 use super::{Keep, New, PlacedPages, Store, StoreError};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
@@ -104,15 +103,6 @@ fn blobs(folder: &Path) -> BTreeSet<PathBuf> {
     files(&folder.join("blobs"))
 }
 
-/// Makes all files older than what may still be written.
-fn age(folder: &Path) {
-    for path in files(folder) {
-        let file = fs::File::options().write(true).open(path).expect("a file");
-        let old = SystemTime::now() - YOUNG - Duration::from_secs(1);
-        file.set_modified(old).expect("a time");
-    }
-}
-
 #[test]
 fn the_same_key_as_the_newest_writes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -156,15 +146,11 @@ fn the_oldest_go_but_never_a_pinned_one() {
 }
 
 #[test]
-fn what_no_release_names_goes_once_it_is_old() {
+fn blob_that_no_release_names_is_removed_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 1, PLENTY);
     store.record("corner", release(1, &[("/", &long("1"))]));
     store.record("corner", release(2, &[("/", &long("2"))]));
-    store.collect();
-    store.finish();
-    assert_eq!(blobs(folder.path()).len(), 2, "young ones stay");
-    age(folder.path());
     store.collect();
     store.finish();
     assert_eq!(blobs(folder.path()).len(), 1);
@@ -186,7 +172,6 @@ fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
     }
     store.pin("b", 1).expect("pinned");
     drop(store);
-    age(folder.path());
 
     // Five releases of 100,000 bytes: the oldest of `a` (1) and the one after it that is not pinned (3) go.
     let store = again(525_000);
@@ -274,30 +259,28 @@ fn a_folder_that_cannot_be_written_is_no_error() {
 }
 
 #[test]
-fn half_written_files_are_ignored_and_removed_later() {
+fn incomplete_files_are_ignored_and_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", &long("home"))]));
+    store.write_table("one".to_owned(), None, || vec![("a".into(), "b".into())]);
     store.finish();
     let blob = blobs(folder.path()).pop_first().expect("a blob");
-    let halves = [
-        blob.with_extension("77.half"),
-        folder.path().join("releases/corner/2.77.half"),
-        folder.path().join("releases/corner/pinned.77.half"),
+    let incomplete = [
+        blob.with_file_name(".abc123"),
+        folder.path().join("releases/corner/.abc123"),
+        folder.path().join("tables/.abc123"),
     ];
-    for half in &halves {
-        fs::write(half, "ha").expect("a file");
+    for path in &incomplete {
+        fs::write(path, "ha").expect("a file");
     }
+    assert_eq!(store.tables(""), ["one"]);
     store.collect();
     store.finish();
     assert_eq!(numbers(&store, "corner"), [1]);
     assert_eq!(store.pinned("corner"), None);
-    assert!(halves.iter().all(|half| half.exists()), "young ones");
-    age(folder.path());
-    store.collect();
-    store.finish();
-    assert!(halves.iter().all(|half| !half.exists()));
-    assert!(store.load("corner", 1).is_some());
+    assert!(incomplete.iter().all(|path| !path.exists()));
+    assert!(store.load("corner", 1).is_some() && store.has_table("one"));
 }
 
 #[test]
@@ -340,7 +323,6 @@ fn blobs_are_looked_through_after_a_number_of_records() {
     store.finish();
     fs::create_dir_all(folder.path().join("blobs/00")).expect("a folder");
     fs::write(&stray, "stray").expect("a file");
-    age(folder.path());
     for key in 0..64 {
         assert!(stray.exists(), "{key}");
         store.record("corner", release(key, &[("/", "home")]));
@@ -356,7 +338,6 @@ fn who_only_reads_waits_for_no_collection() {
     store.record("corner", release(1, &[("/", &long("home"))]));
     store.forget("corner");
     drop(store);
-    age(folder.path());
     drop(open(folder.path().to_owned(), 5, PLENTY));
     assert_eq!(blobs(folder.path()).len(), 1, "nothing was handed over");
     open(folder.path().to_owned(), 5, PLENTY).finish();

@@ -8,12 +8,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use rustix::fs::OFlags;
 use tracing::warn;
 
 use super::blobs::{Blobs, Name, Named};
@@ -245,8 +247,6 @@ impl Writer {
     }
 
     /// Drops releases until the others and the tables fit the budget, with the blobs that they name, and removes the blobs that nothing names. Gives the number of releases and tables.
-    ///
-    /// Blobs of dropped releases that are still young stay until the next time, and are not counted.
     fn collect(&self) -> io::Result<usize> {
         let mut used = Used::default();
         let mut droppable = Vec::new();
@@ -362,6 +362,8 @@ pub(super) fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
         .create(true)
         .truncate(false)
         .write(true)
+        // A FIFO of this name is an error, and is not waited for.
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(folder.join("lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -119,6 +119,6 @@ fn seen_of(resource: &Resource) -> Seen {
         Resource::Body(Body { variants, .. }) => variants.identity(),
         Resource::Redirect(_) => None,
     };
-    let html = plain.and_then(|plain| std::str::from_utf8(&plain.bytes).ok());
+    let html = plain.and_then(|plain| std::str::from_utf8(plain.bytes.in_memory()?).ok());
     html.map_or_else(Seen::default, seen::look)
 }

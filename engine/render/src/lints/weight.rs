@@ -9,7 +9,7 @@ use crate::compress::{Level, gzip};
 use crate::inputs::Inputs;
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
-use release::snapshot::{Body, Coding, Resource};
+use release::snapshot::{Body, Coding, Resource, Variant};
 
 /// HTML with its style, compressed, in bytes.
 const FIRST_VIEW: usize = 30 << 10;
@@ -52,13 +52,18 @@ fn first_view(resource: &Resource) -> usize {
     };
     let mut codings = variants.iter();
     if let Some(made) = codings.find(|variant| variant.coding == Coding::Gzip) {
-        return made.bytes.len();
+        return bytes_in_memory(made).len();
     }
-    let bytes = variants.identity().map_or(&[][..], |own| &own.bytes);
+    let bytes = variants.identity().map_or(&[][..], bytes_in_memory);
     match bytes.len() > FIRST_VIEW {
         true => gzip(bytes, Level::Page).map_or(bytes.len(), |compressed| compressed.len()),
         false => bytes.len(),
     }
+}
+
+/// The bytes of a page, which are in memory.
+fn bytes_in_memory(variant: &Variant) -> &[u8] {
+    variant.bytes.in_memory().map_or(&[], |bytes| bytes)
 }
 
 /// The smallest form of a body, in bytes.
@@ -66,7 +71,8 @@ fn weight(resource: &Resource) -> usize {
     match resource {
         Resource::Body(Body { variants, .. }) => {
             let sizes = variants.iter().map(|variant| variant.bytes.len());
-            sizes.min().unwrap_or_default()
+            let smallest = sizes.min().unwrap_or_default();
+            usize::try_from(smallest).unwrap_or(usize::MAX)
         }
         Resource::Redirect(_) => 0,
     }

@@ -43,7 +43,7 @@ impl PendingPictures {
     pub fn file_of(&self, picture: &Picture) -> Option<Bytes> {
         let slot = self.slots.get(&picture.drawing.digest)?.upgrade()?;
         match slot.get()? {
-            Resource::Body(body) => Some(body.variants.identity()?.bytes.clone()),
+            Resource::Body(body) => body.variants.identity()?.bytes.in_memory().cloned(),
             Resource::Redirect(_) => None,
         }
     }
@@ -152,7 +152,10 @@ impl Undrawn {
 /// The bytes of what is in a slot.
 fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
     match slot.upgrade().as_ref().and_then(|slot| slot.get()) {
-        Some(Resource::Body(body)) => body.variants.iter().map(|one| one.bytes.len()).sum(),
+        Some(Resource::Body(body)) => {
+            let bytes = body.variants.iter().filter_map(|one| one.bytes.in_memory());
+            bytes.map(Bytes::len).sum()
+        }
         _ => 0,
     }
 }

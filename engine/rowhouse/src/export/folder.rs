@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
-use bytes::Bytes;
+use release::payload::Payload;
 
 use super::sink::{Sink, WriteError};
 
@@ -123,7 +123,7 @@ impl Writer {
 
 impl Sink for Writer {
     /// Writes a file beside the folder's content, unless it is there as it should be.
-    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError> {
+    fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError> {
         self.folder.is_free(&file, &self.ours)?;
         let number = match self.folder.holds(&file, bytes) {
             true => None,
@@ -246,19 +246,23 @@ impl Folder {
         Ok(None)
     }
 
-    fn holds(&self, file: &str, bytes: &Bytes) -> bool {
+    fn holds(&self, file: &str, bytes: &Payload) -> bool {
         let path = self.directory.join(file);
         let length = fs::metadata(&path).map_or(u64::MAX, |found| found.len());
-        length == bytes.len() as u64 && fs::read(&path).is_ok_and(|found| found == *bytes)
+        length == bytes.len() && is_same(&path, bytes).unwrap_or(false)
     }
 
     /// Writes a file under its number.
-    fn stage(&self, number: usize, file: &str, bytes: &Bytes) -> Result<(), WriteError> {
+    fn stage(&self, number: usize, file: &str, bytes: &Payload) -> Result<(), WriteError> {
         let staging = self.directory.join(STAGING);
         if number == 0 {
             fs::create_dir(&staging).map_err(at(&staging))?;
         }
-        fs::write(staging.join(number.to_string()), bytes).map_err(at(&self.directory.join(file)))
+        let staged = File::create(staging.join(number.to_string()));
+        let write = |mut staged: File| bytes.for_each_piece(|piece| staged.write_all(piece));
+        staged
+            .and_then(write)
+            .map_err(at(&self.directory.join(file)))
     }
 
     fn place(&self, number: usize, file: &str) -> Result<(), WriteError> {
@@ -293,6 +297,19 @@ impl Folder {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a file has these bytes.
+fn is_same(path: &Path, bytes: &Payload) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut is_same = true;
+    bytes.for_each_piece(|piece| {
+        let mut found = vec![0; piece.len()];
+        file.read_exact(&mut found)?;
+        is_same &= found == piece;
+        Ok(())
+    })?;
+    Ok(is_same)
 }
 
 /// Whether a line of the list names a file below the folder: the list is only a file, and anybody can write it.

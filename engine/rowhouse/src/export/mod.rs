@@ -24,7 +24,6 @@ mod sink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
@@ -34,6 +33,7 @@ use self::rules::{Counts, Rules};
 pub use self::sink::{Sink, WriteError};
 use crate::reload::Registry;
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
+use release::payload::Payload;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, Resource, ResourceTable, Snapshot};
 use render::PlacedMount;
@@ -387,7 +387,7 @@ impl<'a> Site<'a> {
         &mut self,
         file: String,
         path: &str,
-        bytes: &Bytes,
+        bytes: &Payload,
         sink: &mut impl Sink,
     ) -> Result<(), ExportError> {
         self.check(&file, path)?;
@@ -435,7 +435,7 @@ impl<'a> Site<'a> {
         if self.paths.contains_key("404.html") {
             return Ok(());
         }
-        let text = Bytes::from_static(NOT_FOUND);
+        let text = Payload::from(NOT_FOUND);
         self.put("404.html".to_owned(), "the host's 404 page", &text, sink)?;
         let mut fields = HeaderMap::new();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));

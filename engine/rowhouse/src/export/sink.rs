@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use release::payload::Payload;
 use thiserror::Error;
 
 /// Why nothing, or not everything, was written.
@@ -35,13 +36,17 @@ pub trait Sink {
     ///
     /// # Errors
     /// When it cannot be written there.
-    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError>;
+    fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError>;
 }
 
 /// Files in memory.
 impl Sink for BTreeMap<String, Bytes> {
-    fn put(&mut self, file: String, bytes: &Bytes) -> Result<(), WriteError> {
-        self.insert(file, bytes.clone());
+    fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError> {
+        let read = bytes.to_bytes().map_err(|source| WriteError::Io {
+            path: file.clone().into(),
+            source,
+        })?;
+        self.insert(file, read);
         Ok(())
     }
 }

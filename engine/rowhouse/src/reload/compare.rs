@@ -11,10 +11,12 @@ mod tests;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use self::lines::{html_lines, text_lines};
+use release::payload::Payload;
 use release::snapshot::{Body, Coding, Resource};
 use release::store::{PlacedPages, Release};
 use server::control::{Change, PageChange};
@@ -119,7 +121,7 @@ enum Content<'r> {
     Body {
         status: u16,
         media_type: &'r str,
-        bytes: &'r [u8],
+        bytes: &'r Payload,
     },
 }
 
@@ -179,6 +181,7 @@ impl<'r> Content<'r> {
         else {
             return None;
         };
+        let bytes = bytes.in_memory()?;
         if bytes.len() > LARGEST_TEXT || !is_text(media_type) {
             return None;
         }
@@ -200,12 +203,13 @@ fn media_type(body: &Body) -> &str {
     media_type.map_or("application/octet-stream", str::trim)
 }
 
-/// The bytes without a coding. There always are some.
-fn identity(body: &Body) -> &[u8] {
+/// The bytes without a coding.
+fn identity(body: &Body) -> &Payload {
+    static NONE: Payload = Payload::Memory(Bytes::new());
     body.variants
         .iter()
         .find(|variant| variant.coding == Coding::Identity)
-        .map_or(&[], |variant| &variant.bytes)
+        .map_or(&NONE, |variant| &variant.bytes)
 }
 
 fn is_text(media_type: &str) -> bool {

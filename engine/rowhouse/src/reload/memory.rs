@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use content::name::TenantId;
-use release::large::is_large;
 use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
 use server::status::StoreStatus;
@@ -181,8 +181,9 @@ pub(super) fn bytes_of(compiled: &Compiled) -> usize {
             Resource::Redirect(_) => None,
         })
         .flat_map(|body: &Body| body.variants.iter())
-        .filter(|variant| !is_large(&variant.bytes) && seen.insert(variant.bytes.as_ptr()))
-        .map(|variant| variant.bytes.len())
+        .filter_map(|variant| variant.bytes.in_memory())
+        .filter(|bytes| seen.insert(bytes.as_ptr()))
+        .map(Bytes::len)
         .sum()
 }
 

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use zstd::bulk::Compressor;
 
 use content::name::TenantId;
-use content::source::Folder;
+use content::source::{Folder, LargeFile};
 use content::tenant::{self, Site};
-use release::large::is_large;
+use release::large;
 use release::pack::{pack, unpack};
+use release::payload::Payload;
 use release::store::Rows;
 
 /// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
@@ -39,7 +40,7 @@ pub(super) struct Packed {
     label: String,
     bytes: Bytes,
     /// The files that are not in memory anyway.
-    large: BTreeMap<String, Bytes>,
+    large: BTreeMap<String, LargeFile>,
 }
 
 impl Content {
@@ -48,6 +49,14 @@ impl Content {
         match self {
             Self::Open(folder) => Some(folder.clone()),
             Self::Packed(packed) => packed.folder(),
+        }
+    }
+
+    /// The files that are too large for memory.
+    pub(super) fn large(&self) -> &BTreeMap<String, LargeFile> {
+        match self {
+            Self::Open(folder) => &folder.large,
+            Self::Packed(packed) => &packed.large,
         }
     }
 
@@ -62,45 +71,74 @@ impl Content {
 
 /// A folder as rows, a file each; equal folders give equal ones.
 pub(super) fn rows_of(folder: &Folder) -> Rows {
-    let files = folder.files.iter();
-    let row = |(path, bytes): (&String, &Bytes)| (Bytes::from(path.clone()), bytes.clone());
-    files.map(row).collect()
+    let (files, large) = (folder.files.iter(), folder.large.iter());
+    let files = files.map(|(path, bytes)| (path, bytes.clone().into()));
+    let large = large.map(|(path, file)| (path, of_folder(file).into()));
+    let rows = files.chain(large);
+    rows.map(|(path, payload)| (path.clone().into(), payload))
+        .collect()
 }
 
 /// The folder of such rows; `None` where they are none.
 pub(super) fn folder_of(label: &str, rows: Rows) -> Option<Folder> {
-    let files = rows.into_iter().map(|(path, bytes)| {
-        let path = String::from_utf8(path.to_vec()).ok()?;
-        Some((path, bytes))
-    });
-    Some(Folder {
+    let mut folder = Folder {
         label: label.to_owned(),
-        files: files.collect::<Option<_>>()?,
-    })
+        ..Folder::default()
+    };
+    for (path, payload) in rows {
+        let path = String::from_utf8(path.to_vec()).ok()?;
+        match payload {
+            Payload::Memory(bytes) => drop(folder.files.insert(path, bytes)),
+            Payload::Large(file) => drop(folder.large.insert(path, to_folder(&file))),
+        }
+    }
+    Some(folder)
+}
+
+/// A large file of a folder, as it is served and kept.
+fn of_folder(file: &LargeFile) -> large::LargeFile {
+    let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
+    large::LargeFile::new((bytes, file.length, file.digest, blocks))
+}
+
+/// A large file, as a folder has it.
+pub(super) fn to_folder(file: &large::LargeFile) -> LargeFile {
+    let (file, length, digest, blocks) = file.parts();
+    LargeFile {
+        file,
+        length,
+        digest,
+        blocks,
+        stamp: None,
+    }
 }
 
 impl Packed {
     fn of(folder: &Folder) -> Option<Self> {
         let bytes = COMPRESSOR.with_borrow_mut(|compressor| {
-            let files = folder.files.iter().filter(|(_, bytes)| !is_large(bytes));
+            let files = folder.files.iter();
             let files = pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())));
             compressor.as_mut()?.compress(&files).ok()
         })?;
         Some(Self {
             label: folder.label.clone(),
             bytes: bytes.into_boxed_slice().into(),
-            large: (folder.files.iter())
-                .filter(|(_, bytes)| is_large(bytes))
-                .map(|(path, bytes)| (path.clone(), bytes.clone()))
-                .collect(),
+            large: folder.large.clone(),
         })
     }
 
     pub(super) fn folder(&self) -> Option<Folder> {
         let bytes = zstd::decode_all(self.bytes.as_ref()).ok()?;
-        let mut folder = folder_of(&self.label, unpack(&bytes.into())?)?;
-        folder.files.extend(self.large.clone());
-        Some(folder)
+        let file = |(path, bytes): (Bytes, Bytes)| {
+            let path = String::from_utf8(path.to_vec()).ok()?;
+            Some((path, bytes))
+        };
+        let files = unpack(&bytes.into())?.into_iter().map(file);
+        Some(Folder {
+            label: self.label.clone(),
+            files: files.collect::<Option<_>>()?,
+            large: self.large.clone(),
+        })
     }
 
     /// Itself as bytes, unless it has files that are not in memory.
@@ -162,6 +200,7 @@ mod tests {
             files: files
                 .map(|(path, text)| (path.to_owned(), Bytes::from(text)))
                 .into(),
+            ..Folder::default()
         };
         let id = TenantId::new("corner").expect("an id");
         let packed = Content::Open(folder.clone()).packed().expect("packed");

@@ -30,8 +30,9 @@ use content::address::Owners;
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
+use release::payload::Payload;
 use release::snapshot::ResourceTable;
-use release::store::{Keep, Mark, Rows, Store};
+use release::store::{Keep, Mark, Rows, Store, rows_in_memory};
 use render::Whose;
 use render::cache::{Cache, Key};
 
@@ -75,7 +76,7 @@ impl PersistedCache {
     fn of(store: &Arc<Store>, name: String) -> Self {
         let is_on_disk = store.has_table(&name);
         let store = Arc::clone(store);
-        let load = move || store.table(&name).unwrap_or_default();
+        let load = move || in_memory(&store, &name).unwrap_or_default();
         Self {
             cache: Arc::new(Cache::unread(load)),
             is_on_disk,
@@ -115,7 +116,7 @@ impl PersistedCache {
 
 fn rows_of_cache(used: Vec<(Key, Bytes)>) -> Rows {
     let used = used.into_iter();
-    used.map(|(key, bytes)| (Bytes::copy_from_slice(&key), bytes))
+    used.map(|(key, bytes)| (Bytes::copy_from_slice(&key), bytes.into()))
         .collect()
 }
 
@@ -207,7 +208,7 @@ impl Persisted {
 
     /// Who had which address.
     pub(super) fn owners(&self) -> Owners {
-        let rows = self.store.table(ADDRESSES).unwrap_or_default();
+        let rows = in_memory(&self.store, ADDRESSES).unwrap_or_default();
         let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).ok();
         rows.into_iter()
             .filter_map(|(address, owner)| {
@@ -218,7 +219,8 @@ impl Persisted {
 
     /// What `deployment.yaml` last said.
     pub(super) fn deployment(&self) -> Option<String> {
-        let (_, text) = self.store.table(GOOD_DEPLOYMENT)?.into_iter().next()?;
+        let rows = in_memory(&self.store, GOOD_DEPLOYMENT)?;
+        let (_, text) = rows.into_iter().next()?;
         String::from_utf8(text.to_vec()).ok()
     }
 
@@ -318,6 +320,11 @@ impl Persisted {
     }
 }
 
+/// The rows of a table, all of them in memory.
+fn in_memory(store: &Store, name: &str) -> Option<Vec<(Bytes, Bytes)>> {
+    rows_in_memory(store.table(name)?)
+}
+
 /// Whether the good copy of a tenant is the folder with this fingerprint.
 pub(super) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
     store.mark(&format!("{GOOD_TENANT}{id}")).as_ref() == Some(fingerprint)
@@ -360,7 +367,7 @@ impl KeptRelease {
     ) {
         let rows = |kept: Self| {
             let digests = [kept.key, kept.answers].map(|digest| digest.to_vec().into());
-            let values = digests.into_iter().chain(kept.outcome);
+            let values = digests.into_iter().chain(kept.outcome.map(Payload::from));
             KEYS.into_iter().map(Bytes::from).zip(values).collect()
         };
         let name = format!("{RENDERED_TENANT}{id}");
@@ -369,7 +376,7 @@ impl KeptRelease {
 
     /// What was kept, if that is whole.
     pub(super) fn read(store: &Store, id: &TenantId) -> Option<Self> {
-        let rows = store.table(&format!("{RENDERED_TENANT}{id}"))?;
+        let rows = in_memory(store, &format!("{RENDERED_TENANT}{id}"))?;
         let rows: [(Bytes, Bytes); 4] = rows.try_into().ok()?;
         let [key, answers, known, materials] = rows.map(|(_, value)| value);
         Some(Self {

@@ -175,6 +175,7 @@ impl Registry {
             path,
             known: known.map(|known| (known, tenant.reading.clone())),
             large,
+            known_large: tenant.large.clone(),
             store,
             is_new,
             packs: self.packs,
@@ -218,6 +219,7 @@ impl Registry {
         if let Some(replaced) = read.replaced {
             tenant.replaced = replaced;
         }
+        tenant.large = read.content.large().clone();
         if read.report.is_servable()
             && let Some(site) = read.site
         {

@@ -315,11 +315,12 @@ fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
         if !is_compressed {
             continue;
         }
-        let Some(identity) = body.variants.identity() else {
+        let identity = body.variants.identity();
+        let Some(bytes) = identity.and_then(|identity| identity.bytes.in_memory()) else {
             continue;
         };
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-        for name in identity.bytes.split(|byte| !is_name(byte)) {
+        for name in bytes.split(|byte| !is_name(byte)) {
             let Some(name) = std::str::from_utf8(name)
                 .ok()
                 .filter(|name| name.contains('.'))

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 
-use release::large::is_large;
+use release::payload::Payload;
 use release::snapshot::{Resource, ResourceTable};
 use release::store::Rows;
 use render::Whose;
@@ -111,7 +111,7 @@ impl ReplacedFiles {
             Some((key.into(), identity(resource)?.clone()))
         });
         let mut rows: Rows = rows.collect();
-        rows.sort_unstable();
+        rows.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         rows
     }
 
@@ -126,9 +126,9 @@ impl ReplacedFiles {
                 continue;
             };
             // A copy: the whole table is not to stay for one file of it.
-            let bytes = || match is_large(&bytes) {
-                true => bytes.clone(),
-                false => Bytes::copy_from_slice(&bytes),
+            let bytes = || match &bytes {
+                Payload::Memory(bytes) => Bytes::copy_from_slice(bytes).into(),
+                large @ Payload::Large(_) => large.clone(),
             };
             let resource = || Arc::new(render::former(path, bytes(), whose, secure));
             match i64::from_le_bytes(*at) {
@@ -212,7 +212,7 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: Size) {
     }
 }
 
-fn identity(resource: &Resource) -> Option<&Bytes> {
+fn identity(resource: &Resource) -> Option<&Payload> {
     match resource {
         // What leads to another file is no file.
         Resource::Body(body) if body.status != StatusCode::OK => None,
@@ -222,20 +222,18 @@ fn identity(resource: &Resource) -> Option<&Bytes> {
 }
 
 fn in_memory(resource: &Resource) -> u64 {
-    size(resource, |bytes| !is_large(bytes))
+    size(resource, Payload::is_in_memory)
 }
 
 fn on_disk(resource: &Resource) -> u64 {
-    size(resource, |bytes| is_large(bytes))
+    size(resource, |bytes| !bytes.is_in_memory())
 }
 
-fn size(resource: &Resource, counts: fn(&Bytes) -> bool) -> u64 {
+fn size(resource: &Resource, counts: fn(&Payload) -> bool) -> u64 {
     match resource {
         Resource::Body(body) => {
             let all = body.variants.iter().map(|variant| &variant.bytes);
-            all.filter(|bytes| counts(bytes))
-                .map(|bytes| bytes.len() as u64)
-                .sum()
+            all.filter(|bytes| counts(bytes)).map(Payload::len).sum()
         }
         Resource::Redirect(_) => 0,
     }
@@ -249,8 +247,7 @@ mod tests {
         let files = files.iter();
         files
             .map(|(path, length)| {
-                let resource =
-                    render::former(path, Bytes::from(vec![7; *length]), Whose::Shared, true);
+                let resource = render::former(path, vec![7; *length].into(), Whose::Shared, true);
                 ((*path).into(), Arc::new(resource))
             })
             .collect()
@@ -343,7 +340,7 @@ mod tests {
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
         back.prune(hour(24), A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);
-        let foreign = vec![(Bytes::from("short"), Bytes::new())];
+        let foreign = vec![(Bytes::from("short"), Payload::default())];
         assert!(paths(&ReplacedFiles::of_rows(foreign, Whose::Shared, true)).is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source::{Folder, Hashes};
+use content::source::{Folder, Hashes, LargeFile};
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::ResourceTable;
 use release::store::Mark;
@@ -69,6 +70,8 @@ pub(super) struct Tenant {
     pub(super) recorded: Recorded,
     /// The files of its folder, where releases are recorded.
     pub(super) files: Option<Hashes>,
+    /// The files of its folder that are too large for memory.
+    pub(super) large: BTreeMap<String, LargeFile>,
 }
 
 impl Tenant {
@@ -94,6 +97,7 @@ impl Tenant {
             compiled_in: Duration::ZERO,
             recorded: Recorded::default(),
             files: None,
+            large: BTreeMap::new(),
         }
     }
 
@@ -351,11 +355,15 @@ impl MadeFrom {
 
 /// The files of a site, as they lie in its folder.
 fn assets_of(site: &Site) -> Folder {
-    let files = site.assets.iter();
+    let file = |path: &String| format!("assets/{path}");
+    let (files, large) = (site.assets.iter(), site.large.iter());
     Folder {
         label: site.label.clone(),
         files: files
-            .map(|(path, bytes)| (format!("assets/{path}"), bytes.clone()))
+            .map(|(path, bytes)| (file(path), bytes.clone()))
+            .collect(),
+        large: large
+            .map(|(path, large)| (file(path), large.clone()))
             .collect(),
     }
 }

@@ -11,7 +11,8 @@ use content::report::{Diagnostic, Report};
 use content::source::Hashes;
 use content::tenant::Site;
 use release::pack::{pack, unpack};
-use release::store::Rows;
+use release::payload::Payload;
+use release::store::{Rows, rows_in_memory};
 
 use super::packed::Packed;
 
@@ -40,12 +41,13 @@ impl Reading {
             files.into(),
             serde_json::to_vec(&report).ok()?.into(),
         ];
+        let values = values.map(Payload::from);
         Some(KEYS.into_iter().map(Bytes::from).zip(values).collect())
     }
 
     /// The reading of such rows. None where they are of something else.
     pub(super) fn of_rows(id: &TenantId, label: &str, rows: Rows) -> Option<Self> {
-        let rows: [(Bytes, Bytes); 4] = rows.try_into().ok()?;
+        let rows: [(Bytes, Bytes); 4] = rows_in_memory(rows)?.try_into().ok()?;
         let [site, packed, files, report] = rows.map(|(_, value)| value);
         let file = |(path, hash): (Bytes, Bytes)| {
             let path = String::from_utf8(path.to_vec()).ok()?;
@@ -68,6 +70,7 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fs;
     use std::path::{Path, PathBuf};
     use std::time::{Duration, SystemTime};
@@ -97,6 +100,7 @@ mod tests {
             path: path.to_owned(),
             known: None,
             large: std::env::temp_dir(),
+            known_large: BTreeMap::new(),
             store: Some(Arc::clone(store)),
             is_new: true,
             packs: true,

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** knows no other tenant, and changes nothing: whoever asked takes what is brought.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,13 +10,13 @@ use std::time::{Duration, SystemTime};
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report};
-use content::source::{self, Folder, Hashes, Limits, Tree};
+use content::source::{self, Folder, Hashes, LargeFile, Limits, Tree};
 use content::tenant::{Site, Written, read_or_written};
 use release::large;
 use release::store::{Mark, Store};
 use render::{Compiled, reading_key};
 
-use super::packed::Content;
+use super::packed::{Content, to_folder};
 use super::persisted::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
 use super::replaced::ReplacedFiles;
 use super::tenant::{MadeFrom, failure};
@@ -87,6 +88,8 @@ pub(super) struct ToRead {
     pub(super) known: Option<([u8; 32], Report)>,
     /// Where files go that are too large for memory.
     pub(super) large: PathBuf,
+    /// Those that were taken before, which are not read again unless they changed.
+    pub(super) known_large: BTreeMap<String, LargeFile>,
     /// Where things are kept, if anywhere.
     pub(super) store: Option<Arc<Store>>,
     /// Whether the tenant is new to this process, so that something may have been kept of it.
@@ -222,8 +225,8 @@ impl ToRead {
     }
 
     fn read_tree(&self, tree: Tree, mark: Option<Mark>) -> Option<Read> {
-        let take_large = |file, size| large::take(file, size, &self.large);
-        let (folder, reading) = tree.read(Some(&take_large));
+        let take_large = |file, size| Ok(to_folder(&large::take(file, size, &self.large)?));
+        let (folder, reading) = tree.read(Some(&take_large), (&self.known_large, self.now));
         let files = folder.hashes();
         let fingerprint = files.fingerprint();
         let known = self.known.as_ref();

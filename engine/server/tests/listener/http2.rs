@@ -10,6 +10,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Method, Request, StatusCode};
 use server::settings::{Limits, ServeSettings};
+use tempfile::NamedTempFile;
 
 struct Reply {
     status: StatusCode,
@@ -198,6 +199,27 @@ fn many_streams_are_answered_at_once() {
             .await
             .unwrap();
         assert_eq!(large.body.len(), sample::LARGE);
+    });
+}
+
+#[test]
+fn damaged_large_file_ends_only_its_own_stream() {
+    let file = NamedTempFile::new().unwrap();
+    let film = sample::film();
+    std::fs::write(&file, &film).unwrap();
+    let server = Server::start();
+    server.snapshots.replace(sample::with_film(file.path()));
+    let url = format!("http://studio.example{}", sample::FILM);
+    run(async {
+        let (client, _connection) = connect(&server).await;
+        let complete = ask(&client, get(&url)).await.unwrap();
+        assert_eq!(complete.body, film);
+        std::fs::write(&file, &film[..film.len() / 2]).unwrap();
+        let failed = ask(&client, get(&url)).await;
+        let reason = failed.map(|reply| reply.status).unwrap_err().reason();
+        assert_eq!(reason, Some(h2::Reason::INTERNAL_ERROR));
+        let about = ask(&client, get("http://studio.example/about")).await;
+        assert_eq!(about.unwrap().status, 200, "on the same connection");
     });
 }
 

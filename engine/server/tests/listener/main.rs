@@ -20,6 +20,7 @@ mod frames;
 mod http;
 mod http2;
 mod https;
+mod large_files;
 mod limits;
 mod negotiation;
 mod operators;

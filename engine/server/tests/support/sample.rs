@@ -7,11 +7,14 @@
     clippy::unwrap_used
 )]
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue};
+use release::large::{self, LargeFile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Moved, Pages, Resource, ResourceTable, Slot,
@@ -84,6 +87,40 @@ pub fn snapshot() -> Snapshot {
         unknown_host: Some(error(StatusCode::MISDIRECTED_REQUEST, "nobody lives here")),
         is_partial: false,
     }
+}
+
+/// The path of a file that is too large for memory.
+pub const FILM: &str = "/assets/film.mp4";
+
+/// The sample with a film, whose bytes are read from the file at `path`.
+pub fn with_film(path: &Path) -> Snapshot {
+    let open = || File::open(path).unwrap();
+    let taken = large::take(open(), u64::MAX, &std::env::temp_dir()).unwrap();
+    let (_, length, digest, blocks) = taken.parts();
+    let film = LargeFile::new((Arc::new(open()), length, digest, blocks));
+    let fields = Arc::new(Fields::new(asset_headers("video/mp4"), false, true));
+    let variants = [Variant {
+        coding: Coding::Identity,
+        bytes: film.into(),
+        etag: HeaderValue::from_static("\"film\""),
+    }];
+    let resource = Resource::Body(Body {
+        status: StatusCode::OK,
+        fields,
+        cache_tag: None,
+        variants: variants.into(),
+    });
+    let mut snapshot = snapshot();
+    let shared = Arc::get_mut(&mut snapshot.shared).unwrap();
+    shared.insert(FILM.into(), Arc::new(resource));
+    snapshot
+}
+
+/// Bytes of a film of three blocks and a half.
+pub fn film() -> Vec<u8> {
+    (0..3 * large::BLOCK + large::BLOCK / 2)
+        .map(|at| (at % 251) as u8)
+        .collect()
 }
 
 pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
@@ -167,7 +204,7 @@ fn plain_asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
     let fields = Arc::new(Fields::new(asset_headers(kind), false, true));
     let variants = [Variant {
         coding: Coding::Identity,
-        bytes,
+        bytes: bytes.into(),
         etag: HeaderValue::from_static("\"plain\""),
     }]
     .into();
@@ -202,7 +239,7 @@ fn variants(text: &[u8]) -> Variants {
                 HeaderValue::from_str(&format!("\"{}-{}\"", coding.token(), bytes.len())).unwrap();
             Variant {
                 coding: *coding,
-                bytes,
+                bytes: bytes.into(),
                 etag,
             }
         })

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::super::{FORGOTTEN, Keep, Rows, Store, USED};
 use super::damage::damages;
-use super::{PLENTY, age, blobs, long, open, release};
+use super::{PLENTY, blobs, long, open, release};
 
 const KEPT: Keep = Keep {
     releases: 3,
@@ -69,11 +69,11 @@ fn the_last_of_several_versions_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     for number in 0..100_u8 {
-        let row = (Bytes::new(), Bytes::from(vec![number]));
+        let row = (Bytes::new(), vec![number].into());
         store.write_table("one".to_owned(), None, move || vec![row]);
     }
     store.finish();
-    let expected = (Bytes::new(), Bytes::from_static(&[99]));
+    let expected = (Bytes::new(), vec![99].into());
     assert_eq!(store.table("one"), Some(vec![expected]));
 }
 
@@ -112,7 +112,6 @@ fn what_a_table_names_stays_and_is_shared_with_releases() {
     store.forget("corner");
     // Else files go while their names are read.
     store.finish();
-    age(folder.path());
     store.collect();
     store.finish();
     assert_eq!(blobs(folder.path()).len(), 1);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Pages, Variant};
@@ -27,8 +26,8 @@ fn body(status: u16, media_type: &'static str, bytes: &[u8]) -> Arc<Resource> {
         cache_tag: None,
         variants: [
             // No two releases have to compress alike.
-            variant(Coding::Gzip, Bytes::from_static(b"compressed")),
-            variant(Coding::Identity, Bytes::copy_from_slice(bytes)),
+            variant(Coding::Gzip, Payload::from("compressed")),
+            variant(Coding::Identity, bytes.to_vec().into()),
         ]
         .into(),
     }))
