@@ -295,5 +295,8 @@ fn holds(release: &Release, words: &str) -> bool {
         Resource::Body(body) => body.variants.identity(),
         Resource::Redirect(_) => None,
     });
-    bodies.any(|body| String::from_utf8_lossy(&body.bytes).contains(words))
+    bodies.any(|body| {
+        let bytes = body.bytes.to_bytes().expect("bytes");
+        String::from_utf8_lossy(&bytes).contains(words)
+    })
 }

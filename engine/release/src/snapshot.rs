@@ -36,6 +36,9 @@ pub struct Snapshot {
 /// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
 pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
 
+/// What the paths of replaced files begin with, below their prefix. Nothing behind it has a slash.
+pub const REPLACED_BELOW: &str = "/assets/";
+
 /// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
 pub type ResourceTable = Table<Arc<Resource>>;
 
@@ -70,11 +73,22 @@ pub struct HostRoutes {
     pub longest_prefix: usize,
     /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
     pub files: ResourceTable,
+    /// Files of before that pages which are still open may request, by the prefix that they are below: each table has paths below [`REPLACED_BELOW`], and is shared by all addresses of its tenant.
+    pub replaced: Table<Arc<ResourceTable>>,
     /// Pictures by whole path. Each answers from the moment at which it is drawn.
     pub pictures: Table<Arc<Slot<Resource>>>,
 }
 
 impl HostRoutes {
+    /// Returns a replaced file by its whole path, with its prefix and its path below the prefix.
+    #[must_use]
+    pub fn replaced_file(&self, path: &str) -> Option<(&str, &str, &Resource)> {
+        let (prefix, below) = path.split_at(path.rfind(REPLACED_BELOW)?);
+        let (prefix, table) = self.replaced.get_key_value(prefix)?;
+        let (below, resource) = table.get_key_value(below)?;
+        Some((prefix, below, resource))
+    }
+
     /// Whether a path below `prefix` is that of a tenant with a longer prefix.
     #[must_use]
     pub fn is_taken_below(&self, prefix: &str, path: &str) -> bool {

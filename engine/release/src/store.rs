@@ -51,7 +51,7 @@ use self::releases::{Releases, is_tenant};
 use self::tables::Tables;
 pub use self::tables::{Mark, Rows, rows_in_memory};
 pub use self::writer::New;
-use self::writer::{Job, Known, Usage, Version, Waiting, Writer, lock};
+use self::writer::{Failures, Job, Known, Usage, Version, Waiting, Writer, lock};
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -114,6 +114,7 @@ pub struct Store {
     known: Arc<Known>,
     queued: Arc<AtomicUsize>,
     usage: Arc<Usage>,
+    failures: Arc<Failures>,
     /// Where this process is the one that writes.
     writer: OnceLock<Handle>,
 }
@@ -178,6 +179,7 @@ impl Store {
             known: Arc::default(),
             queued: Arc::default(),
             usage: Arc::default(),
+            failures: Arc::default(),
             writer: OnceLock::new(),
         }
     }
@@ -215,6 +217,7 @@ impl Store {
             is_closing: is_closing.clone(),
             queued: self.queued.clone(),
             usage: self.usage.clone(),
+            failures: self.failures.clone(),
             lock,
         };
         let (jobs, received) = channel();
@@ -239,6 +242,24 @@ impl Store {
     pub fn usage(&self) -> (u64, u64) {
         let Usage { blobs, bytes } = &*self.usage;
         (blobs.load(Relaxed), bytes.load(Relaxed))
+    }
+
+    /// Returns how many bytes there may be on the disk.
+    #[must_use]
+    pub const fn max_bytes(&self) -> u64 {
+        self.keep.bytes
+    }
+
+    /// Returns how often a job of the writing thread panicked.
+    #[must_use]
+    pub fn panics(&self) -> u64 {
+        self.failures.panics()
+    }
+
+    /// Returns a job of the writing thread that panicked and did not succeed since.
+    #[must_use]
+    pub fn failing_job(&self) -> Option<String> {
+        self.failures.first()
     }
 
     /// Whether releases can be recorded and pinned. Otherwise another process does that, or nobody can.
@@ -433,6 +454,9 @@ impl Store {
         let (done, is_done) = channel();
         self.send(Job::Pin(tenant.to_owned(), number, done));
         match (is_done.recv(), number) {
+            (Err(_), _) if self.is_writable() => {
+                Err(io::Error::other("the program failed while it wrote").into())
+            }
             (Err(_), _) => Err(StoreError::ReadOnly),
             (Ok(Ok(false)), Some(number)) => Err(StoreError::Unknown {
                 tenant: tenant.to_owned(),

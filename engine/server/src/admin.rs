@@ -231,6 +231,9 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     if let Some(alarm) = &status.alarm {
         let _ = writeln!(text, "alarm: {alarm}");
     }
+    if admin.board.store().is_failing {
+        text.push_str("alarm: a part of the state is not written, since the program itself failed; the log names it\n");
+    }
     let silence = admin.board.silence();
     if silence > MAX_SILENCE {
         let seconds = silence.as_secs();

@@ -338,7 +338,11 @@ impl Counters {
         let help = "Bytes of the blobs of releases on disk";
         gauge(encoder, "store_disk", help, bytes, store.disk_bytes)?;
         let help = "Releases that are still to be written to disk";
-        gauge(encoder, "store_queued_releases", help, None, store.queued)
+        gauge(encoder, "store_queued_releases", help, None, store.queued)?;
+        let help = "How often writing the state failed in the program itself";
+        encoder
+            .encode_descriptor("store_writer_panics", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&store.panics, None)
     }
 
     /// How fresh and how sound it all is.

@@ -329,14 +329,15 @@ fn outside_mounts<'s>(
 ) -> Option<Answer<'s>> {
     let file = |table: &'s ResourceTable| {
         let (key, resource) = table.get_key_value(path)?;
-        Some((key, &**resource))
+        Some(("", &**key, &**resource))
     };
     let picture = || {
         let (key, slot) = routes.pictures.get_key_value(path)?;
-        Some((key, slot.get()?))
+        Some(("", &**key, slot.get()?))
     };
-    let (key, resource) = file(&routes.files)
+    let (prefix, key, resource) = file(&routes.files)
         .or_else(|| file(&snapshot.shared))
+        .or_else(|| routes.replaced_file(path))
         .or_else(picture)?;
     let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
     let (response, coding) = resource_response(resource, request, owner);
@@ -344,6 +345,7 @@ fn outside_mounts<'s>(
         response,
         owner: Owner::Host,
         route: Route {
+            prefix,
             path: key,
             ..Route::default()
         },

@@ -98,6 +98,10 @@ pub struct StoreStatus {
     pub disk_bytes: u64,
     /// Releases that are still to be written.
     pub queued: u64,
+    /// How often the thread that writes the state panicked.
+    pub panics: u64,
+    /// Whether a job of that thread panicked and did not succeed since.
+    pub is_failing: bool,
 }
 
 /// How long tenants take to be rendered. A copy counts for the same.

@@ -343,3 +343,94 @@ fn who_only_reads_waits_for_no_collection() {
     open(folder.path().to_owned(), 5, PLENTY).finish();
     assert!(blobs(folder.path()).is_empty());
 }
+
+#[test]
+fn panic_in_one_job_stops_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "home")]));
+    store.write_table("one".to_owned(), None, || panic!("a test"));
+    store.record("corner", release(2, &[("/", "new")]));
+    store.finish();
+    assert_eq!(store.queued(), 0);
+    assert_eq!(numbers(&store, "corner"), [2, 1]);
+    assert_eq!(store.panics(), 1);
+    assert_eq!(store.failing_job().as_deref(), Some("table one"));
+    store.pin("corner", 1).expect("pinned");
+    store.write_table("one".to_owned(), None, Vec::new);
+    store.finish();
+    assert_eq!((store.failing_job(), store.panics()), (None, 1));
+    assert!(store.has_table("one"));
+}
+
+#[test]
+fn names_that_end_like_temporary_files_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tenants = ["half", "corner", "1-half", "tmp", "pinned"];
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    for tenant in tenants {
+        store.record(tenant, release(1, &[("/", "home")]));
+        let table = format!("good.tenant.{tenant}");
+        store.write_table(table, None, || vec![("a".into(), "b".into())]);
+    }
+    store.collect();
+    drop(store);
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.collect();
+    store.finish();
+    let mut sorted = tenants;
+    sorted.sort_unstable();
+    assert_eq!(store.tables("good.tenant."), sorted);
+    for tenant in tenants {
+        assert_eq!(numbers(&store, tenant), [1], "{tenant}");
+        assert!(store.table(&format!("good.tenant.{tenant}")).is_some());
+    }
+}
+
+#[test]
+fn state_stays_within_its_budget_between_collections() {
+    const BUDGET: u64 = 1_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 10, BUDGET);
+    for key in 0..20 {
+        let page = format!("{key:02}").repeat(100_000);
+        store.record("corner", release(key, &[("/", &page)]));
+        store.finish();
+        let sizes = files(folder.path()).into_iter();
+        let sizes = sizes.map(|path| fs::metadata(path).expect("a file").len());
+        let bytes: u64 = sizes.sum();
+        assert!(bytes <= BUDGET + BUDGET / 4, "{bytes} bytes after {key}");
+    }
+    assert!(store.load("corner", 20).is_some());
+}
+
+#[test]
+fn what_is_not_a_regular_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    let home = long("home");
+    store.record("corner", release(1, &[("/", &home)]));
+    store.write_table("one".to_owned(), None, || vec![("a".into(), "b".into())]);
+    store.finish();
+    let fifo = |path: &Path| {
+        fs::remove_file(path).expect("removed");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).expect("a FIFO");
+    };
+    let blob = blobs(folder.path()).pop_first().expect("a blob");
+    fifo(&blob);
+    assert!(store.load("corner", 1).is_none());
+    store.finish();
+    store.record("corner", release(2, &[("/", &home)]));
+    store.finish();
+    assert!(store.load("corner", 2).is_some(), "it was written again");
+    fifo(&folder.path().join("tables/one"));
+    assert!(store.table("one").is_none() && store.mark("one").is_none());
+    fifo(&folder.path().join("releases/corner/2"));
+    assert!(store.load("corner", 2).is_none());
+    store.pin("corner", 1).expect("pinned");
+    fifo(&folder.path().join("releases/corner/pinned"));
+    assert_eq!(store.pinned("corner"), None);
+    store.collect();
+    store.finish();
+}

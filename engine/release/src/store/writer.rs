@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use rustix::fs::OFlags;
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::blobs::{Blobs, Name, Named};
 use super::disk;
@@ -74,6 +75,9 @@ impl Known {
 /// After so many records the blobs are looked through, or after a quarter of all releases, if that is more: looking takes as long as there are releases.
 const COLLECT_AFTER: usize = 64;
 
+/// Blobs are looked through, too, when there are more bytes than the budget has and this part of the budget is new.
+const COLLECTION_STEP: u64 = 16;
+
 /// A release that is to be recorded.
 #[derive(Debug, Clone)]
 pub struct New {
@@ -104,6 +108,20 @@ pub(super) enum Job {
     Done(Sender<()>),
 }
 
+impl Job {
+    /// Returns what names the job in alarms and in the log.
+    fn name(&self) -> String {
+        match self {
+            Self::Record(tenant, _) => format!("release of {tenant}"),
+            Self::Forget(tenant) => format!("releases of {tenant}"),
+            Self::Table(name) => format!("table {name}"),
+            Self::Pin(tenant, ..) => format!("pin of {tenant}"),
+            Self::Check(_) | Self::Done(_) => "check".to_owned(),
+            Self::Collect => "collect".to_owned(),
+        }
+    }
+}
+
 /// What is on the disk, as far as it counts: counted anew whenever it is collected, and added to in between.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
@@ -115,6 +133,36 @@ impl Usage {
     fn add(&self, (blobs, bytes): (u64, u64)) {
         self.blobs.fetch_add(blobs, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// The jobs that panicked: how often that happened, and which of them did not succeed since.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    panics: AtomicU64,
+    failing: Mutex<BTreeSet<String>>,
+}
+
+impl Failures {
+    pub(super) fn panics(&self) -> u64 {
+        self.panics.load(Relaxed)
+    }
+
+    pub(super) fn first(&self) -> Option<String> {
+        self.locked().first().cloned()
+    }
+
+    fn panicked(&self, job: String) {
+        self.panics.fetch_add(1, Relaxed);
+        self.locked().insert(job);
+    }
+
+    fn succeeded(&self, job: &str) {
+        self.locked().remove(job);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,57 +184,114 @@ pub(super) struct Writer {
     pub(super) queued: Arc<AtomicUsize>,
     /// What is on the disk.
     pub(super) usage: Arc<Usage>,
+    /// The jobs that panicked.
+    pub(super) failures: Arc<Failures>,
     /// Held until the thread ends.
     pub(super) lock: File,
 }
 
+/// How the thread is getting on.
+#[derive(Default)]
+struct Progress {
+    /// Whether the last job failed, and that was said.
+    has_failed: bool,
+    /// Whether anything was collected since the thread began.
+    has_begun: bool,
+    /// So many records until the next collection.
+    until_collect: usize,
+    /// The bytes that the last collection left.
+    bytes_left: u64,
+}
+
 impl Writer {
-    /// Works until the last sender is gone.
+    /// Works until the last sender is gone. A job that panics is given up alone.
     pub(super) fn run(self, jobs: &Receiver<Job>) {
-        let mut has_failed = false;
-        let mut until_collect = 0;
-        let mut has_begun = false;
-        let mut said = |done: io::Result<()>| {
-            // Said once: a full disk would fill the log, too.
-            if let Err(error) = &done
-                && !has_failed
-            {
-                warn!(folder = %self.folder.display(), %error, "what was to be kept for the next start was not; nothing more is said until this works again");
-            }
-            has_failed = done.is_err();
-        };
-        let collect = |until: &mut usize| -> io::Result<()> {
-            // Set first: what fails is not tried again with each record.
-            *until = COLLECT_AFTER;
-            *until = COLLECT_AFTER.max(self.collect()? / 4);
-            Ok(())
-        };
+        let mut progress = Progress::default();
         for job in jobs {
             // Not before: whoever starts reads, and waits for the disk.
-            if !std::mem::replace(&mut has_begun, true) {
-                said(collect(&mut until_collect));
+            if !std::mem::replace(&mut progress.has_begun, true) {
+                self.guarded("collect", &mut progress, Self::collect);
             }
-            match job {
-                Job::Record(tenant, new) => {
-                    let recorded = self.record(&tenant, new);
-                    self.queued.fetch_sub(1, Relaxed);
-                    let is_recorded = recorded.is_ok();
-                    said(recorded);
-                    until_collect = until_collect.saturating_sub(1);
-                    if is_recorded && until_collect == 0 {
-                        said(collect(&mut until_collect));
-                    }
+            let job = match job {
+                Job::Done(done) => {
+                    // Who asked may be gone.
+                    let _ = done.send(());
+                    continue;
                 }
-                Job::Table(name) => said(self.table(&name)),
-                Job::Forget(tenant) => said(self.releases.forget(&tenant)),
-                Job::Check(name) => said(self.blobs.check(&name)),
-                Job::Collect => said(collect(&mut until_collect)),
-                // Who asked may be gone.
-                Job::Pin(tenant, number, done) => drop(done.send(self.pin(&tenant, number))),
-                Job::Done(done) => drop(done.send(())),
+                job => job,
+            };
+            let is_record = matches!(job, Job::Record(..));
+            let name = job.name();
+            self.guarded(&name, &mut progress, |writer, progress| {
+                writer.run_job(job, progress)
+            });
+            if is_record {
+                self.queued.fetch_sub(1, Relaxed);
+                progress.until_collect = progress.until_collect.saturating_sub(1);
+            }
+            let is_due = is_record && progress.until_collect == 0 && !progress.has_failed;
+            if is_due || self.is_over_budget(&progress) {
+                self.guarded("collect", &mut progress, Self::collect);
             }
         }
         drop(self.lock);
+    }
+
+    /// Runs a job. A panic in it is counted, and is an alarm until the job succeeds.
+    fn guarded(
+        &self,
+        name: &str,
+        progress: &mut Progress,
+        job: impl FnOnce(&Self, &mut Progress) -> io::Result<()>,
+    ) {
+        let done = catch_unwind(AssertUnwindSafe(|| job(self, &mut *progress)));
+        let done = match done {
+            Ok(done) => {
+                self.failures.succeeded(name);
+                done
+            }
+            Err(_) => {
+                error!(
+                    job = name,
+                    "writing the state panicked; the job is given up"
+                );
+                self.failures.panicked(name.to_owned());
+                Err(io::Error::other("the program itself failed"))
+            }
+        };
+        // Said once: a full disk would fill the log, too.
+        if let Err(error) = &done
+            && !progress.has_failed
+        {
+            warn!(folder = %self.folder.display(), %error, "what was to be kept for the next start was not; nothing more is said until this works again");
+        }
+        progress.has_failed = done.is_err();
+    }
+
+    fn run_job(&self, job: Job, progress: &mut Progress) -> io::Result<()> {
+        match job {
+            Job::Record(tenant, new) => self.record(&tenant, new),
+            Job::Table(name) => self.table(&name),
+            Job::Forget(tenant) => self.releases.forget(&tenant),
+            Job::Check(name) => self.blobs.check(&name),
+            Job::Collect => self.collect(progress),
+            Job::Pin(tenant, number, done) => {
+                let pinned = self.pin(&tenant, number);
+                let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+                let result = pinned.as_ref().map(drop).map_err(copy);
+                drop(done.send(pinned));
+                result
+            }
+            // Nothing is left to do: everything before it is done.
+            Job::Done(_) => Ok(()),
+        }
+    }
+
+    /// Whether there are more bytes than the budget has, and enough of them are new for another collection to be worth it.
+    fn is_over_budget(&self, progress: &Progress) -> bool {
+        let bytes = self.usage.bytes.load(Relaxed);
+        let step = self.budget / COLLECTION_STEP;
+        bytes > self.budget && bytes > progress.bytes_left.saturating_add(step)
     }
 
     fn record(&self, tenant: &str, new: New) -> io::Result<()> {
@@ -246,8 +351,11 @@ impl Writer {
         Ok(true)
     }
 
-    /// Drops releases until the others and the tables fit the budget, with the blobs that they name, and removes the blobs that nothing names. Gives the number of releases and tables.
-    fn collect(&self) -> io::Result<usize> {
+    /// Drops releases until the others and the tables fit the budget, with the blobs that they name, and removes the blobs that nothing names.
+    fn collect(&self, progress: &mut Progress) -> io::Result<()> {
+        // Set first: what fails is not tried again with each job.
+        progress.until_collect = COLLECT_AFTER;
+        progress.bytes_left = self.usage.bytes.load(Relaxed);
         let mut used = Used::default();
         let mut droppable = Vec::new();
         let mut files = 0;
@@ -265,7 +373,7 @@ impl Writer {
             let mut is_newest = !self.known.is_gone(&tenant);
             for number in self.releases.numbers(&tenant)? {
                 if self.is_closing.load(Relaxed) {
-                    return Ok(0);
+                    return Ok(());
                 }
                 // What is damaged has no use for its blobs. When nobody can tell, nothing may be removed: that is an error.
                 let Some(OpenRelease {
@@ -297,7 +405,9 @@ impl Writer {
         self.blobs.sweep(|name| used.counts.contains_key(name))?;
         self.usage.blobs.store(used.counts.len() as u64, Relaxed);
         self.usage.bytes.store(used.bytes, Relaxed);
-        Ok(files)
+        progress.bytes_left = used.bytes;
+        progress.until_collect = COLLECT_AFTER.max(files / 4);
+        Ok(())
     }
 }
 

@@ -30,7 +30,7 @@ impl Registry {
             }
         }
         let secure = self.places.origin.is_secure();
-        let time = (self.now, self.keep_assets);
+        let time = (self.now, self.retention());
         self.shared.renew(themes, &self.islands, secure, time);
     }
 

@@ -212,7 +212,8 @@ impl Hosts {
             }
             for PlacedMount { address, .. } in &part.compiled.mounts {
                 if let Some(host) = routes.get_mut(&address.host) {
-                    add_replaced(host, &address.prefix, &part.replaced);
+                    let prefix = address.prefix.as_str().into();
+                    host.replaced.insert(prefix, Arc::clone(&part.replaced));
                 }
             }
         }
@@ -348,15 +349,6 @@ fn add_moved(hosts: &mut HostTable, deployment: &Deployment) {
         let host = format!("{label}.{}", deployment.origin.domain());
         let entry = hosts.entry(host.into());
         entry.or_insert_with(|| HostEntry::Moved(home.clone()));
-    }
-}
-
-/// Adds what older pages of a tenant may still ask for. What a host answers itself comes first.
-fn add_replaced(host: &mut HostRoutes, prefix: &str, replaced: &ResourceTable) {
-    for (path, resource) in replaced {
-        let path = format!("{prefix}{path}").into_boxed_str();
-        let place = host.files.entry(path);
-        place.or_insert_with(|| Arc::clone(resource));
     }
 }
 

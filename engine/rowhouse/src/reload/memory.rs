@@ -148,6 +148,8 @@ impl Registry {
             disk_blobs,
             disk_bytes,
             queued: store.map_or(0, |store| number(store.queued())),
+            panics: store.map_or(0, |store| store.panics()),
+            is_failing: store.is_some_and(|store| store.failing_job().is_some()),
         }
     }
 

@@ -27,7 +27,7 @@ use super::demand::{InMemory, Names};
 use super::hosts::Hosts;
 use super::persisted::Persisted;
 use super::places::Places;
-use super::replaced;
+use super::replaced::{self, Retention};
 use super::round::Round;
 use super::shared::Shared;
 use super::tenant::Tenant;
@@ -311,6 +311,15 @@ impl Registry {
         self
     }
 
+    /// How long replaced files stay, and how much room they have: those on the disk at most half of the state.
+    pub(super) fn retention(&self) -> Retention {
+        let limit = self.store().map(|store| store.max_bytes() / 2);
+        Retention {
+            kept_for: self.keep_assets,
+            large_bytes: limit.unwrap_or(u64::MAX),
+        }
+    }
+
     /// A snapshot of what is compiled now.
     fn renew(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
         inject("loop", "snapshot");
@@ -320,8 +329,9 @@ impl Registry {
         self.restore_pins();
         self.share();
         self.tenants.values_mut().for_each(Tenant::settle);
+        let retention = self.retention();
         let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
-        replaced::prune_all(replaced, self.now, self.keep_assets);
+        replaced::prune_all(replaced, self.now, retention);
         let snapshot = self.snapshot(deployment);
         self.renewed = Round::since(begun);
         snapshot

@@ -21,9 +21,20 @@ pub(super) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 const OF_ONE: u64 = 32 << 20;
 /// The same for all tenants together.
 const OF_ALL: u64 = 96 << 20;
+/// The most replaced files of one tenant, or of what all share, and of all tenants together: each takes a kilobyte of memory, however small it is.
+const MAX_FILES_OF_ONE: u64 = 2_000;
+const MAX_FILES_OF_ALL: u64 = 20_000;
 /// The most bytes of files that are too large for memory, of one tenant and of all.
 const LARGE_OF_ONE: u64 = 1 << 30;
 const LARGE_OF_ALL: u64 = 4 << 30;
+
+/// How long replaced files stay, and how much room those on the disk have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retention {
+    pub(super) kept_for: SignedDuration,
+    /// The most bytes of files that are too large for memory, as far as the state has a limit.
+    pub(super) large_bytes: u64,
+}
 
 /// The replaced files of one tenant, or of what all share, by their path below the mount.
 #[derive(Debug, Default)]
@@ -155,13 +166,18 @@ impl ReplacedFiles {
     }
 
     /// Forgets what is too old, and the oldest of what is too much.
-    pub(super) fn prune(&mut self, now: Timestamp, kept_for: SignedDuration) {
+    pub(super) fn prune(&mut self, now: Timestamp, retention: Retention) {
+        let Retention {
+            kept_for,
+            large_bytes,
+        } = retention;
         let length = self.files.len();
         self.files
             .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
         self.settle(self.files.len() != length);
         make_room(&mut [self], OF_ONE, in_memory);
-        make_room(&mut [self], LARGE_OF_ONE, on_disk);
+        make_room(&mut [self], LARGE_OF_ONE.min(large_bytes), on_disk);
+        make_room(&mut [self], MAX_FILES_OF_ONE, |_| 1);
     }
 }
 
@@ -169,22 +185,23 @@ impl ReplacedFiles {
 pub(super) fn prune_all<'a>(
     tenants: impl Iterator<Item = &'a mut ReplacedFiles>,
     now: Timestamp,
-    kept_for: SignedDuration,
+    retention: Retention,
 ) {
     let mut some: Vec<&mut ReplacedFiles> = tenants
         .filter(|replaced| !replaced.files.is_empty())
         .collect();
     for replaced in &mut some {
-        replaced.prune(now, kept_for);
+        replaced.prune(now, retention);
     }
     make_room(&mut some, OF_ALL, in_memory);
-    make_room(&mut some, LARGE_OF_ALL, on_disk);
+    make_room(&mut some, LARGE_OF_ALL.min(retention.large_bytes), on_disk);
+    make_room(&mut some, MAX_FILES_OF_ALL, |_| 1);
 }
 
-/// Bytes of a file that count.
+/// How much of the room a file takes: its bytes that count, or one.
 type Size = fn(&Resource) -> u64;
 
-/// Forgets the oldest files until the rest has no more bytes that count.
+/// Forgets the oldest files until the others fit the room.
 fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: Size) {
     let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes(size)).sum();
     if bytes <= most {
@@ -243,6 +260,11 @@ fn size(resource: &Resource, counts: fn(&Payload) -> bool) -> u64 {
 mod tests {
     use super::*;
 
+    const FOR_A_DAY: Retention = Retention {
+        kept_for: A_DAY,
+        large_bytes: u64::MAX,
+    };
+
     fn table(files: &[(&str, usize)]) -> ResourceTable {
         let files = files.iter();
         files
@@ -270,7 +292,7 @@ mod tests {
         for number in 1..=30 {
             let now = table(&[(&format!("/assets/{number}.css"), 10)]);
             replaced.turn(Some(&before), &now, hour(number));
-            replaced.prune(hour(number), A_DAY);
+            replaced.prune(hour(number), FOR_A_DAY);
             before = now;
         }
         let persisted = paths(&replaced);
@@ -279,7 +301,7 @@ mod tests {
             persisted.contains(&"/assets/29.css") && persisted.contains(&"/assets/6.css"),
             "{persisted:?}"
         );
-        replaced.prune(hour(100), A_DAY);
+        replaced.prune(hour(100), FOR_A_DAY);
         assert!(paths(&replaced).is_empty());
     }
 
@@ -307,12 +329,12 @@ mod tests {
                 replaced.turn(Some(&before), &ResourceTable::new(), at);
             }
         }
-        many[1].prune(hour(10), A_DAY);
+        many[1].prune(hour(10), FOR_A_DAY);
         assert_eq!(
             paths(&many[1]),
             ["/assets/2.bin", "/assets/3.bin", "/assets/4.bin"]
         );
-        prune_all(many.iter_mut(), hour(10), A_DAY);
+        prune_all(many.iter_mut(), hour(10), FOR_A_DAY);
         let bytes: u64 = many.iter().map(|replaced| replaced.bytes(in_memory)).sum();
         assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
         assert!(
@@ -323,6 +345,25 @@ mod tests {
             many.iter()
                 .all(|replaced| !paths(replaced).contains(&"/assets/2.bin"))
         );
+    }
+
+    #[test]
+    fn number_of_replaced_files_is_limited() {
+        let mut replaced = ReplacedFiles::default();
+        for round in 0..3 {
+            let names = (0..2 * MAX_FILES_OF_ONE).map(|file| format!("/assets/{round}-{file}.txt"));
+            let names: Vec<String> = names.collect();
+            let files: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 6)).collect();
+            replaced.turn(Some(&table(&files)), &ResourceTable::new(), hour(round));
+            replaced.prune(hour(round), FOR_A_DAY);
+            let paths = paths(&replaced);
+            assert_eq!(paths.len() as u64, MAX_FILES_OF_ONE);
+            let newest = format!("/assets/{round}-");
+            assert!(
+                paths.iter().all(|path| path.starts_with(&newest)),
+                "the oldest go"
+            );
+        }
     }
 
     #[test]
@@ -338,7 +379,7 @@ mod tests {
         assert_eq!(paths(&back), ["/assets/1.css"]);
         back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
-        back.prune(hour(24), A_DAY);
+        back.prune(hour(24), FOR_A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);
         let foreign = vec![(Bytes::from("short"), Payload::default())];
         assert!(paths(&ReplacedFiles::of_rows(foreign, Whose::Shared, true)).is_empty());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use content::report::Diagnostic;
 use content::report::guard::guard;
@@ -11,7 +11,7 @@ use render::Islands;
 use render::template::Templates;
 
 use super::persisted::PersistedCache;
-use super::replaced::ReplacedFiles;
+use super::replaced::{ReplacedFiles, Retention};
 
 /// The shared files as their owner keeps them.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Shared {
         themes: Vec<Arc<Templates>>,
         islands: &Islands,
         secure: bool,
-        (now, kept_for): (Timestamp, SignedDuration),
+        (now, retention): (Timestamp, Retention),
     ) {
         self.failed = None;
         let same = themes.len() == self.themes.len()
@@ -71,7 +71,7 @@ impl Shared {
                 Err(diagnostic) => self.failed = Some(diagnostic),
             }
         }
-        self.replaced.prune(now, kept_for);
+        self.replaced.prune(now, retention);
         if self.replaced.is_new() || is_new {
             let mut served = ResourceTable::clone(&self.files);
             for (path, resource) in &**self.replaced.table() {

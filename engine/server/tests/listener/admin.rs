@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
 use server::settings::Limits;
-use server::status::{State, Status, TenantStatus};
+use server::status::{State, Status, StoreStatus, TenantStatus};
 
 fn tenant(state: State) -> TenantStatus {
     TenantStatus {
@@ -144,6 +144,34 @@ fn no_client_makes_a_series() {
     let more = text.lines().count() - before.lines().count();
     // Two owners that had answered nothing: requests, bytes and a histogram each.
     assert!(more <= 2 * (2 + 14), "{more} more lines in {text}");
+}
+
+#[test]
+fn panic_of_the_writer_of_the_state_is_an_alarm() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    admin.board.replace(Status {
+        complete: true,
+        ..Status::default()
+    });
+    let store = |panics, is_failing| StoreStatus {
+        panics,
+        is_failing,
+        ..StoreStatus::default()
+    };
+    admin.board.set_store(store(1, true));
+    let (status, text) = admin.ask("/readyz");
+    assert_eq!(status, 200);
+    assert!(
+        text.contains("alarm: a part of the state is not written"),
+        "{text}"
+    );
+    let metrics = admin.counters();
+    assert!(
+        metrics.contains("rowhouse_store_writer_panics_total 1\n"),
+        "{metrics}"
+    );
+    admin.board.set_store(store(1, false));
+    assert_eq!(admin.ask("/readyz").1, "ready\n");
 }
 
 #[test]
