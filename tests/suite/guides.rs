@@ -70,7 +70,7 @@ const BLOCKS: [(&str, &[Place]); 13] = [
         ],
     ),
     ("guides/theme.md", &[Manifest, Theme("theme.yaml")]),
-    ("reference/markdown.md", &[Text, Text]),
+    ("reference/markdown.md", &[Text, Text, Text]),
     ("reference/templates.md", &[]),
 ];
 

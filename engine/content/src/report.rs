@@ -79,6 +79,7 @@ codes! {
     DescriptionLength => "description-length", "A description that search results and shared links show as it is has 50 to 160 characters.";
     DuplicateDescription => "duplicate-description", "Two pages describe themselves in the same words, so that a list of results does not tell them apart.";
     DuplicateKey => "duplicate-key", "YAML wants each key once. The second one would silently win or lose.";
+    DuplicateId => "duplicate-id", "A fragment that an author wrote is on the page already: another section or heading has it, or the theme. Links lead to the first.";
     DuplicateTitle => "duplicate-title", "Two pages have the same title, so that tabs, bookmarks and results do not tell them apart.";
     EmptyFile => "empty-file", "A manifest or page without a single byte is more likely a copy cut short than a wish.";
     FillIn => "fill-in", "A line that `rowhouse new` wrote for the owner to replace. It is marked with the comment `# fill in` in YAML and `<!-- fill in -->` in Markdown, which visitors never see: write your own words and take the comment away.";
@@ -91,6 +92,7 @@ codes! {
     IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
     KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
     LowContrast => "low-contrast", "Two colours of a tenant that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
+    MarkupAsText => "markup-as-text", "Markup in a text that rowhouse does not read, so that visitors read it as it is written: shortcodes of other generators, a link whose address holds a space, a code fence that nothing ends.";
     MissingAlt => "missing-alt", "A picture needs words for those who do not see it (WCAG 2.2, success criterion 1.1.1).";
     MissingAsset => "missing-asset", "A picture, icon or drawing that neither the tenant's `assets` nor its theme has.";
     MissingDate => "missing-date", "An entry of a collection with a feed needs a `date`: feed readers order entries by it. Until it has one, the feed leaves it out.";
@@ -115,6 +117,7 @@ codes! {
     TitleLength => "title-length", "A title of more than 60 characters is cut off in results and tabs.";
     TooLarge => "too-large", "A file, a folder, a list, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
+    UndefinedReference => "undefined-reference", "A link or a footnote in a text names a definition that is not there, or a footnote is defined twice or never used.";
     UnlikelyDate => "unlikely-date", "A date that is possible and hardly meant: `expire` is not after `publish`, so that nobody ever sees the page; `updated` is before `date`; or a day is decades ahead.";
     UnreadFile => "unread-file", "A file of a tenant that nothing reads: it is neither the manifest nor in `pages` or `assets`, a program left it there as a copy, or its name is that of another generator. Visitors do not find it.";
     UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";

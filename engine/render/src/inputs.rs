@@ -1,12 +1,13 @@
 //! What a tenant is compiled with.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tera::Value;
 
 use super::apart::Apart;
 use super::cache::Cache;
 use super::compress::Level;
+use super::ids::PageIds;
 use super::island::Islands;
 use super::link::{Deployment, Resolver};
 use super::prepared::Prepared;
@@ -52,6 +53,7 @@ impl Inputs {
             cache: Arc::clone(&self.cache),
             used: Vec::new(),
             apart: Apart::default(),
+            ids: Arc::new(Mutex::new(PageIds::new(Arc::clone(&self.templates.ids)))),
             progress: Arc::clone(&self.progress),
             ui_strings: Default::default(),
             failed: None,

@@ -49,6 +49,7 @@ mod former;
 mod gallery;
 mod head;
 mod highlight;
+mod ids;
 mod inputs;
 mod island;
 mod language;

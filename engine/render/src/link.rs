@@ -2,9 +2,11 @@
 //!
 //! Authors write from their own root (`/terms`), by the place of a file beside theirs (`terms.md`), to a neighbour by name (`shop:/contact`) or to a fact of the company (`company:email`).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
 use super::asset::{ASSETS, Asset};
@@ -12,7 +14,7 @@ use super::card::Card;
 use super::place::Place;
 use super::policy::Caching;
 use content::address::{Address, Origin};
-use content::name::TenantId;
+use content::name::{TenantId, nfc};
 use content::tenant::assets::linked;
 use content::tenant::link::rooted;
 pub use content::tenant::link::{Target, target};
@@ -130,9 +132,8 @@ impl Resolver {
             Ok(Target::Outside) => return link.to_owned(),
             Ok(Target::Relative) | Err(_) => return NOWHERE.to_owned(),
         };
-        // The query and the fragment stay as they are written.
         let tail = link.find(['?', '#']).unwrap_or(link.len());
-        format!("{place}{}", &link[tail..])
+        format!("{place}{}", composed(&link[tail..]))
     }
 
     /// The `Location` for a link: its `href`, percent-encoded as browsers do it (WHATWG URL, section 4.4).
@@ -167,7 +168,10 @@ impl Resolver {
     #[must_use]
     pub fn leaves(&self, link: &str) -> bool {
         let href = self.href(link);
-        (href.starts_with("https:") || href.starts_with("http:"))
+        let scheme = href.split(':').next().unwrap_or_default();
+        ["http", "https"]
+            .map(str::to_owned)
+            .contains(&scheme.to_ascii_lowercase())
             && matches!(target(link), Ok(Target::Outside | Target::Company(_)))
     }
 
@@ -207,6 +211,25 @@ impl Resolver {
     /// A path of the deployment's domain, absolute where the page itself is on another host.
     fn on_the_domain(&self, path: &str) -> String {
         format!("{}{path}", self.place.domain)
+    }
+}
+
+fn is_strange(sign: char) -> bool {
+    sign.is_whitespace() || sign.is_control()
+}
+
+/// A query and a fragment as they are written, but for the form of the fragment's letters: ids are in NFC, and browsers compare bytes.
+fn composed(tail: &str) -> Cow<'_, str> {
+    let Some((query, fragment)) = tail.split_once('#') else {
+        return Cow::Borrowed(tail);
+    };
+    let decoded = percent_decode_str(fragment).decode_utf8_lossy();
+    match nfc(&decoded) {
+        // What else a fragment is encoded for stays as it is written.
+        composed if composed != decoded && !composed.contains(is_strange) => {
+            Cow::Owned(format!("{query}#{composed}"))
+        }
+        _ => Cow::Borrowed(tail),
     }
 }
 
@@ -271,7 +294,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_link_makes_an_href_of_another_scheme(
-            link in "[ \t\n]?(javascript|JavaScript|vbscript|data|file|foo|company|https?|mailto|tel|studio|/|#)?[:/\\\\ \t\n?#]{0,4}(%0a)?(alert\\(1\\)|[a-z@.]{0,6})",
+            link in "[ \t\n]?(javascript|JavaScript|vbscript|data|file|foo|company|https?|HTTPS|mailto|MAILTO|tel|sms|geo|studio|/|#)?[:/\\\\ \t\n?#]{0,4}(%0a)?(alert\\(1\\)|[a-z@.]{0,6})",
             any in "\\PC{0,20}",
         ) {
             for (host, prefix) in [("studio.example", "/corner"), ("corner.studio.example", "")] {
@@ -281,7 +304,7 @@ mod tests {
                     for written in [resolver.href(link), resolver.company_href(link), resolver.location(link)] {
                         let url = page.join(&written);
                         let scheme = url.as_ref().map(Url::scheme);
-                        prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel")), "{link:?}: {written:?}");
+                        prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel" | "sms" | "geo")), "{link:?}: {written:?}");
                         prop_assert!(target(link).is_ok() || written == NOWHERE || written.starts_with('/'), "{link:?}: {written:?}");
                     }
                     prop_assert!(resolver.location(link).bytes().all(|byte| byte.is_ascii_graphic()), "{link:?}");

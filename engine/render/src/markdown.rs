@@ -1,16 +1,20 @@
-//! Markdown to HTML: CommonMark with tables, footnotes, definition lists, strikethrough and smart punctuation.
+//! Markdown to HTML: CommonMark with tables, task lists, alerts, footnotes, definition lists, strikethrough, bare addresses and smart punctuation.
 //!
 //! Headings get an id and an anchor, links and pictures are resolved for the place that the page is rendered for, and tables can be scrolled by keyboard.
 //!
 //! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
 //! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
+pub(super) mod dialect;
+mod headings;
+mod notes;
 pub(super) mod outline;
+mod parsed;
 
-use std::collections::HashMap;
+use std::ops::Range;
 
 use pulldown_cmark::{
-    Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
+    Alignment, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd,
 };
 use serde::Serialize;
 
@@ -19,6 +23,9 @@ use super::highlight::highlight;
 use super::link_context::LinkContext;
 use super::media;
 use content::report::LineIndex;
+use headings::{heading_ids, words};
+use notes::Note;
+use parsed::parse;
 
 /// What a text became.
 #[derive(Debug, Default, Clone)]
@@ -55,21 +62,13 @@ pub(super) struct Reference {
     pub silent: bool,
 }
 
-fn options() -> Options {
-    Options::ENABLE_TABLES
-        | Options::ENABLE_FOOTNOTES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_SMART_PUNCTUATION
-        | Options::ENABLE_HEADING_ATTRIBUTES
-        | Options::ENABLE_DEFINITION_LIST
-}
-
 /// Every link and picture of a text.
 #[must_use]
 pub(super) fn references(text: &str) -> Vec<Reference> {
     let lines = LineIndex::of(text);
-    Parser::new_ext(text, options())
-        .into_offset_iter()
+    parse(text)
+        .events
+        .into_iter()
         .filter_map(|(event, range)| {
             let (destination, picture) = match event {
                 Event::Start(Tag::Link {
@@ -94,6 +93,17 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
         .collect()
 }
 
+/// The ids that an author gave to headings, with the bytes of each heading's line.
+#[must_use]
+pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
+    let headings = parse(text).events.into_iter();
+    let ids = headings.filter_map(|(event, range)| match event {
+        Event::Start(Tag::Heading { id: Some(id), .. }) => Some((id.into_string(), range)),
+        _ => None,
+    });
+    ids.collect()
+}
+
 /// What stands between the brackets of a picture, as it is written.
 fn words_of(written: &str) -> &str {
     let inner = written.strip_prefix("![");
@@ -108,7 +118,7 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
     let lines = LineIndex::of(text);
     let mut pieces: Vec<(String, usize)> = Vec::new();
     let mut block = None;
-    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+    for (event, range) in parse(text).events {
         match event {
             Event::Start(Tag::HtmlBlock) => block = Some((String::new(), range.start)),
             Event::Html(part) => {
@@ -150,25 +160,23 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
 pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
     let mut rendered = Rendered::default();
     let mut events = Vec::new();
-    let mut parser = Parser::new_ext(text, options());
-    let mut ids = HashMap::new();
+    let parsed = parse(text).events;
+    let mut ids = heading_ids(&parsed, |wanted| context.assign(wanted)).into_iter();
+    let mut parser = parsed.into_iter().map(|(event, _)| event);
+    // The texts around a footnote, which stands at the end of the text.
+    let (mut around, mut notes) = (Vec::new(), Vec::new());
     // Of the table that is being rendered.
     let (mut columns, mut column, mut cell) = (Vec::new(), 0, "td");
     while let Some(event) = parser.next() {
         match event {
-            Event::Start(Tag::Heading {
-                level, id, classes, ..
-            }) => {
+            Event::Start(Tag::Heading { level, classes, .. }) => {
                 let inner: Vec<Event<'_>> = parser
                     .by_ref()
                     .take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
                     .map(|event| resolved(event, context))
                     .collect();
-                let words = plain(&inner);
-                let id = unique(
-                    &mut ids,
-                    id.map_or_else(|| slug(&words), CowStr::into_string),
-                );
+                let words = words(&inner);
+                let id = ids.next().unwrap_or_default();
                 let label = context
                     .language
                     .word_with("engine.heading_link", "heading", &words);
@@ -194,13 +202,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 });
             }
             Event::Start(Tag::Table(alignments)) => {
-                let label = escape(&context.language.word("engine.table"));
-                events.push(Event::Html(
-                    format!(
-                        "<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">"
-                    )
-                    .into(),
-                ));
+                events.push(Event::Html(table(context).into()));
                 // Aligned by attributes of its cells: the page's policy allows no style attribute.
                 let plain = vec![Alignment::None; alignments.len()];
                 events.push(Event::Start(Tag::Table(plain)));
@@ -210,10 +212,9 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                 events.push(Event::Html(code_block(&kind, &mut parser).into()));
             }
             Event::Start(Tag::TableHead | Tag::TableRow) => {
-                cell = if matches!(event, Event::Start(Tag::TableHead)) {
-                    "th"
-                } else {
-                    "td"
+                cell = match event {
+                    Event::Start(Tag::TableHead) => "th",
+                    _ => "td",
                 };
                 column = 0;
                 events.push(event);
@@ -238,12 +239,68 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
                     events.push(Event::End(TagEnd::Paragraph));
                 }
             }
+            Event::Start(Tag::FootnoteDefinition(name)) => {
+                around.push((name.into_string(), std::mem::take(&mut events)));
+            }
+            Event::End(TagEnd::FootnoteDefinition) => {
+                if let Some((name, outer)) = around.pop() {
+                    let events = std::mem::replace(&mut events, outer);
+                    notes.push(Note { name, events });
+                }
+            }
+            Event::Start(Tag::BlockQuote(Some(kind))) => {
+                events.push(Event::Html(alert(kind, context).into()));
+            }
+            Event::End(TagEnd::BlockQuote(Some(_))) => {
+                events.push(Event::Html("</div>\n".into()));
+            }
+            Event::TaskListMarker(is_done) => mark_task(&mut events, is_done, context),
             other => events.push(resolved(other, context)),
         }
     }
+    let events = notes::placed(events, notes, context);
     let events = media::shown(events, context);
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
+}
+
+/// The beginning of what a table scrolls in, by keyboard as well.
+fn table(context: &LinkContext<'_>) -> String {
+    let label = escape(&context.language.word("engine.table"));
+    format!("<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">")
+}
+
+/// The beginning of an alert, as GitHub has them: `> [!NOTE]`.
+fn alert(kind: BlockQuoteKind, context: &LinkContext<'_>) -> String {
+    let kind = match kind {
+        BlockQuoteKind::Note => "note",
+        BlockQuoteKind::Tip => "tip",
+        BlockQuoteKind::Important => "important",
+        BlockQuoteKind::Warning => "warning",
+        BlockQuoteKind::Caution => "caution",
+    };
+    let title = context.language.word(&format!("engine.alerts.{kind}"));
+    format!(
+        "<div class=\"callout\" role=\"note\" data-kind=\"{kind}\">\n<p class=\"callout-title\">{}</p>\n",
+        escape(&title)
+    )
+}
+
+/// Makes a task of the item that begins: its mark says in words, too, whether it is done.
+fn mark_task(events: &mut Vec<Event<'_>>, is_done: bool, context: &LinkContext<'_>) {
+    let item = events
+        .iter_mut()
+        .rfind(|event| matches!(event, Event::Start(Tag::Item)));
+    if let Some(item) = item {
+        *item = Event::Html("<li class=\"task\">".into());
+    }
+    let (word, sign) = match is_done {
+        true => ("engine.tasks.done", '☑'),
+        false => ("engine.tasks.open", '☐'),
+    };
+    let label = escape(&context.language.word(word));
+    let mark = format!("<span role=\"img\" aria-label=\"{label}\">{sign}</span> ");
+    events.push(Event::InlineHtml(mark.into()));
 }
 
 /// The text of a block of HTML, up to its end.
@@ -263,7 +320,7 @@ fn code_block<'a>(
     parser: &mut impl Iterator<Item = Event<'a>>,
 ) -> String {
     let language = match kind {
-        CodeBlockKind::Fenced(info) => info.split([' ', ',']).next().unwrap_or_default(),
+        CodeBlockKind::Fenced(info) => info.split([' ', ',', '{']).next().unwrap_or_default(),
         CodeBlockKind::Indented => "",
     };
     let class = match language {
@@ -339,17 +396,6 @@ fn without_comments(html: &str) -> String {
     kept
 }
 
-fn plain(events: &[Event<'_>]) -> String {
-    events
-        .iter()
-        .map(|event| match event {
-            Event::Text(text) | Event::Code(text) => text.as_ref(),
-            Event::SoftBreak | Event::HardBreak => " ",
-            _ => "",
-        })
-        .collect()
-}
-
 const fn number(level: HeadingLevel) -> u8 {
     match level {
         HeadingLevel::H1 => 1,
@@ -361,57 +407,12 @@ const fn number(level: HeadingLevel) -> u8 {
     }
 }
 
-/// A fragment from a heading's words: letters and digits in lower case, hyphens between.
-#[must_use]
-pub(super) fn slug(words: &str) -> String {
-    let mut slug = String::with_capacity(words.len());
-    for character in words
-        .chars()
-        .filter(|character| !matches!(character, '\'' | '’'))
-    {
-        if character.is_alphanumeric() {
-            slug.extend(character.to_lowercase());
-        } else if !slug.is_empty() && !slug.ends_with('-') {
-            slug.push('-');
-        }
-    }
-    let slug = slug.trim_end_matches('-');
-    if slug.is_empty() {
-        "section".to_owned()
-    } else {
-        slug.to_owned()
-    }
-}
-
-/// An id that no heading before has: the second `a` is `a-2`, unless one is called so.
-fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
-    let mut count = ids.get(&id).copied().unwrap_or_default() + 1;
-    let mut free = id.clone();
-    if count > 1 {
-        free = format!("{id}-{count}");
-        while ids.contains_key(&free) {
-            count += 1;
-            free = format!("{id}-{count}");
-        }
-        ids.insert(free.clone(), 1);
-    }
-    ids.insert(id, count);
-    free
-}
-
 #[cfg(test)]
 mod properties;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slug_is_made_of_words() {
-        assert_eq!(slug("What’s new, in 2025?"), "whats-new-in-2025");
-        assert_eq!(slug("Über uns"), "über-uns");
-        assert_eq!(slug("!!!"), "section");
-    }
 
     #[test]
     fn a_comment_of_several_lines_does_not_reach_the_page() {
@@ -428,17 +429,6 @@ mod tests {
         let found = html(text);
         let found: Vec<_> = found.iter().map(|(html, line)| (&**html, *line)).collect();
         assert_eq!(found, [("<b>", 1), ("<div>", 6)]);
-    }
-
-    #[test]
-    fn an_id_is_given_once_whatever_headings_are_called() {
-        let mut ids = HashMap::new();
-        let mut id = |name: &str| unique(&mut ids, name.to_owned());
-        assert_eq!(
-            [id("a"), id("a-2"), id("a"), id("a")],
-            ["a", "a-2", "a-3", "a-4"]
-        );
-        assert_eq!([id("b"), id("b"), id("b-2")], ["b", "b-2", "b-2-2"]);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl<'a> Renderer<'a> {
         example: &Data,
         style: &str,
     ) -> Result<Written, Diagnostic> {
-        let scope = self.scope();
+        let scope = self.scope().for_page(None);
         let head = Head {
             title: kind.to_owned(),
             noindex: true,
@@ -228,7 +228,7 @@ impl<'a> Renderer<'a> {
 
     /// A page of the tenant.
     pub(super) fn page(&self, page: &Page) -> Result<Written, Diagnostic> {
-        let mut scope = self.scope();
+        let mut scope = self.scope().for_page(Some(page));
         scope.resolver = scope.resolver.in_file(&page.file);
         let rendered = markdown::render(&page.body, &scope.link_context());
         let trail = self.trail(page);
@@ -270,7 +270,7 @@ impl<'a> Renderer<'a> {
             ),
         };
         let reason = word(&format!("engine.status.{}", status.as_u16()));
-        let scope = self.scope();
+        let scope = self.scope().for_page(None);
         let common = self.common_head(&scope);
         let head = Head {
             title: self.title(&title),

@@ -9,6 +9,7 @@ use super::svg;
 use super::template::{Scope, asset_href, asset_of, drawing_of};
 use super::values::{inline_svg, walk};
 use super::view::EntryView;
+use content::name::nfc;
 use content::tenant::values::Date;
 use content::tenant::{Page, Site};
 use content::theme::shape::Data;
@@ -48,6 +49,7 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
                 ("bytes", Value::from(asset.payload().len())),
             ])
         }),
+        "fragment" => Some(Value::from(nfc(text).into_owned())),
         "date" => text.parse().ok().map(|day| {
             map([
                 ("iso", Value::from(text)),

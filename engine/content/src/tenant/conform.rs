@@ -11,7 +11,7 @@ use super::{MANIFEST, START};
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
 use crate::schema::{Formatted, Violation};
 use crate::theme::Theme;
-use crate::theme::shape::Data;
+use crate::theme::shape::{Data, FRAGMENT};
 use crate::theme::strings::{self, Strings};
 use crate::yaml::{Node, Value};
 
@@ -102,6 +102,14 @@ pub struct Conformed {
     pub formatted: BTreeMap<String, Vec<Formatted>>,
     /// Its own words.
     pub strings: Strings,
+}
+
+impl Conformed {
+    /// The fragments that the sections in a file have.
+    pub fn fragments(&self, file: &str) -> impl Iterator<Item = &Formatted> {
+        let texts = self.formatted.get(file).into_iter().flatten();
+        texts.filter(|text| text.format == FRAGMENT)
+    }
 }
 
 /// A section as its template gets it, but for what is resolved.

@@ -87,6 +87,10 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no time zone"),
             "write its IANA name: Europe/Berlin",
         ),
+        "fragment" if text.is_empty() || text.contains(char::is_whitespace) => fail(
+            format!("`{}` is not a valid fragment", text.escape_debug()),
+            "write one word, or several with hyphens between: opening-hours",
+        ),
         "link" => target(text).map(drop),
         _ => app::check_format(format, text)
             .unwrap_or(Ok(()))

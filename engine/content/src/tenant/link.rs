@@ -1,4 +1,4 @@
-//! What a link says, as authors write it: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`.
+//! What a link says, as authors write it: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`, `sms:...`, `geo:...`.
 //!
 //! **Invariant:** there is one reader of links. What it refuses is told to the author, and never reaches an `href`.
 
@@ -44,7 +44,7 @@ pub enum Target {
     Outside,
 }
 
-/// A link as it stands in `file`, from the tenant's root: in `pages/blog/first.md`, `../terms.md#fees` is `/terms#fees`, and `../../assets/plan.pdf` is `/assets/plan.pdf`. One that is not relative, or leads out of the tenant's folder, stays as it is.
+/// A link as it stands in `file`, from the tenant's root: in `pages/blog/first.md`, `../terms.md#fees` and `../terms#fees` are `/terms#fees`, and `../../assets/plan.pdf` is `/assets/plan.pdf`. One that is not relative, or leads out of the tenant's folder, stays as it is.
 #[must_use]
 pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
     if !is_relative(link) {
@@ -53,15 +53,27 @@ pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
     let (path, tail) = link.split_at(link.find(['?', '#']).unwrap_or(link.len()));
     match beside(path, file) {
         Some(found) => {
-            let path = path_of(&found).unwrap_or_else(|| format!("/{found}"));
-            Cow::Owned(path + tail)
+            let page = path_of(&found).or_else(|| page_without_extension(&found));
+            Cow::Owned(page.unwrap_or_else(|| format!("/{found}")) + tail)
         }
         None => Cow::Borrowed(link),
     }
 }
 
+/// The path of a page that is named by its place without `.md`: `./prices`.
+fn page_without_extension(found: &str) -> Option<String> {
+    let inner = found.strip_prefix("pages")?;
+    let name = inner.rsplit('/').next().unwrap_or_default();
+    let is_page = (inner.is_empty() || inner.starts_with('/')) && !name.contains('.');
+    match inner {
+        "" => Some("/".to_owned()),
+        inner => is_page.then(|| inner.to_owned()),
+    }
+}
+
 /// The path within the tenant's folder that a relative path means in `file` (RFC 3986, section 5.2). `None` where it leads out of the folder.
-pub(super) fn beside(path: &str, file: &str) -> Option<String> {
+#[must_use]
+pub fn beside(path: &str, file: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();
     for part in path.split('/') {
@@ -131,7 +143,8 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
             "begin with `/` for a page of this tenant, write the name of its file (`terms.md`), or begin with `https://`",
         );
     };
-    match scheme {
+    // A scheme is the same in capitals (RFC 3986, section 3.1).
+    match scheme.to_ascii_lowercase().as_str() {
         "https" | "http" if rest.starts_with("//") => match Url::parse(link) {
             Ok(_) => Ok(Target::Outside),
             Err(error) => bad(
@@ -143,9 +156,17 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
             format!("`{link}` is no URL: it names no host"),
             "write it as https://host/path",
         ),
-        "mailto" if is_email(rest.split('?').next().unwrap_or("")) => Ok(Target::Outside),
+        "mailto" if has_recipients(rest) => Ok(Target::Outside),
         "tel" if is_number(rest) => Ok(Target::Outside),
-        "mailto" | "tel" => bad(
+        "sms" if is_number(rest.split(['?', ';']).next().unwrap_or_default()) => {
+            Ok(Target::Outside)
+        }
+        "geo" if is_position(rest) => Ok(Target::Outside),
+        "geo" => bad(
+            format!("`{link}` is not a valid position"),
+            "write latitude and longitude: geo:41.8827,-87.6233",
+        ),
+        "mailto" | "sms" | "tel" => bad(
             format!("`{link}` has no address"),
             "write it without spaces",
         ),
@@ -154,28 +175,57 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
             format!("the company has no `{rest}`"),
             Some(hint_for(rest, COMPANY_LINKS)),
         )),
-        _ if SCHEMES.contains(&scheme) || rest.starts_with("//") => bad(
+        name if SCHEMES.contains(&name) || rest.starts_with("//") => bad(
             format!("`{link}` has the scheme `{scheme}`, which a page may not link to"),
             "use `https://`, or `tenant:/path` with one slash for another tenant",
         ),
-        tenant if is_host_label(tenant) && rest.starts_with('/') => {
+        _ if is_host_label(scheme) && rest.starts_with('/') => {
             let path = path.split_once(':').map_or("/", |(_, path)| path);
             Ok(Target::Neighbour(
-                tenant.to_owned(),
+                scheme.to_owned(),
                 path.to_owned(),
                 fragment,
             ))
         }
         _ => bad(
             format!("`{link}` is no link that a page may hold"),
-            "use a path, `tenant:/path`, `https://`, `mailto:` or `tel:`",
+            "use a path, `tenant:/path`, `https://`, `mailto:`, `tel:`, `sms:` or `geo:`",
         ),
     }
 }
 
 fn is_number(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit() || b"+-.()".contains(&byte))
+    let is_part = |byte: u8| byte.is_ascii_digit() || b"+-.(),".contains(&byte);
+    text.bytes().all(is_part) && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a `mailto:` has addresses, or leaves them to the visitor (RFC 6068, section 2).
+fn has_recipients(rest: &str) -> bool {
+    match rest.split_once('?') {
+        Some(("", fields)) => !fields.is_empty(),
+        _ => {
+            let addresses = rest.split('?').next().unwrap_or_default();
+            addresses.split(',').all(is_email)
+        }
+    }
+}
+
+/// Whether a `geo:` names a place: latitude and longitude (RFC 5870, section 3.3).
+fn is_position(rest: &str) -> bool {
+    let numbers = rest.split(['?', ';']).next().unwrap_or_default();
+    let numbers: Vec<Option<f64>> = numbers
+        .split(',')
+        .map(|number| {
+            number
+                .parse()
+                .ok()
+                .filter(|number: &f64| number.is_finite())
+        })
+        .collect();
+    matches!(
+        numbers.as_slice(),
+        [Some(_), Some(_)] | [Some(_), Some(_), Some(_)]
+    )
 }
 
 #[cfg(test)]
@@ -200,12 +250,47 @@ mod tests {
             ("#fees", "pages/index.md", "#fees"),
             ("shop:/a.b", "pages/index.md", "shop:/a.b"),
             ("../../x.md", "pages/index.md", "../../x.md"),
+            ("./prices#a", "pages/index.md", "/prices#a"),
+            ("../prices", "pages/blog/first.md", "/prices"),
+            ("./", "pages/blog/index.md", "/blog"),
+            ("..", "pages/blog/first.md", "/"),
         ] {
             assert_eq!(rooted(link, file), meant, "{link} in {file}");
             assert!(target(link).is_ok(), "{link}");
         }
         for bad in ["terms", "a b", " /x", "/a b", "x.md\ny", ".", "a/b/"] {
             assert!(target(bad).is_err() || bad == ".", "{bad}");
+        }
+    }
+
+    #[test]
+    fn links_that_a_browser_follows_elsewhere_are_links() {
+        for good in [
+            "HTTPS://A.example/B",
+            "MAILTO:post@a.example",
+            "mailto:post@a.example,other@a.example?subject=x",
+            "mailto:?subject=x",
+            "Tel:+49-30-1234",
+            "sms:+15551234?body=x",
+            "sms:+15551234,+15551235",
+            "geo:41.8827,-87.6233",
+            "geo:41.8827,-87.6233;u=35",
+            "geo:0,0?q=Chicago",
+        ] {
+            assert_eq!(target(good), Ok(Target::Outside), "{good}");
+        }
+        for bad in [
+            "sms:",
+            "sms:home",
+            "tel:",
+            "geo:",
+            "geo:Chicago",
+            "geo:1",
+            "JavaScript:/x",
+            "mailto:?",
+            "mailto:a@b.example,c",
+        ] {
+            assert!(target(bad).is_err(), "{bad}");
         }
     }
 

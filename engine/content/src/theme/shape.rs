@@ -11,12 +11,16 @@ use crate::schema::{Formats, Formatted, Schema, SchemaError, Violation, format_n
 use crate::tenant::formats::check_value;
 use crate::yaml::Node;
 
+/// The format of an id that an author gives to a part of a page.
+pub const FRAGMENT: &str = "fragment";
+
 /// The formats that a template gets something else for than what the author wrote.
 pub const RESOLVED: &[&str] = &[
     "collection",
     "date",
     "drawing",
     "file",
+    FRAGMENT,
     "icon",
     "image",
     "inline-markdown",

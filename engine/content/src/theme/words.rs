@@ -9,10 +9,17 @@ use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
 
 /// The words that the program itself asks for, with their placeholders.
 pub const ASKED: &[(&str, &[(&str, Kind)])] = &[
+    ("engine.alerts.caution", &[]),
+    ("engine.alerts.important", &[]),
+    ("engine.alerts.note", &[]),
+    ("engine.alerts.tip", &[]),
+    ("engine.alerts.warning", &[]),
     ("engine.draft", &[("title", Kind::Text)]),
     ("engine.error.back", &[]),
     ("engine.error.text", &[]),
     ("engine.error.title", &[]),
+    ("engine.footnotes.back", &[("reference", Kind::Text)]),
+    ("engine.footnotes.label", &[]),
     ("engine.heading_link", &[("heading", Kind::Text)]),
     ("engine.home", &[]),
     ("engine.not_found.back", &[]),
@@ -21,6 +28,8 @@ pub const ASKED: &[(&str, &[(&str, Kind)])] = &[
     ("engine.status.404", &[]),
     ("engine.status.405", &[]),
     ("engine.table", &[]),
+    ("engine.tasks.done", &[]),
+    ("engine.tasks.open", &[]),
     ("engine.unknown_host", &[]),
 ];
 

@@ -4,21 +4,25 @@
 //! Links to neighbours are handed out, because only the owner of all tenants knows them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::Asset;
 use crate::card::shown_by_others;
+use crate::ids::PageIds;
 use crate::link::{Target, target};
 use crate::markdown;
 use crate::structure::collection_of;
 use crate::template::Templates;
+use content::name::nfc;
 use content::name::reserved::ASSETS;
 use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
 use content::schema::Formatted;
 use content::tenant::conform::Conformed;
-use content::tenant::link::rooted;
+use content::tenant::link::{beside, rooted};
 use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
 use content::yaml::place_in_block;
 
@@ -53,6 +57,8 @@ pub(super) struct Checker<'a> {
     pub templates: &'a Templates,
     /// What the pages hold once they are rendered.
     pub fragments: &'a Fragments,
+    /// The ids that a page has more than once.
+    pub repeated: HashMap<&'a str, &'a BTreeSet<String>>,
     /// The links that are known to lead nowhere, and why.
     pub known_missing: HashMap<&'a str, &'a str>,
     /// What was found.
@@ -118,8 +124,28 @@ impl<'a> Checker<'a> {
             self.day(page);
             self.formatted(&page.formatted, &page.file, Some(&page.path), false);
             self.formatted(shaped(&page.file), &page.file, Some(&page.path), true);
+            self.ids(page);
             let lines = LineIndex::of(&page.body);
+            let findings = markdown::dialect::findings(&page.body);
+            for finding in &findings {
+                let place = place_in(&lines, page, &finding.range);
+                self.finding(
+                    finding,
+                    Spot {
+                        file: &page.file,
+                        at: At::Place(place),
+                        page: None,
+                    },
+                );
+            }
+            let is_part = |html: &str| {
+                let mut findings = findings.iter();
+                findings.any(|finding| page.body[finding.range.clone()].contains(html))
+            };
             for (html, line) in markdown::html(&page.body) {
+                if is_part(&html) {
+                    continue;
+                }
                 let at = At::Words {
                     words: &html,
                     written: lines.get(line),
@@ -174,6 +200,10 @@ impl<'a> Checker<'a> {
                         at: At::InBlock(text.place, line),
                         ..spot
                     };
+                    let lines = LineIndex::of(&text.text);
+                    for finding in markdown::dialect::findings(&text.text) {
+                        self.finding(&finding, at(lines.number(finding.range.start)));
+                    }
                     for (html, line) in markdown::html(&text.text) {
                         self.html(&html, at(line));
                     }
@@ -183,6 +213,54 @@ impl<'a> Checker<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn finding(&mut self, finding: &markdown::dialect::Finding, spot: Spot<'_>) {
+        self.report(Severity::Warning, finding.code, spot, || {
+            (finding.message.clone(), Some(finding.hint.clone()))
+        });
+    }
+
+    /// The fragments that an author wrote and something else on the page has, too.
+    fn ids(&mut self, page: &Page) {
+        let hint = "write another fragment: links lead to the first of them";
+        let repeated = self.repeated.get(page.path.as_str()).copied();
+        let content = self.content;
+        for fragment in content.fragments(&page.file) {
+            if repeated.is_some_and(|ids| ids.contains(&*nfc(&fragment.text))) {
+                let spot = Spot {
+                    file: &page.file,
+                    at: At::Place(fragment.place),
+                    page: None,
+                };
+                self.report(Severity::Warning, Code::DuplicateId, spot, || {
+                    let message = format!("the page has the id `{}` more than once", fragment.text);
+                    (message, Some(hint.to_owned()))
+                });
+            }
+        }
+        let mut ids = PageIds::new(Arc::clone(&self.templates.ids));
+        for fragment in content.fragments(&page.file) {
+            ids.reserve(&fragment.text);
+        }
+        let lines = LineIndex::of(&page.body);
+        for (written, range) in markdown::written_ids(&page.body) {
+            let assigned = ids.assign(&written);
+            if assigned == *nfc(&written) {
+                continue;
+            }
+            let spot = Spot {
+                file: &page.file,
+                at: At::Place(place_in(&lines, page, &range)),
+                page: None,
+            };
+            self.report(Severity::Warning, Code::DuplicateId, spot, || {
+                let message = format!(
+                    "the page has the id `{written}` already, and this heading is `{assigned}`"
+                );
+                (message, Some(hint.to_owned()))
+            });
         }
     }
 
@@ -264,9 +342,8 @@ impl<'a> Checker<'a> {
         if let Some(fragment) = fragment
             && !fragment.is_empty()
             && !ids.contains(fragment)
-            && !percent_decode_str(fragment)
-                .decode_utf8()
-                .is_ok_and(|decoded| ids.contains(&*decoded))
+            && !(percent_decode_str(fragment).decode_utf8())
+                .is_ok_and(|decoded| ids.contains(&*nfc(&decoded)))
         {
             self.report(Severity::Error, Code::BrokenFragment, spot, || {
                 let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
@@ -280,7 +357,7 @@ impl<'a> Checker<'a> {
 
     /// A link that leads to no page that is served.
     fn lost(&mut self, link: &str, page: &str, spot: Spot<'_>) {
-        let (site, fragments) = (self.site, self.fragments);
+        let (site, fragments, assets) = (self.site, self.fragments, self.assets);
         if let Some(reason) = self.known_missing.get(link).copied() {
             if spot.file != MANIFEST {
                 let message = || format!("`{link}` leads to no page, which is known: {reason}");
@@ -301,7 +378,17 @@ impl<'a> Checker<'a> {
             });
         }
         self.report(Severity::Error, Code::BrokenLink, spot, || {
-            let hint = match nearest(page, fragments.keys().map(String::as_str)) {
+            if let Some(file) = page.strip_prefix('/').filter(|path| is_beside(path)) {
+                let hint = match meant(page, fragments).or_else(|| {
+                    let keys = assets.keys().map(String::as_str);
+                    nearest(file.rsplit('/').next().unwrap_or(file), keys)
+                }) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("add `{file}`, or correct the link"),
+                };
+                return (format!("`{link}`: there is no file `{file}`"), Some(hint));
+            }
+            let hint = match meant(page, fragments) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!(
                     "add `pages{page}.md`, or correct the link; another site begins with `https://`"
@@ -404,10 +491,17 @@ impl<'a> Checker<'a> {
     fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: Spot<'_>) {
         let (assets, themed_assets) = (self.assets, &self.templates.assets.files);
         self.report(Severity::Error, Code::MissingAsset, spot, || {
+            if is_elsewhere(shown) {
+                let message = format!(
+                    "`{shown}` is on another site, and pages show files of their own tenant only"
+                );
+                let hint = "copy the file into `assets/`, and write its name";
+                return (message, Some(hint.to_owned()));
+            }
             let known = assets.keys().chain(themed_assets.keys());
             let hint = match nearest(themed, known.map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("add `assets/{shown}`"),
+                None => format!("add `{}`", file_meant(shown, spot.file)),
             };
             (format!("{words} `{shown}`"), Some(hint))
         });
@@ -477,6 +571,62 @@ impl<'a> Checker<'a> {
             Diagnostic { severity, ..told }
         });
     }
+}
+
+/// The place in a page's file of some bytes of its body, as far as they are in one line.
+fn place_in(lines: &LineIndex<'_>, page: &Page, range: &Range<usize>) -> Place {
+    let line = lines.number(range.start);
+    let before = &page.body[..range.start];
+    let begin = before.rfind('\n').map_or(0, |end| end + 1);
+    let words = &page.body[range.clone()];
+    Place {
+        line: page.body_line + line - 1,
+        column: before[begin..].chars().count() + 1,
+        length: words
+            .lines()
+            .next()
+            .map_or(1, |line| line.chars().count().max(1)),
+    }
+}
+
+/// Whether a path from the tenant's root names a file beside pages, and not a page.
+fn is_beside(path: &str) -> bool {
+    path.starts_with("pages/")
+}
+
+/// The path that is there and that an author most likely meant: the same without the ending of a file, or the nearest.
+fn meant<'f>(path: &str, fragments: &'f Fragments) -> Option<&'f str> {
+    let below = path.strip_prefix("/pages").unwrap_or(path);
+    let stem = [".md", ".markdown", ".mdx", ".html", ".htm"]
+        .iter()
+        .find_map(|end| below.strip_suffix(end))
+        .unwrap_or(below);
+    let stem = stem.strip_suffix("index").unwrap_or(stem);
+    let stem = match stem.trim_end_matches('/') {
+        "" => "/",
+        stem => stem,
+    };
+    let known = fragments.get_key_value(stem).map(|(key, _)| key.as_str());
+    known.or_else(|| nearest(path, fragments.keys().map(String::as_str)))
+}
+
+/// Whether a file is named by an address of another site.
+fn is_elsewhere(name: &str) -> bool {
+    let is_scheme = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let scheme = name.split_once(':').map(|(scheme, _)| scheme);
+    name.starts_with("//") || scheme.is_some_and(|scheme| scheme.len() > 1 && is_scheme(scheme))
+}
+
+/// The file that a text in `file` names, within the tenant's folder.
+fn file_meant(name: &str, file: &str) -> String {
+    let is_relative = name.starts_with("./") || name.starts_with("../");
+    let below = ["assets/", "pages/"];
+    beside(name, file)
+        .filter(|path| is_relative && below.iter().any(|folder| path.starts_with(folder)))
+        .unwrap_or_else(|| {
+            let name = name.trim_start_matches(['.', '/']);
+            format!("assets/{}", name.strip_prefix("assets/").unwrap_or(name))
+        })
 }
 
 /// Where some words stand in the line that is `line` of its file, or else its beginning.

@@ -75,6 +75,9 @@ pub(crate) fn check(
         is_shown: (inputs.deployment.sites.iter()).any(|card| card.tenant == site.id.as_str()),
         templates: &inputs.templates,
         fragments: &fragments,
+        repeated: (seen.iter())
+            .map(|(path, seen)| (path.as_str(), &seen.repeated))
+            .collect(),
         known_missing: (site.manifest.known_missing.iter().rev())
             .map(|known| (known.link.as_str(), known.reason.as_str()))
             .collect(),

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 pub(super) struct Seen {
     /// Every `id`.
     pub(super) ids: BTreeSet<String>,
+    /// Those that more than one element has.
+    pub(super) repeated: BTreeSet<String>,
     /// The levels of its headings, in order.
     pub(super) headings: Vec<u8>,
     /// Pictures without an `alt` attribute.
@@ -21,10 +23,14 @@ pub(super) struct Seen {
 pub(super) fn look(html: &str) -> Seen {
     use lol_html::{RewriteStrSettings, element};
     let (mut ids, mut headings, mut silent) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let mut repeated = BTreeSet::new();
     let (mut links, mut islands) = (BTreeSet::new(), BTreeSet::new());
     let settings = RewriteStrSettings::new()
         .append_element_content_handler(element!("[id]", |element| {
-            ids.extend(element.get_attribute("id"));
+            let id = element.get_attribute("id");
+            if let Some(id) = id.filter(|id| !ids.insert(id.clone())) {
+                repeated.insert(id);
+            }
             Ok(())
         }))
         .append_element_content_handler(element!("h1, h2, h3, h4, h5, h6", |element| {
@@ -48,6 +54,7 @@ pub(super) fn look(html: &str) -> Seen {
     let _ = lol_html::rewrite_str(html, settings);
     Seen {
         ids,
+        repeated,
         headings,
         silent,
         links,

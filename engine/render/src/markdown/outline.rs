@@ -1,10 +1,10 @@
 //! What a text is about, part by part: a heading with its fragment, and the words below it.
 
-use std::collections::HashMap;
+use pulldown_cmark::{Event, Tag, TagEnd};
 
-use pulldown_cmark::{CowStr, Event, Parser, Tag, TagEnd};
-
-use super::{options, slug, unique};
+use super::super::ids::PageIds;
+use super::headings::heading_ids;
+use super::parsed::parse;
 
 /// The words from one heading, or one term that is defined, to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,20 +17,23 @@ pub(crate) struct Part {
     pub(crate) words: String,
 }
 
-/// The parts of a text. Their fragments are those of the page.
+/// The parts of a text, which is the body of the page whose `ids` it gets. Their fragments are those of the page.
 #[must_use]
-pub(crate) fn outline(text: &str) -> Vec<Part> {
+pub(crate) fn outline(text: &str, mut ids: PageIds) -> Vec<Part> {
     let mut parts = vec![Part::default()];
-    let mut ids = HashMap::new();
-    // The fragment that a heading is given, and whether the words go on above it.
-    let mut given: Option<String> = None;
+    let events = parse(text).events;
+    let mut fragments = heading_ids(&events, |wanted| ids.assign(wanted)).into_iter();
+    // The fragment of the heading above, and whether the words are a heading's.
     let mut id: Option<String> = None;
     let mut in_heading = false;
-    for event in Parser::new_ext(text, options()) {
+    for (event, _) in events {
         match event {
-            Event::Start(Tag::Heading { id, .. }) => {
-                given = id.map(CowStr::into_string);
-                parts.push(Part::default());
+            Event::Start(Tag::Heading { .. }) => {
+                id = fragments.next();
+                parts.push(Part {
+                    id: id.clone(),
+                    ..Part::default()
+                });
                 in_heading = true;
             }
             Event::Start(Tag::DefinitionListTitle) => {
@@ -40,15 +43,7 @@ pub(crate) fn outline(text: &str) -> Vec<Part> {
                 });
                 in_heading = true;
             }
-            Event::End(TagEnd::Heading(_)) => {
-                if let Some(part) = parts.last_mut() {
-                    let own = given.take().unwrap_or_else(|| slug(&part.heading));
-                    id = Some(unique(&mut ids, own));
-                    part.id.clone_from(&id);
-                }
-                in_heading = false;
-            }
-            Event::End(TagEnd::DefinitionListTitle) => in_heading = false,
+            Event::End(TagEnd::Heading(_) | TagEnd::DefinitionListTitle) => in_heading = false,
             Event::Text(piece) | Event::Code(piece) => {
                 if let Some(part) = parts.last_mut() {
                     part.add(&piece, in_heading);
@@ -88,7 +83,10 @@ mod tests {
             words: words.to_owned(),
         };
         assert_eq!(
-            outline("One `two`\n\n## A b\n\nthree\n\n`--c`\n: four\n\n## A b {#c}\n\n## A b\n"),
+            outline(
+                "One `two`\n\n## A b\n\nthree\n\n`--c`\n: four\n\n## A b {#c}\n\n## A b\n",
+                PageIds::default()
+            ),
             [
                 part(None, "", " One  two"),
                 part(Some("a-b"), "A b", " three"),

@@ -1,7 +1,7 @@
 //! What holds for every text, tried with invented ones.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,7 +27,10 @@ const VOCABULARY: &[(&str, &[&str])] = &[
     ("code", &["class"]),
     ("dd", &[]),
     ("del", &[]),
-    ("div", &["aria-label", "class", "id", "role", "tabindex"]),
+    (
+        "div",
+        &["aria-label", "class", "data-kind", "role", "tabindex"],
+    ),
     ("dl", &[]),
     ("dt", &[]),
     ("em", &[]),
@@ -39,13 +42,14 @@ const VOCABULARY: &[(&str, &[&str])] = &[
     ("h6", &["class", "id"]),
     ("hr", &[]),
     ("img", &["alt", "src", "title"]),
-    ("li", &[]),
+    ("li", &["class", "id"]),
     ("ol", &["start"]),
-    ("p", &[]),
+    ("p", &["class"]),
     ("pre", &["tabindex"]),
-    ("span", &["class"]),
+    ("section", &["aria-label", "class"]),
+    ("span", &["aria-label", "class", "role"]),
     ("strong", &[]),
-    ("sup", &["class"]),
+    ("sup", &["class", "id"]),
     ("table", &[]),
     ("tbody", &[]),
     ("td", &["data-align"]),
@@ -82,7 +86,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
 });
 
 static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
-    let yaml = "engine: {heading_link: 'Link to {heading}', table: Table}";
+    let yaml = "engine: {heading_link: 'Link to {heading}', table: Table, tasks: {done: Done, open: Open}, alerts: {note: Note, tip: Tip, important: Important, warning: Warning, caution: Caution}, footnotes: {label: Footnotes, back: 'Back to {reference}'}}";
     let (strings, _) = content::theme::strings::read(&content::yaml::parse(yaml, 1).unwrap());
     Language::new("en", strings).unwrap()
 });
@@ -101,6 +105,7 @@ fn rendered(text: &str) -> Rendered {
             language: &LANGUAGE,
             resolver: &RESOLVER,
             themed: &nothing,
+            ids: &Mutex::default(),
         },
     )
 }
@@ -146,6 +151,14 @@ const PIECES: &[&str] = &[
     "[a]",
     "[^1]",
     "[^1]: ",
+    "[^A]",
+    "[^a]: ",
+    "- [x] ",
+    "- [ ] ",
+    "> [!NOTE]\n",
+    "https://a.example/b_c",
+    "www.a.example",
+    "a@b.example",
     "[^a\"b]",
     "<https://a.example>",
     "<javascript:x>",
@@ -229,7 +242,10 @@ fn element(tag: &BytesStart<'_>) -> Result<(String, Vec<(String, String)>), Test
 
 /// Whether an address is one that a page may hold.
 fn is_harmless(address: &str) -> bool {
-    let known = ["/", "#", "https:", "http:", "mailto:", "tel:"];
+    let known = [
+        "/", "#", "https:", "http:", "mailto:", "tel:", "sms:", "geo:",
+    ];
+    let address = address.to_ascii_lowercase();
     address.is_empty() || known.iter().any(|start| address.starts_with(start))
 }
 
@@ -250,6 +266,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let whole = format!("<main>{}</main>", rendered.html);
     let mut reader = Reader::from_str(&whole);
     reader.config_mut().check_end_names = true;
+    let mut ids = std::collections::BTreeSet::new();
     loop {
         let event = reader.read_event();
         let event = event.map_err(|error| TestCaseError::fail(format!("{error}: {whole}")))?;
@@ -276,6 +293,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         for (key, value) in attributes {
             prop_assert!(may_have.contains(&&*key), "{name} {key} in {whole}");
             match &*key {
+                "id" => prop_assert!(ids.insert(value.clone()), "{value} twice in {whole}"),
                 "href" => prop_assert!(!are_links || is_harmless(&value), "{value} in {whole}"),
                 "src" => prop_assert!(
                     !are_pictures || value.starts_with('/'),
@@ -286,6 +304,13 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         }
     }
 
+    let references: Vec<&String> = ids.iter().filter(|id| id.starts_with("fn-")).collect();
+    for note in references {
+        prop_assert!(
+            whole.contains(&format!("href=\"#{note}\"")),
+            "{note} in {whole}"
+        );
+    }
     let ids: std::collections::BTreeSet<&str> = rendered
         .headings
         .iter()
@@ -331,6 +356,85 @@ fn columns_are_aligned_without_a_style_that_the_policy_forbids() {
 }
 
 #[test]
+fn task_says_whether_it_is_done() {
+    let html = rendered("- [x] Frames\n- [ ] Wheels\n- Bell\n").html;
+    assert_eq!(
+        html,
+        "<ul>\n\
+         <li class=\"task\"><span role=\"img\" aria-label=\"Done\">☑</span> Frames</li>\n\
+         <li class=\"task\"><span role=\"img\" aria-label=\"Open\">☐</span> Wheels</li>\n\
+         <li>Bell</li>\n</ul>\n"
+    );
+}
+
+#[test]
+fn alert_has_a_title() {
+    let html = rendered("> [!WARNING]\n> Check your brakes.\n\n> Quote\n").html;
+    assert_eq!(
+        html,
+        "<div class=\"callout\" role=\"note\" data-kind=\"warning\">\n\
+         <p class=\"callout-title\">Warning</p>\n<p>Check your brakes.</p>\n</div>\n\
+         <blockquote>\n<p>Quote</p>\n</blockquote>\n"
+    );
+}
+
+#[test]
+fn footnotes_stand_at_the_end_with_links_back() {
+    let html =
+        rendered("One[^B] two[^a] three[^b].\n\n[^a]: First.\n[^b]: Second.\n\nLast.\n").html;
+    assert_eq!(
+        html,
+        "<p>One<sup class=\"footnote-reference\" id=\"fnref-b\"><a href=\"#fn-b\">1</a></sup> \
+         two<sup class=\"footnote-reference\" id=\"fnref-a\"><a href=\"#fn-a\">2</a></sup> \
+         three<sup class=\"footnote-reference\" id=\"fnref-b-2\"><a href=\"#fn-b\">1</a></sup>.</p>\n\
+         <p>Last.</p>\n<section class=\"footnotes\" aria-label=\"Footnotes\">\n<ol>\n\
+         <li id=\"fn-b\">\n<p>Second. <a class=\"footnote-back\" href=\"#fnref-b\" aria-label=\"Back to 1\">↩\u{fe0e}</a> \
+         <a class=\"footnote-back\" href=\"#fnref-b-2\" aria-label=\"Back to 1-2\">↩\u{fe0e}<sup>2</sup></a></p>\n</li>\n\
+         <li id=\"fn-a\">\n<p>First. <a class=\"footnote-back\" href=\"#fnref-a\" aria-label=\"Back to 2\">↩\u{fe0e}</a></p>\n</li>\n\
+         </ol>\n</section>\n"
+    );
+}
+
+#[test]
+fn footnotes_and_headings_of_two_texts_have_ids_of_their_own() {
+    let ids = Mutex::default();
+    let nothing = BTreeMap::new();
+    let context = LinkContext {
+        language: &LANGUAGE,
+        resolver: &RESOLVER,
+        themed: &nothing,
+        ids: &ids,
+    };
+    let text = "## A\n\nOne[^1]\n\n[^1]: Note\n";
+    let (first, second) = (render(text, &context).html, render(text, &context).html);
+    for id in ["a", "fn-1", "fnref-1"] {
+        assert!(first.contains(&format!("id=\"{id}\"")), "{first}");
+        assert!(second.contains(&format!("id=\"{id}-2\"")), "{second}");
+    }
+    assert!(second.contains("href=\"#fn-1-2\"") && second.contains("href=\"#fnref-1-2\""));
+}
+
+#[test]
+fn fragment_that_an_author_chose_wins_over_one_of_words() {
+    let headings = rendered("## Fees\n\n## Prices {#fees}\n").headings;
+    let ids: Vec<&str> = headings.iter().map(|heading| heading.id.as_str()).collect();
+    assert_eq!(ids, ["fees-2", "fees"]);
+}
+
+#[test]
+fn bare_address_is_a_link_wherever_text_is() {
+    let html =
+        rendered("## See https://a.example/b--c\n\n_www.a.example_ or post@a.example.\n").html;
+    for link in [
+        "<a href=\"https://a.example/b--c\">https://a.example/b--c</a>",
+        "<em><a href=\"https://www.a.example\">www.a.example</a></em>",
+        "<a href=\"mailto:post@a.example\">post@a.example</a>.",
+    ] {
+        assert!(html.contains(link), "{link} in {html}");
+    }
+}
+
+#[test]
 fn an_address_in_angle_brackets_is_a_link() {
     assert_eq!(
         rendered("<a@b.example>").html,
@@ -350,6 +454,7 @@ fn a_picture_is_the_tenants_or_the_themes() {
             language: &LANGUAGE,
             resolver: &RESOLVER.clone().with_assets(&Arc::new(assets.clone())),
             themed,
+            ids: &Mutex::default(),
         };
         let html = render("![A door](door.png)", &context).html;
         html.split('"').nth(1).unwrap().to_owned()
@@ -385,7 +490,7 @@ proptest! {
     #[test]
     fn what_stands_in_a_line_is_well_formed(text in text()) {
         let nothing = BTreeMap::new();
-        let context = LinkContext { language: &LANGUAGE, resolver: &RESOLVER, themed: &nothing };
+        let context = LinkContext { language: &LANGUAGE, resolver: &RESOLVER, themed: &nothing, ids: &Mutex::default() };
         let whole = format!("<main>{}</main>", render_inline(&text, &context));
         let mut reader = Reader::from_str(&whole);
         loop {

@@ -1,5 +1,7 @@
 //! What the head of a page says, from the page, the tenant and the company.
 
+use std::sync::Mutex;
+
 use super::{Renderer, Step};
 use crate::asset::ASSETS;
 use crate::head::{Head, SocialImage};
@@ -126,6 +128,7 @@ impl Renderer<'_> {
                 .with_assets(&self.prepared.assets)
                 .in_file(file),
             themed: &self.inputs.templates.assets.files,
+            ids: &Mutex::default(),
         };
         let host = deployment.origin.at(&self.canonical.host);
         markdown::render_inline(text, &context)

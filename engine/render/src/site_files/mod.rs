@@ -93,7 +93,7 @@ impl SiteFiles {
             failures: social.failures,
             problem,
             ground,
-            search: SearchIndex::of(site),
+            search: SearchIndex::of(site, scope),
             everywhere: feeds
                 .map(|feed| {
                     let xml = feed.xml(site, resolver, canonical);

@@ -10,6 +10,7 @@ use unicode_general_category::get_general_category;
 use crate::link::Resolver;
 use crate::markdown::outline::{Part, outline};
 use content::name::nfc;
+use crate::template::Scope;
 use content::tenant::{Page, Site};
 
 /// Its media type.
@@ -42,7 +43,7 @@ struct Entry {
 
 impl SearchIndex {
     /// The index of a tenant that wants one.
-    pub(super) fn of(site: &Site) -> Option<Self> {
+    pub(super) fn of(site: &Site, scope: &Scope) -> Option<Self> {
         if !site.manifest.search {
             return None;
         }
@@ -59,7 +60,7 @@ impl SearchIndex {
         };
         let mut parts: Vec<Entry> = Vec::new();
         for (index, page) in found.iter().enumerate() {
-            let mut outline = outline(&page.body);
+            let mut outline = outline(&page.body, scope.page_ids(Some(page)));
             let about =
                 sections_of(page) + " " + page.front.description.as_deref().unwrap_or_default();
             if let Some(first) = outline.first_mut() {

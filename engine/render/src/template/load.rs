@@ -11,6 +11,7 @@ use super::escaping;
 use super::functions::register;
 use super::render::{SOCIAL, Templates};
 use super::section::{EXAMPLE, EXAMPLE_SOURCE, SECTIONS, any_section, component};
+use crate::ids::ThemeIds;
 use crate::language::Language;
 use crate::picture::fonts::Fonts;
 use crate::theme_files::theme_assets;
@@ -51,6 +52,7 @@ impl Templates {
         tera.autoescape_on([".html", ".svg"]);
         register(&mut tera);
         escaping::register(&mut tera);
+        let mut ids = ThemeIds::default();
         let mut sources = vec![
             (SECTIONS, any_section(theme)),
             (EXAMPLE, EXAMPLE_SOURCE.to_owned()),
@@ -63,6 +65,7 @@ impl Templates {
                 Ok(text) => {
                     let file = format!("{}/{path}", theme.label);
                     report.extend(escaping::check(&file, text));
+                    ids.read(text);
                     sources.push((path.as_str(), component(path, text)));
                 }
                 Err(_) => report.push(Diagnostic::error(
@@ -83,6 +86,7 @@ impl Templates {
             fonts: Arc::new(Fonts::of(theme)),
             theme: theme.clone(),
             assets,
+            ids: Arc::new(ids),
             tera,
             served: AtomicBool::new(false),
         });

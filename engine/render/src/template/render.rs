@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 
@@ -14,6 +14,7 @@ use super::escaping::UiStrings;
 use crate::apart::Apart;
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;
+use crate::ids::{PageIds, ThemeIds};
 use crate::island::{Hydration, Islands};
 use crate::language::Language;
 use crate::link::Resolver;
@@ -24,6 +25,8 @@ use crate::progress::Progress;
 use crate::theme_files::ThemeAssets;
 use crate::view::View;
 use content::report::{Code, Diagnostic};
+use content::schema::Formatted;
+use content::tenant::Page;
 use content::tenant::assets::named;
 use content::theme::Theme;
 
@@ -38,6 +41,8 @@ pub struct Templates {
     pub(crate) languages: BTreeMap<String, Arc<Language>>,
     /// Its fonts, for drawings.
     pub(crate) fonts: Arc<Fonts>,
+    /// The ids that its templates write.
+    pub(crate) ids: Arc<ThemeIds>,
     pub(super) tera: Tera,
     /// Whether visitors get its files.
     pub(super) served: AtomicBool,
@@ -62,6 +67,8 @@ pub struct Scope {
     pub used: Vec<(String, Hydration)>,
     /// The drawings so far that come after the first view.
     pub(crate) apart: Apart,
+    /// The ids of the page so far.
+    pub(crate) ids: Arc<Mutex<PageIds>>,
     /// What is rendered now, for whoever waits for it.
     pub progress: Arc<Progress>,
     /// The UI strings that templates received and that HTML could take for markup.
@@ -77,6 +84,32 @@ impl Scope {
             language: &self.prepared.language,
             resolver: &self.resolver,
             themed: &self.templates.assets.files,
+            ids: &self.ids,
+        }
+    }
+
+    /// The ids that a page begins with: its theme's, and the fragments that its author gave to its sections.
+    pub(crate) fn page_ids(&self, page: Option<&Page>) -> PageIds {
+        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = ids.clone();
+        for fragment in page.into_iter().flat_map(|page| self.fragments(page)) {
+            ids.reserve(&fragment.text);
+        }
+        ids
+    }
+
+    /// The fragments that an author gave to the sections of a page.
+    pub(crate) fn fragments(&self, page: &Page) -> impl Iterator<Item = &Formatted> {
+        self.prepared.content.fragments(&page.file)
+    }
+
+    /// The same for a page of its own, whose ids begin anew.
+    #[must_use]
+    pub(crate) fn for_page(self, page: Option<&Page>) -> Self {
+        let ids = self.page_ids(page);
+        Self {
+            ids: Arc::new(Mutex::new(ids)),
+            ..self
         }
     }
 }

@@ -1,0 +1,53 @@
+//! The ids of a text's headings: those that their author wrote come before those that are made of words.
+
+use pulldown_cmark::{Event, Tag, TagEnd};
+
+use super::super::ids::slug;
+use super::parsed::Placed;
+
+/// The id of each heading in its order. `assign` makes an id one of a kind.
+pub(super) fn heading_ids(
+    events: &[Placed<'_>],
+    mut assign: impl FnMut(&str) -> String,
+) -> Vec<String> {
+    let mut wanted: Vec<(Option<String>, String)> = Vec::new();
+    let mut words = String::new();
+    let mut in_heading = false;
+    for (event, _) in events {
+        match event {
+            Event::Start(Tag::Heading { id, .. }) => {
+                words.clear();
+                in_heading = true;
+                wanted.push((id.as_ref().map(ToString::to_string), String::new()));
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                if let Some((_, heading)) = wanted.last_mut() {
+                    heading.clone_from(&words);
+                }
+                in_heading = false;
+            }
+            event if in_heading => words.push_str(word(event)),
+            _ => {}
+        }
+    }
+    // A fragment that an author chose is what links name.
+    let written: Vec<Option<String>> = (wanted.iter())
+        .map(|(id, _)| id.as_deref().map(&mut assign))
+        .collect();
+    let ids = written.into_iter().zip(wanted);
+    ids.map(|(id, (_, words))| id.unwrap_or_else(|| assign(&slug(&words))))
+        .collect()
+}
+
+/// The words of some events.
+pub(super) fn words(events: &[Event<'_>]) -> String {
+    events.iter().map(word).collect()
+}
+
+fn word<'e>(event: &'e Event<'_>) -> &'e str {
+    match event {
+        Event::Text(text) | Event::Code(text) => text.as_ref(),
+        Event::SoftBreak | Event::HardBreak => " ",
+        _ => "",
+    }
+}
