@@ -74,6 +74,42 @@ fn a_file_is_saved_under_its_own_name_and_can_be_had_in_parts() {
 }
 
 #[test]
+fn file_that_is_not_a_picture_is_not_shown_as_one() {
+    let mut site = corner("", "![A song](song.mp3)\n\n![Prices](plan.pdf)");
+    site.write("tenants/corner/assets/song.mp3", "ID3")
+        .write("tenants/corner/assets/plan.pdf", "%PDF-1.4")
+        .reload();
+    assert!(!site.report_text().contains("error["));
+    let html = site.page(HOST, "", "/").expect("a page");
+    for part in [
+        "controls preload=\"none\" aria-label=\"A song\"><a href=\"/assets/song.",
+        "\">A song</a></audio>",
+        "\">Prices</a>",
+    ] {
+        assert!(html.contains(part), "{part} in {html}");
+    }
+    assert!(!html.contains("<img src=\"/assets/song."), "{html}");
+    assert!(!html.contains("<img src=\"/assets/plan."), "{html}");
+}
+
+#[test]
+fn picture_that_browsers_do_not_show_is_an_error_with_types_to_convert_to() {
+    let mut site = corner("", "![Door](door.HEIC)\n\n![Pump](clip.mov)");
+    site.write("tenants/corner/assets/door.HEIC", "heic")
+        .write("tenants/corner/assets/clip.mov", "mov")
+        .reload();
+    let report = site.report_text();
+    for part in [
+        "error[picture-type]: browsers do not show `door.HEIC`",
+        "convert the file to JPEG, PNG, WebP, AVIF or SVG",
+        "error[picture-type]: browsers do not show `clip.mov`",
+        "convert the file to MP4 (H.264) or WebM",
+    ] {
+        assert!(report.contains(part), "{part} in {report}");
+    }
+}
+
+#[test]
 fn a_film_has_its_size_its_poster_and_its_captions() {
     let mut site = corner(
         "language: en-GB\n",

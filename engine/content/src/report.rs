@@ -105,7 +105,7 @@ codes! {
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
     OversizedPicture => "oversized-picture", "A picture that is sent as it is, since it moves or is of a type that is not made smaller, is wider than pages ever show it, or has more than 1 MiB. JPEG, PNG and WebP come in the sizes that fit.";
     PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
-    PictureType => "picture-type", "A picture is of another type than the end of its name says. It is served by its name, and browsers that are told not to guess may not show it.";
+    PictureType => "picture-type", "A picture is of another type than the end of its name says. It is served by its name, and browsers that are told not to guess may not show it. Or a page shows a file as a picture that browsers do not show, such as HEIC, TIFF or a MOV film: convert it, or link to it.";
     PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path; or two names differ only in upper and lower case or in their Unicode form, and are one file on many disks.";
     Pinned => "pinned", "An older release of the tenant is served, since somebody rolled back to it. What the folder says is not seen until `rowhouse resume` follows it again.";
     ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";

@@ -1,4 +1,4 @@
-//! What a picture becomes in a page: an image in several sizes, or a video with what lies beside its file.
+//! What a picture becomes in a page: an image in several sizes, a video with what lies beside its file, a player of sound, or a link to a file that is none of these.
 //!
 //! An image says how large it is, so that nothing moves when it comes, and waits until somebody is near it. A browser takes the size that fits (HTML, section 4.8.4). Until a size is made, its address leads to the original: the page is the same before and after.
 //! `![The app](clip.mp4)` is a video (HTML, section 4.8.8). A picture of the same stem is its poster, a `.vtt` of the same stem holds its captions, and its own header says how large it is, so that nothing moves when it comes.
@@ -13,7 +13,7 @@ use super::escape::escape;
 use super::film;
 use super::link::Resolver;
 use super::link_context::LinkContext;
-use super::media_type::tenant_type;
+use super::media_type::Shown;
 use super::picture::variant::{Format, Variant};
 use content::tenant::assets::named;
 
@@ -144,14 +144,16 @@ fn words<'a>(events: &mut impl Iterator<Item = Event<'a>>) -> String {
 fn element(written: &str, words: &str, title: &str, context: &LinkContext<'_>) -> String {
     let resolver = context.resolver;
     let own = named(&resolver.assets, written, &resolver.file);
-    if let Some((key, asset)) = own
-        && is_video(key)
-    {
-        let language = context.language.tag();
-        return video(key, asset, words, title, language, resolver);
-    }
-    if let Some((_, asset)) = own {
-        return image(asset, words, &titled(title), None, resolver);
+    if let Some((key, asset)) = own {
+        return match Shown::of(key) {
+            Shown::Image => image(asset, words, &titled(title), None, resolver),
+            Shown::Video => {
+                let language = context.language.tag();
+                video(key, asset, words, title, language, resolver)
+            }
+            Shown::Audio => audio(asset, words, title, resolver),
+            Shown::Link | Shown::Unsupported => link(asset, words, &titled(title), resolver),
+        };
     }
     // Every host serves the theme's files at its root.
     let themed = context.themed.get(written);
@@ -172,10 +174,6 @@ fn titled(title: &str) -> String {
         "" => String::new(),
         title => format!(" title=\"{}\"", escape(title)),
     }
-}
-
-fn is_video(key: &str) -> bool {
-    tenant_type(key).0.starts_with("video/")
 }
 
 /// The keys of files beside a file whose names differ from its by their extensions, in the order of these.
@@ -205,9 +203,7 @@ fn video(
     if let Some(poster) = beside(key, &POSTERS, &resolver.assets) {
         html += &format!(" poster=\"{}\"", resolver.asset(poster));
     }
-    if !words.is_empty() {
-        html += &format!(" aria-label=\"{}\"", escape(words));
-    }
+    html += &labelled(words);
     html += &titled(title);
     html.push('>');
     if let Some(captions) = beside(key, &["vtt"], &resolver.assets) {
@@ -217,13 +213,34 @@ fn video(
             escape(language),
         );
     }
-    // For who has no video: the file itself.
-    html += &format!(
-        "<a href=\"{src}\">{}</a></video>",
-        escape(match words {
-            "" => &asset.name,
-            words => words,
-        })
-    );
-    html
+    // Browsers without video offer the file itself.
+    html += &link(asset, words, "", resolver);
+    html + "</video>"
+}
+
+fn audio(asset: &Asset, words: &str, title: &str, resolver: &Resolver) -> String {
+    format!(
+        "<audio src=\"{}\" controls preload=\"none\"{}{}>{}</audio>",
+        resolver.asset(asset),
+        labelled(words),
+        titled(title),
+        link(asset, words, "", resolver)
+    )
+}
+
+fn labelled(words: &str) -> String {
+    match words {
+        "" => String::new(),
+        words => format!(" aria-label=\"{}\"", escape(words)),
+    }
+}
+
+/// A link to a file, by its name where there are no words. `more` are attributes.
+fn link(asset: &Asset, words: &str, more: &str, resolver: &Resolver) -> String {
+    let words = match words {
+        "" => asset.name.as_str(),
+        words => words,
+    };
+    let (src, words) = (resolver.asset(asset), escape(words));
+    format!("<a href=\"{src}\"{more}>{words}</a>")
 }

@@ -23,6 +23,51 @@ pub(super) enum Opened {
     Download,
 }
 
+/// What a file of a tenant becomes where a text shows it as a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// An image.
+    Image,
+    /// A video.
+    Video,
+    /// A player of sound.
+    Audio,
+    /// A link to the file.
+    Link,
+    /// A link to the file too, which hardly any browser opens.
+    Unsupported,
+}
+
+impl Shown {
+    /// Returns what a file becomes, from its name.
+    #[must_use]
+    pub(super) fn of(name: &str) -> Self {
+        match tenant_type(name) {
+            UNKNOWN => Self::Unsupported,
+            (media_type, _) => match media_type.split('/').next() {
+                Some("image") => Self::Image,
+                Some("video") => Self::Video,
+                Some("audio") => Self::Audio,
+                _ => Self::Link,
+            },
+        }
+    }
+}
+
+/// Returns the types to which a file that browsers do not show can be converted, from its name.
+#[must_use]
+pub(super) fn supported_types(name: &str) -> &'static str {
+    match extension(name).as_str() {
+        "3gp" | "avi" | "flv" | "m2ts" | "mkv" | "mov" | "mpeg" | "mpg" | "mts" | "qt" | "wmv" => {
+            "MP4 (H.264) or WebM"
+        }
+        "aif" | "aiff" | "amr" | "caf" | "mid" | "midi" | "wma" => "MP3, M4A or Opus",
+        "doc" | "docx" | "key" | "odp" | "ods" | "odt" | "pages" | "ppt" | "pptx" | "xls"
+        | "xlsx" => "PDF",
+        _ => "JPEG, PNG, WebP, AVIF or SVG",
+    }
+}
+
 /// What is on no list.
 pub(super) const UNKNOWN: (&str, Opened) = ("application/octet-stream", Opened::Download);
 

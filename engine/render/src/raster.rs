@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use image::ImageDecoder as _;
 use image::metadata::Orientation;
-use imagesize::ImageType;
+use imagesize::{Compression, ImageType};
 
 use super::media_type::tenant_type;
 use content::report::{Code, Severity};
@@ -23,6 +23,9 @@ const HEAVY: usize = 1 << 20;
 const WIDTHS: [u32; 5] = [360, 720, 1080, 1440, 2160];
 /// The most pixels of a side that a WebP can have (RFC 9649, section 2.4).
 const LONGEST_SIDE: u32 = 16_383;
+
+/// What phones take photos in, and most browsers do not show.
+const HEIC: &str = "image/heic";
 
 /// A picture that is made of pixels.
 #[derive(Debug)]
@@ -137,6 +140,8 @@ fn type_of(kind: ImageType) -> Option<&'static str> {
         ImageType::Webp => Some("image/webp"),
         ImageType::Bmp => Some("image/bmp"),
         ImageType::Tiff => Some("image/tiff"),
+        ImageType::Heif(Compression::Av1) => Some("image/avif"),
+        ImageType::Heif(Compression::Hevc) => Some(HEIC),
         _ => None,
     }
 }
@@ -180,9 +185,13 @@ fn is_turned(kind: ImageType, bytes: &[u8]) -> bool {
         ImageType::Jpeg => image::codecs::jpeg::JpegDecoder::new(cursor)
             .ok()
             .and_then(|decoder| orientation(Box::new(decoder))),
+        ImageType::Png => image::codecs::png::PngDecoder::new(cursor)
+            .ok()
+            .and_then(|decoder| orientation(Box::new(decoder))),
         ImageType::Webp => image::codecs::webp::WebPDecoder::new(cursor)
             .ok()
             .and_then(|decoder| orientation(Box::new(decoder))),
+        // Browsers turn AVIF by its own boxes, which its size counts already, and GIF has no Exif.
         _ => None,
     };
     matches!(
@@ -216,6 +225,9 @@ impl Problem {
                 )
             }
             Self::Broken => "was it copied whole? Copy it again, or export it anew".to_owned(),
+            Self::OtherType(HEIC | "image/tiff") => {
+                "export it as JPEG, PNG, WebP or AVIF".to_owned()
+            }
             Self::OtherType(own) => format!("name it as what it is, {own}, or export it anew"),
             Self::Oversized(..) => format!(
                 "make it {} pixels wide at most and smaller than 1 MiB; what moves is far smaller as a film (`.mp4`), and a photo as JPEG, PNG or WebP comes in the sizes that fit",
@@ -277,6 +289,17 @@ mod tests {
             problem("a.png", gif),
             Some(Some(Problem::OtherType("image/gif")))
         );
+    }
+
+    #[test]
+    fn photo_of_a_phone_under_another_name_is_told_apart() {
+        let heic = [
+            &b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"[..],
+            b"\0\0\0\x30meta\0\0\0\0\0\0\0\x24iprp\0\0\0\x1cipco",
+            b"\0\0\0\x14ispe\0\0\0\0\0\0\0\x08\0\0\0\x10",
+        ];
+        let raster = Raster::of("a.jpg", &heic.concat()).expect("a picture by name");
+        assert_eq!(raster.problem, Some(Problem::OtherType(HEIC)));
     }
 
     #[test]

@@ -125,11 +125,10 @@ pub(super) fn clean(
     file: &str,
 ) -> Result<(String, Vec<Diagnostic>), Box<Diagnostic>> {
     let text = std::str::from_utf8(bytes).map_err(|_| {
-        Box::new(Diagnostic::error(
-            Code::NotUtf8,
-            file,
-            "the drawing is not UTF-8",
-        ))
+        Box::new(
+            Diagnostic::error(Code::NotUtf8, file, "the drawing is not UTF-8")
+                .hint("save it as UTF-8"),
+        )
     })?;
     let place = |(line, column): (usize, usize)| Place {
         line,
@@ -255,7 +254,8 @@ impl<'d, 'i> Writer<'d, 'i> {
     fn start(&mut self, node: Node<'_, '_>) -> usize {
         let name = node.tag_name().name();
         let mut tag = format!("<{name}");
-        if node == self.document.root_element() && self.namespace.is_some() {
+        // Browsers show no file without its namespace.
+        if node == self.document.root_element() {
             tag.push_str(&format!(" xmlns=\"{SVG}\""));
         }
         for attribute in node.attributes() {

@@ -15,6 +15,7 @@ use crate::card::shown_by_others;
 use crate::ids::PageIds;
 use crate::link::{Target, target};
 use crate::markdown;
+use crate::media_type::{Shown, supported_types};
 use crate::structure::collection_of;
 use crate::template::Templates;
 use content::name::nfc;
@@ -188,7 +189,11 @@ impl<'a> Checker<'a> {
             };
             match text.format.as_str() {
                 "link" => self.link(&text.text, spot),
-                "asset" | "image" => self.asset(&text.text, spot),
+                "asset" => self.asset(&text.text, spot),
+                "image" => {
+                    self.asset(&text.text, spot);
+                    self.image(&text.text, spot);
+                }
                 "file" => self.file(&text.text, spot),
                 "drawing" => self.drawing(&text.text, spot),
                 "icon" => self.drawing(&format!("icons/{}.svg", text.text), spot),
@@ -282,6 +287,34 @@ impl<'a> Checker<'a> {
             return self.link(&reference.destination, spot);
         }
         self.asset(&reference.destination, spot);
+        self.shown(&reference.destination, spot);
+    }
+
+    /// A file that a text shows as a picture, and that browsers do not show.
+    fn shown(&mut self, path: &str, spot: Spot<'_>) {
+        if let Some((key, _)) = self.named(path, spot)
+            && Shown::of(key) == Shown::Unsupported
+        {
+            self.report(Severity::Error, Code::PictureType, spot, || {
+                let message = format!("browsers do not show `{path}`");
+                let types = supported_types(key);
+                let hint = format!("convert the file to {types}, or link to it: `[...]({path})`");
+                (message, Some(hint))
+            });
+        }
+    }
+
+    /// A file that a section shows as a picture, and that is not one.
+    fn image(&mut self, path: &str, spot: Spot<'_>) {
+        if let Some((key, _)) = self.named(path, spot)
+            && Shown::of(key) != Shown::Image
+        {
+            self.report(Severity::Error, Code::PictureType, spot, || {
+                let message = format!("`{path}` is not a picture that browsers show");
+                let hint = "name a JPEG, PNG, WebP, AVIF, GIF or SVG file";
+                (message, Some(hint.to_owned()))
+            });
+        }
     }
 
     fn link(&mut self, link: &str, spot: Spot<'_>) {

@@ -136,3 +136,18 @@ fn what_is_no_picture_stays_as_it_is() {
         assert_eq!(stripped(&Bytes::from_static(bytes)), bytes);
     }
 }
+
+#[test]
+fn orientation_turns_size_and_pixels_of_every_format() {
+    use crate::raster::Raster;
+    for (name, whole) in [
+        ("a.jpg", jpeg_with(6)),
+        ("a.png", png_with(6)),
+        ("a.webp", webp_with(6)),
+    ] {
+        let freed = stripped(&whole);
+        let raster = Raster::of(name, &freed).expect("a picture");
+        assert_eq!(raster.size, Some((20, 40)), "{name}");
+        assert_eq!(orientation(&freed), Orientation::Rotate90, "{name}");
+    }
+}

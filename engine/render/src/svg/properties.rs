@@ -39,6 +39,13 @@ fn what_draws_stays_as_it_is_written() {
 }
 
 #[test]
+fn drawing_without_namespace_gets_one() {
+    let cleaned = cleaned("<svg viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>").expect("a drawing");
+    let whole = format!("<svg xmlns=\"{SVG}\" viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>");
+    assert_eq!(cleaned.svg, whole);
+}
+
+#[test]
 fn what_editors_note_for_themselves_goes_without_a_word() {
     let inner = "<!-- made by --><metadata><i:x/></metadata><i:view a=\"b\"/><g data-name=\"Layer\" i:label=\"x\"/><?pi?><use xlink:href=\"#a\"/>";
     assert_eq!(inside(inner), ("<g/><use href=\"#a\"/>".to_owned(), 0));
