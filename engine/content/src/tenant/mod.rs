@@ -37,11 +37,10 @@ use crate::yaml::{self, Node, Value};
 
 pub use conform::Written;
 pub use manifest::Manifest;
+pub(crate) use page::START;
 pub use page::{FrontMatter, Page};
+pub use role::MANIFEST;
 use role::{Role, role_of};
-
-/// The manifest's file name.
-pub const MANIFEST: &str = "tenant.yaml";
 
 /// The most pages that a tenant may have: every one is rendered anew with each change and lies in memory, and the neighbours want to go on.
 pub const MOST_PAGES: usize = 2_000;
@@ -578,10 +577,3 @@ impl SiteReader<'_> {
         }
     }
 }
-
-/// The first character of a file.
-pub(crate) const START: crate::report::Place = crate::report::Place {
-    line: 1,
-    column: 1,
-    length: 3,
-};

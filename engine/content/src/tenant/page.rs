@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::START;
 use super::manifest::NamedLink;
 use super::values::{Asset, Date, Moment, RoutePath};
 use crate::report::Place;
@@ -281,6 +280,13 @@ pub fn split(text: &str) -> Option<Parts<'_>> {
     }
     None
 }
+
+/// The first character of a file.
+pub(crate) const START: Place = Place {
+    line: 1,
+    column: 1,
+    length: 3,
+};
 
 /// Why a file is not cut at two lines `---`: what is wrong, what to do, and where.
 pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use super::MANIFEST;
 use crate::name::reserved::is_reserved;
 use crate::report::{Code, Diagnostic, Report, nearest};
 use crate::source::Folder;
 
+/// The manifest's file name.
+pub const MANIFEST: &str = "tenant.yaml";
 /// The folder of pages.
 pub(super) const PAGES: &str = "pages/";
 /// The folder of files that pages show or offer.
