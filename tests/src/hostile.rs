@@ -139,7 +139,7 @@ pub const ALL: &[Hostile] = &[
     }),
     kind("many-keys", Some("unknown-key"), |folder| {
         let mut text = "---\ntitle: Home\n".to_owned();
-        (0..50_000).for_each(|number| writeln!(text, "key{number}: 1").expect("text"));
+        (0..40_000).for_each(|number| writeln!(text, "key{number}: 1").expect("text"));
         file(folder, "pages/index.md", &format!("{text}---\n"));
     }),
     kind("large-page", Some("too-large"), |folder| {

@@ -102,7 +102,7 @@ fn a_link_to_a_file_that_is_not_there_is_an_error_with_its_line() {
             "../assets/plan.pdf",
             "the tenant's `assets` have no `plan.pdf`",
         ),
-        ("plan.pdf", "`plan.pdf` leads to no page"),
+        ("plan.pdf", "`plan.pdf`: there is no file `pages/plan.pdf`"),
         ("../../app/tenant.yaml", "leads out of the tenant's folder"),
         ("../tenant.yaml", "`../tenant.yaml` leads to no page"),
     ] {

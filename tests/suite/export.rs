@@ -368,7 +368,7 @@ fn a_page_may_become_a_folder_and_a_folder_a_page() {
         let mut writer = Writer::begin(&to).expect("a folder");
         let file = format!("app.studio.example/{file}");
         writer
-            .put(file, &Bytes::from_static(b"<p>"))
+            .put(file, &Bytes::from_static(b"<p>").into())
             .expect("a file");
         writer.finish().expect("written files");
     };

@@ -57,7 +57,7 @@ const BLOCKS: [(&str, &[Place]); 13] = [
         ],
     ),
     ("guides/language.md", &[Manifest, Manifest]),
-    ("guides/pictures.md", &[Text, Text, Text]),
+    ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/redirects.md", &[Manifest, Front]),
     (
         "guides/section-kind.md",
@@ -130,6 +130,7 @@ impl Reader {
         reader.write("tenants/corner/assets/pump.mp4", film(640, 360));
         reader.write("tenants/corner/assets/plan.pdf", "%PDF-1.4\n");
         reader.write("tenants/corner/assets/press-kit.zip", "PK");
+        reader.write("tenants/corner/assets/bell.mp3", "ID3");
         reader
     }
 

@@ -68,7 +68,7 @@ fn nested_layers_are_refused_before_they_take_memory() {
 #[test]
 fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
     let mut site = TestSite::fixture("sites");
-    let page = "---\ntitle: Data\n---\n![One](one.bin) ![Two](two.bin)\n";
+    let page = "---\ntitle: Data\n---\n[One](../assets/one.bin) [Two](../assets/two.bin)\n";
     site.write("tenants/app/pages/data.md", page);
     let write = |round: u8| {
         for (name, seed) in [("one", 0), ("two", 1)] {

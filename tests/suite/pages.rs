@@ -234,8 +234,11 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
             .resources
             .keys()
             .map(ToString::to_string);
-        let before = site.host_files("studio.example").keys();
-        let before = before.filter_map(|path| path.strip_prefix("/app").map(ToOwned::to_owned));
+        let Some(HostEntry::Site(routes)) = site.snapshot.hosts.get("studio.example") else {
+            panic!("no site");
+        };
+        let replaced = routes.replaced.get("/app").into_iter();
+        let before = replaced.flat_map(|files| files.keys().map(ToString::to_string));
         now.chain(before)
             .filter(|path| path.starts_with("/assets/door."))
             .collect()

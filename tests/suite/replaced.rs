@@ -25,7 +25,9 @@ fn answers(snapshot: &Snapshot, path: &str) -> bool {
         let mount = routes.prefixes.get(prefix)?;
         mount.resource(path.strip_prefix(prefix)?)
     };
-    below("/app").is_some() || routes.files.contains_key(path) || snapshot.shared.contains_key(path)
+    below("/app").is_some()
+        || routes.replaced_file(path).is_some()
+        || snapshot.shared.contains_key(path)
 }
 
 /// The addresses of a tenant's file and of a theme's, as a page names them now.
@@ -35,8 +37,9 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
     };
     let mount = routes.prefixes.get("/app").expect("a mount");
     let page = text_of(mount.resource("/data").expect("a page")).expect("a text");
-    ["src=\"", "url(\""].map(|before| {
-        let (_, rest) = page.split_once(before).expect("an address");
+    [("href=\"", "/app/assets/data"), ("url(\"", "")].map(|(before, begin)| {
+        let start = page.find(&format!("{before}{begin}")).expect("an address");
+        let rest = &page[start + before.len()..];
         rest[..rest.find('"').expect("an end")].to_owned()
     })
 }
@@ -79,7 +82,7 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
         let text = fs::read_to_string(&dot).expect("a drawing");
         fs::write(&dot, format!("{text}<!-- {number} -->\n")).expect("a drawing");
     };
-    let page = "---\ntitle: Data\n---\n![Data](data.csv)\n";
+    let page = "---\ntitle: Data\n---\n[Data](../assets/data.csv)\n";
     street.write("tenants/app/pages/data.md", page);
 
     // Five changes while it runs, one while it does not, two restarts.

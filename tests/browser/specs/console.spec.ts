@@ -183,7 +183,9 @@ test.describe('without scripts', () => {
     expect(await visitors()).not.toContain('Fresh words');
     await page.getByLabel('Token of this server').fill(TOKEN);
     await page.getByRole('button', { name: 'Resume' }).click();
-    await expect(page.getByRole('status').first()).toContainText('The server accepted the command to follow the folder.');
+    await expect(page.getByRole('status').first()).toContainText(
+      'The server accepted the command to follow the folder.',
+    );
     expect(await visitors()).toContain('Fresh words');
   });
 });

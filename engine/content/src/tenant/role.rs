@@ -233,6 +233,7 @@ mod tests {
         Folder {
             label: "tenants/corner".to_owned(),
             files: files.map(|path| ((*path).to_owned(), "x".into())).collect(),
+            ..Folder::default()
         }
     }
 

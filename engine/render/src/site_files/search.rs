@@ -9,8 +9,8 @@ use unicode_general_category::get_general_category;
 
 use crate::link::Resolver;
 use crate::markdown::outline::{Part, outline};
-use content::name::nfc;
 use crate::template::Scope;
+use content::name::nfc;
 use content::tenant::{Page, Site};
 
 /// Its media type.
@@ -213,7 +213,7 @@ mod tests {
         for (text, found) in [
             (
                 "AI and Go, a C++ and C# course.",
-                &["ai", "and", "go", "and", "c++", "c#", "course"][..],
+                &["ai", "and", "go", "c++", "and", "c#", "course"][..],
             ),
             ("大阪の店、駅", &["大阪の店", "駅"]),
             ("हिन्दी กี่", &["हिन्दी", "กี่"]),

@@ -7,8 +7,8 @@ use std::sync::PoisonError;
 use serde_json::Value as Json;
 use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 
-use super::escaping::UiStrings;
 use super::render::{Scope, asset_href, with_scope};
+use super::ui_strings::UiStrings;
 use crate::asset::Asset;
 use crate::escape::escape;
 use crate::island::{self, Call, Hydration};

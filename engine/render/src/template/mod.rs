@@ -11,6 +11,7 @@
 //! | [`render`] | a template and a view become a page |
 //! | [`functions`] | what templates can call |
 //! | [`escaping`] | UI strings stay text, whatever a template does |
+//! | [`ui_strings`] | the UI strings of a page |
 //! | [`error`] | Tera's errors with their places in the theme |
 
 mod error;
@@ -19,6 +20,7 @@ mod functions;
 mod load;
 mod render;
 mod section;
+mod ui_strings;
 
 pub(super) use functions::drawing_of;
 pub(super) use render::{SOCIAL, asset_of};

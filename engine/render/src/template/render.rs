@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 
 use super::error::{located, one_line};
-use super::escaping::UiStrings;
+use super::ui_strings::UiStrings;
 use crate::apart::Apart;
 use crate::asset::{ASSETS, Asset};
 use crate::cache::Cache;

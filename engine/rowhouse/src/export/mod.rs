@@ -175,7 +175,7 @@ struct Plan<'t> {
     /// The page for what is not found, by the part of the host that it speaks for.
     not_found: Vec<(String, &'t Resource)>,
     /// Each file with the path that it stands for and its bytes.
-    files: BTreeMap<String, (String, Bytes)>,
+    files: BTreeMap<String, (String, Payload)>,
 }
 
 /// One host's folder as it grows.
@@ -304,7 +304,7 @@ impl<'a> Site<'a> {
         sink: &mut impl Sink,
     ) -> Result<(), ExportError> {
         if let Some((file, body)) = file_of_resource(path, resource) {
-            let files: Vec<(String, Bytes)> = self
+            let files: Vec<(String, Payload)> = self
                 .variants(&file, body)
                 .map(|(file, bytes)| (file, bytes.clone()))
                 .collect();
@@ -344,7 +344,7 @@ impl<'a> Site<'a> {
         &self,
         file: &str,
         body: &'b Body,
-    ) -> impl Iterator<Item = (String, &'b Bytes)> + use<'b> {
+    ) -> impl Iterator<Item = (String, &'b Payload)> + use<'b> {
         let (file, compressed) = (file.to_owned(), self.options.compressed);
         body.variants.iter().filter_map(move |variant| {
             let extension = match variant.coding {
@@ -555,7 +555,7 @@ mod tests {
                 cache_tag: None,
                 variants: Variants::new(Box::new([Variant {
                     coding: Coding::Identity,
-                    bytes: Bytes::from_static(text.as_bytes()),
+                    bytes: bytes::Bytes::from_static(text.as_bytes()).into(),
                     etag: HeaderValue::from_static("\"\""),
                 }])),
             };

@@ -105,7 +105,7 @@ enum Listed {
     /// Its files are as they were when the process before this one read them.
     Unchanged(Box<Read>),
     /// It is to be read.
-    Changed(Tree, Option<Mark>),
+    Changed(Box<Tree>, Option<Mark>),
 }
 
 /// Bytes in memory for each byte of a text that is parsed: its copies, and the values of its front matter.
@@ -157,7 +157,7 @@ impl ToRead {
                 };
                 let work = move |_| {
                     let read = guard("read", folder.id.as_str(), &folder.label, || {
-                        folder.read_tree(tree, mark)
+                        folder.read_tree(*tree, mark)
                     });
                     Step::Done(done(match read {
                         Ok(read) => read.map(|read| folder.complete(read, secure)),
@@ -208,7 +208,7 @@ impl ToRead {
         };
         match read_before() {
             Some(reading) => Listed::Unchanged(Box::new(self.taken_up(reading))),
-            None => Listed::Changed(tree, mark),
+            None => Listed::Changed(Box::new(tree), mark),
         }
     }
 
