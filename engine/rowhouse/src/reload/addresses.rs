@@ -92,8 +92,10 @@ impl Addresses {
             self.deployment = read;
         } else if self.deployment.is_none() {
             let in_force = persisted.and_then(Persisted::deployment);
-            // Addresses were assigned without a file: it takes a valid one to change that.
-            let is_open = in_force.is_none() && !self.assignment.owners.is_empty();
+            // Addresses were assigned without a file: it takes a valid one to change that. An operator who names a file wants it closed until the file is valid.
+            let is_open = in_force.is_none()
+                && places.deployment.is_none()
+                && !self.assignment.owners.is_empty();
             if !is_open {
                 self.is_new = true;
                 self.deployment = in_force
