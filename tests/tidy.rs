@@ -12,12 +12,16 @@ use syn::visit::{self, Visit};
 use syn::{UseTree, Visibility};
 
 /// The crates of the engine, and what of each other they may know.
-const CRATES: [(&str, &[&str]); 5] = [
+const CRATES: [(&str, &[&str]); 6] = [
     ("content", &[]),
     ("release", &[]),
     ("render", &["content", "release"]),
     ("server", &["release"]),
-    ("rowhouse", &["content", "release", "render", "server"]),
+    ("supervisor", &["content", "release", "render", "server"]),
+    (
+        "rowhouse",
+        &["content", "release", "render", "server", "supervisor"],
+    ),
 ];
 
 /// Everything that may stand at the top of the repository, apart from names that begin with a dot.

@@ -12,8 +12,8 @@ use release::snapshot::{HostEntry, Mount, Pages, Resource, ResourceTable, Snapsh
 use render::Islands;
 use render::policy::Caching;
 use rowhouse::export::{ExportError, Options, export};
-use rowhouse::reload::{Places, Registry};
 use rowhouse_ui::Bundle;
+use supervisor::{Places, Registry};
 use tempfile::TempDir;
 
 /// The moment at which fixtures are compiled, unless a test says otherwise.

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use render::Islands;
 use rowhouse::export::folder::{Done, Writer};
 use rowhouse::export::{self, ExportError, Options, Sink as _, WriteError};
-use rowhouse::reload::Registry;
 use rowhouse_tests::{Answer, NOW, TestServer, TestSite, binary, workspace};
 use rowhouse_ui::Bundle;
 use server::status::StatusBoard;
+use supervisor::Registry;
 use tempfile::TempDir;
 
 /// Drawing the pictures of all tenants takes a debug build a while.

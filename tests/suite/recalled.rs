@@ -8,8 +8,8 @@ use content::report::Report;
 use release::snapshot::{Coding, Resource};
 use render::Islands;
 use render::policy::Caching;
-use rowhouse::reload::{Persisted, Places, Registry};
 use rowhouse_ui::Bundle;
+use supervisor::{Persisted, Places, Registry};
 
 use crate::dev::everything;
 use crate::pictures::photo;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use release::snapshot::{HostEntry, Snapshot};
 use render::Islands;
 use render::policy::Caching;
-use rowhouse::reload::{Persisted, Places, Registry};
 use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
+use supervisor::{Persisted, Places, Registry};
 
 use crate::state::{KEEP, Street};
 

@@ -1,16 +1,15 @@
 //! Rowhouse serves many small sites from one program: a site is a folder.
 //!
-//! This crate is the program: the command line, and the one owner that turns changed folders into what is served. The work is done by the crates below it.
+//! This crate is the program: the command line, the export, the manual and the console. The crates below it do the work.
 //!
 //! ```text
 //! folder ──► content ──► render ──► release ──► server ──► bytes
 //!            checked     HTML       snapshot    look up
 //!               ▲           ▲           │          ▲
-//!               └───────────┴── reload ─┴──────────┘
-//!                                 ▲     └─► export ──► files
-//!                               watch
+//!               └─────────── supervisor ┴──────────┘
+//!                                       └─► export ──► files
 //!
-//! main ──► cli ──► commands ──► reload, watch, export, manual, console
+//! main ──► cli ──► commands ──► supervisor, export, manual, console
 //! ```
 //!
 //! # What each does not know
@@ -18,8 +17,8 @@
 //! - `content` knows no HTML, HTTP or socket; `render` no disk, socket or other tenant's content; `release` no YAML, Tera or connection; `server` not where bytes came from. Cargo holds these arrows: `content` and `server` never meet.
 //! - [`cli`] turns text into values, and decides nothing. The crates below know values, not flags.
 //! - [`commands`] is the only one that prints, and only `main` ends the process.
-//! - [`watch`] knows paths and moments, not tenants; it reads no content.
-//! - [`reload`] is the only one that sees both what renders and what is served. A tenant's failure, be it an error, a panic or work without end, removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
+//! - [`supervisor::source`] knows paths and times, not tenants; it reads no content.
+//! - [`supervisor`] is the only one that sees both what renders and what is served. A tenant's failure, be it an error, a panic or work without end, removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
 //! - [`export`] knows only a snapshot: what it writes is what would be served.
 //! - [`manual`] knows the lists that the program has of its own keys, flags, metrics and errors, and nothing of how pages are made of them.
 //! - [`console`] shows what others say of themselves, to operators alone; it changes nothing.
@@ -35,7 +34,7 @@
 //!
 //! # Walkthrough: a saved file
 //!
-//! 1. [`watch`] notices the path and waits until nothing more changes; [`reload`] has that folder read again ([`content::source`]). If its bytes are the same, that is all.
+//! 1. [`supervisor::source`] notices the path and waits until nothing more changes; [`supervisor`] has that folder read again ([`content::source`]). If its bytes are the same, that is all.
 //! 2. [`content::tenant`] turns it into a site, or into errors with file, line and column. With errors, the last good site stays and the report says why.
 //! 3. [`render`] makes its pages (Tera layouts, Markdown, islands, head), and puts them at each of its addresses with their links and codings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
@@ -52,13 +51,13 @@
 //! # Walkthrough: back to yesterday
 //!
 //! 1. With a state, what a tenant serves is recorded as a release ([`release::store`]) once nobody waits for anything: its pages, and the shared files that they name.
-//! 2. `rowhouse rollback` asks the admin listener, which asks the owner ([`reload::Operator`]). It loads the release, pins it on disk, and swaps in a snapshot with the release's pages in the tenant's mounts.
+//! 2. `rowhouse rollback` asks the admin listener, which asks the owner ([`supervisor::Operator`]). It loads the release, pins it on disk, and swaps in a snapshot with the release's pages in the tenant's mounts.
 //! 3. The folder is read, rendered, reported and recorded as before. `rowhouse resume` swaps its pages in again.
 //!
 //! # Walkthrough: an operator looks
 //!
 //! 1. A browser asks the admin listener for `/`. What no other route answers is a page of the [`console`].
-//! 2. It reads how tenants are from the status board, charts from the counters' [history](server::history), those of one tenant from [its own](server::tenant_history), and what is wrong from the owner, for the tenants of that page alone ([`reload::Operator::findings`]). While the owner is busy, the errors stand there in a line each.
+//! 2. It reads how tenants are from the status board, charts from the counters' [history](server::history), those of one tenant from [its own](server::tenant_history), and what is wrong from the owner, for the tenants of that page alone ([`supervisor::Operator::findings`]). While the owner is busy, the errors stand there in a line each.
 //! 3. Whenever something is reported, `/events` says so; the open page asks for itself again, and replaces what differs. A button sends a form to the route that `rowhouse rollback` asks, too.
 //!
 //! # Walkthrough: a new folder
@@ -67,13 +66,10 @@
 //! 2. [`content::address`] gives out hosts and prefixes over all tenants: who has one keeps it, then come folder names, then what manifests claim and `deployment.yaml` lists. What another tenant has is an error that names the owner.
 //! 3. From there it is a saved file.
 
-pub mod watch;
-
 pub mod export;
 
 pub mod cli;
 pub mod console;
 pub mod manual;
-pub mod reload;
 
 pub mod commands;

@@ -17,9 +17,9 @@ use release::snapshot::{Coding, Snapshot};
 use render::Islands;
 use render::link::{Target, below, target};
 use render::policy::Caching;
-use rowhouse::reload::{Places, Registry};
 use rowhouse_ui::Bundle;
 use server::respond::{RequestHead, respond};
+use supervisor::{Places, Registry};
 use tempfile::TempDir;
 use url::Url;
 

@@ -12,10 +12,10 @@ use super::output::{ERRORS, FAILED, print, say};
 use super::sarif;
 use super::setup::registry;
 use crate::cli::{CheckArguments, CheckFormat};
-use crate::reload::{Persisted, Places};
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use render::policy::Caching;
+use supervisor::{Persisted, Places};
 
 /// Checks all tenants, and prints what concerns those that are named.
 pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {

@@ -12,10 +12,10 @@ use std::time::Duration;
 use anstream::eprint;
 use clap::builder::styling::{AnsiColor, Style};
 
-use crate::reload::Registry;
 use content::address::Origin;
 use content::report::{Diagnostic, Severity};
 use server::status::{State, TenantStatus};
+use supervisor::Registry;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -16,7 +16,7 @@ use server::tls::Tls;
 use server::tls::certificate_store::CertificateStore;
 use server::tls::files::{CertificateFile, FileCertificates};
 
-/// The sockets for visitors: those that a supervisor hands over, and what is missing of those that the flags name.
+/// The sockets for visitors: those that a service manager hands over, and what is missing of those that the flags name.
 pub(super) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners> {
     let mut listeners = inherited()?;
     let is_alone = [&listeners.clear, &listeners.tls, &listeners.redirect]

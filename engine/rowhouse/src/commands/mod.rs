@@ -24,9 +24,9 @@ mod routes;
 mod sarif;
 mod schema;
 mod serve;
+mod service_manager;
 mod setup;
 mod shell;
-mod supervisor;
 
 use std::process::ExitCode;
 

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use super::output::print;
 use super::setup::registry;
 use crate::cli::{ListFormat, RoutesArguments};
-use crate::reload::Registry;
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::below;
 use render::policy::Caching;
+use supervisor::Registry;
 
 /// One page at one address.
 #[derive(Debug, Serialize)]

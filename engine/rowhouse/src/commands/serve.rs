@@ -1,7 +1,7 @@
 //! `rowhouse serve`: bind, compile, answer, reload on SIGHUP, drain on SIGTERM.
 //!
 //! The addresses are bound before anything is compiled, so that a port in use is told at once.
-//! A supervisor that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
+//! A service manager that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
 
 use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
@@ -22,11 +22,9 @@ use super::otlp::Spans;
 use super::output::FAILED;
 use super::progress;
 use super::setup::registry;
-use super::{https, log, memory, supervisor};
+use super::{https, log, memory, service_manager};
 use crate::cli::{ServeArguments, WatchMethod};
 use crate::console::{Pages, Parts};
-use crate::reload::{Inbox, Operator, ReloadLoop, log_report};
-use crate::watch::{Method, Notice, Watch};
 use content::report::guard::guard;
 use release::snapshot::Snapshot;
 use release::store::Keep;
@@ -38,6 +36,8 @@ use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::spans::RequestSpans;
 use server::status::StatusBoard;
+use supervisor::source::watch::{Method, Notice, Watch};
+use supervisor::{Inbox, Operator, ReloadLoop, log_report};
 
 /// How long a person at a terminal waits for tenants to be rendered before the program serves.
 const GREETING: Duration = Duration::from_secs(2);
@@ -197,7 +197,7 @@ impl Running {
         let shutdown = async {
             let name = stop.wait().await;
             info!(signal = name, grace_s = arguments.grace, "draining");
-            supervisor::stopping();
+            service_manager::stopping();
             board.drain();
             Instant::now()
         };
@@ -233,7 +233,7 @@ impl Running {
         }
     }
 
-    /// Says that requests are answered: to people, to programs that read the log, and to a supervisor.
+    /// Says that requests are answered: to people, to programs that read the log, and to the service manager.
     fn announce(&mut self, arguments: &ServeArguments) -> anyhow::Result<()> {
         let listen = https::addresses(&self.visitors.clear)?;
         let secure = https::addresses(&self.visitors.tls)?;
@@ -273,7 +273,7 @@ impl Running {
             );
         }
         // Without a number: it stays in the service's status while sites come and go.
-        supervisor::ready(&format!("serving {}", arguments.content.origin));
+        service_manager::ready(&format!("serving {}", arguments.content.origin));
         Ok(())
     }
 }
@@ -286,7 +286,7 @@ fn milliseconds(time: Duration) -> u64 {
 async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>, board: &StatusBoard) {
     let mut attempts = board.attempts();
     while hang_up.recv().await.is_some() {
-        supervisor::reloading();
+        service_manager::reloading();
         attempts.mark_unchanged();
         if owner.send(Notice::Everything).is_err() {
             error!("nobody keeps the folders any longer; what is served stays");
@@ -294,7 +294,7 @@ async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>, board: &StatusBoard
         }
         // The board lives as long as this, so that waiting does not fail.
         let _ = attempts.changed().await;
-        supervisor::ready("reloaded");
+        service_manager::ready("reloaded");
     }
 }
 

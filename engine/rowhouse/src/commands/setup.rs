@@ -8,10 +8,10 @@ use rowhouse_ui::Bundle;
 
 use super::memory;
 use crate::cli::Content;
-use crate::reload::{Persisted, Places, Registry};
 use release::store::Keep;
 use render::Islands;
 use render::policy::Caching;
+use supervisor::{Persisted, Places, Registry};
 
 /// The folder of themes: the one that is named, else `themes` where there is one.
 pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {

@@ -14,7 +14,7 @@ use super::missing::missing_since;
 use super::parts::{Asked, Parts};
 use super::problems::Problem;
 use super::words::{Moment, bytes, count, grouped, span};
-use crate::reload::Findings;
+use supervisor::Findings;
 
 /// Broken sites that are shown with their errors, two of each where there are few.
 const MOST_BROKEN: usize = 5;

@@ -9,7 +9,7 @@ use url::form_urlencoded;
 use super::parts::{Asked, Parts};
 use super::problems::Counts;
 use super::words::{Moment, count, grouped};
-use crate::reload::Findings;
+use supervisor::Findings;
 
 /// Sites on a page of the list.
 const ON_A_PAGE: usize = 50;

@@ -9,7 +9,7 @@ use content::address::Origin;
 use server::snapshot_store::SnapshotStore;
 use server::tls::Tls;
 
-use crate::reload::Operator;
+use supervisor::Operator;
 
 /// Where what is shown comes from.
 #[derive(Debug)]

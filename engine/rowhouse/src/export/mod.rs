@@ -31,12 +31,12 @@ use thiserror::Error;
 use self::by_path::Answers;
 use self::rules::{Counts, Rules};
 pub use self::sink::{Sink, WriteError};
-use crate::reload::Registry;
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
 use release::payload::Payload;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, Resource, ResourceTable, Snapshot};
 use render::PlacedMount;
+use supervisor::Registry;
 
 /// What a host's root answers where no tenant has it: without a `404.html` some static hosts take every path for the landing page.
 const NOT_FOUND: &[u8] = b"404 Not Found\n";

@@ -1,0 +1,221 @@
+//! The content of a tenant that is not at work: its folder, compressed, so that many tenants fit into little memory.
+//!
+//! Addresses, lists of pages and moments are known from its outline ([`Site::outline`]); whatever else is needed is read again from here, not from the disk, where the folder may be another one by now.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zstd::bulk::Compressor;
+
+use content::name::TenantId;
+use content::source::{Folder, LargeFile};
+use content::tenant::{self, Site};
+use release::large;
+use release::pack::{pack, unpack};
+use release::payload::Payload;
+use release::store::Rows;
+
+/// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
+const LEVEL: i32 = 1;
+
+thread_local! {
+    /// Made once for each thread: that takes as long as compressing a small folder does.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(LEVEL).ok());
+}
+
+/// A folder in memory, as its owner keeps it.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    /// As it was read.
+    Open(Folder),
+    /// Compressed.
+    Packed(Arc<Packed>),
+}
+
+/// A folder, compressed.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    label: String,
+    bytes: Bytes,
+    /// The files that are not in memory anyway.
+    large: BTreeMap<String, LargeFile>,
+}
+
+impl Content {
+    /// The folder; `None` where the program itself failed.
+    pub(crate) fn folder(&self) -> Option<Folder> {
+        match self {
+            Self::Open(folder) => Some(folder.clone()),
+            Self::Packed(packed) => packed.folder(),
+        }
+    }
+
+    /// The files that are too large for memory.
+    pub(crate) fn large(&self) -> &BTreeMap<String, LargeFile> {
+        match self {
+            Self::Open(folder) => &folder.large,
+            Self::Packed(packed) => &packed.large,
+        }
+    }
+
+    /// What is left of it in little memory, if it can be compressed.
+    pub(crate) fn packed(&self) -> Option<Arc<Packed>> {
+        match self {
+            Self::Open(folder) => Packed::of(folder).map(Arc::new),
+            Self::Packed(packed) => Some(Arc::clone(packed)),
+        }
+    }
+}
+
+/// A folder as rows, a file each; equal folders give equal ones.
+pub(crate) fn rows_of(folder: &Folder) -> Rows {
+    let (files, large) = (folder.files.iter(), folder.large.iter());
+    let files = files.map(|(path, bytes)| (path, bytes.clone().into()));
+    let large = large.map(|(path, file)| (path, of_folder(file).into()));
+    let rows = files.chain(large);
+    rows.map(|(path, payload)| (path.clone().into(), payload))
+        .collect()
+}
+
+/// The folder of such rows; `None` where they are none.
+pub(crate) fn folder_of(label: &str, rows: Rows) -> Option<Folder> {
+    let mut folder = Folder {
+        label: label.to_owned(),
+        ..Folder::default()
+    };
+    for (path, payload) in rows {
+        let path = String::from_utf8(path.to_vec()).ok()?;
+        match payload {
+            Payload::Memory(bytes) => drop(folder.files.insert(path, bytes)),
+            Payload::Large(file) => drop(folder.large.insert(path, to_folder(&file))),
+        }
+    }
+    Some(folder)
+}
+
+/// A large file of a folder, as it is served and kept.
+fn of_folder(file: &LargeFile) -> large::LargeFile {
+    let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
+    large::LargeFile::new((bytes, file.length, file.digest, blocks))
+}
+
+/// A large file, as a folder has it.
+pub(crate) fn to_folder(file: &large::LargeFile) -> LargeFile {
+    let (file, length, digest, blocks) = file.parts();
+    LargeFile {
+        file,
+        length,
+        digest,
+        blocks,
+        stamp: None,
+    }
+}
+
+impl Packed {
+    fn of(folder: &Folder) -> Option<Self> {
+        let bytes = COMPRESSOR.with_borrow_mut(|compressor| {
+            let files = folder.files.iter();
+            let files = pack(files.map(|(path, bytes)| (path.as_bytes(), bytes.as_ref())));
+            compressor.as_mut()?.compress(&files).ok()
+        })?;
+        Some(Self {
+            label: folder.label.clone(),
+            bytes: bytes.into_boxed_slice().into(),
+            large: folder.large.clone(),
+        })
+    }
+
+    pub(crate) fn folder(&self) -> Option<Folder> {
+        let bytes = zstd::decode_all(self.bytes.as_ref()).ok()?;
+        let file = |(path, bytes): (Bytes, Bytes)| {
+            let path = String::from_utf8(path.to_vec()).ok()?;
+            Some((path, bytes))
+        };
+        let files = unpack(&bytes.into())?.into_iter().map(file);
+        Some(Folder {
+            label: self.label.clone(),
+            files: files.collect::<Option<_>>()?,
+            large: self.large.clone(),
+        })
+    }
+
+    /// Itself as bytes, unless it has files that are not in memory.
+    pub(crate) fn to_bytes(&self) -> Option<Bytes> {
+        self.large.is_empty().then(|| self.bytes.clone())
+    }
+
+    /// The folder of such bytes, which are copied: they may be a part of more.
+    pub(crate) fn of_bytes(label: String, bytes: &[u8]) -> Self {
+        Self {
+            label,
+            bytes: Bytes::copy_from_slice(bytes),
+            large: BTreeMap::new(),
+        }
+    }
+
+    /// Its bytes in memory.
+    pub(crate) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The content as it was read.
+    pub(crate) fn site(&self, id: &TenantId) -> Option<Site> {
+        tenant::read(id, &self.folder()?).0
+    }
+
+    /// The content with the pages that its outline shows, as it shows them.
+    pub(crate) fn shown_as(&self, outline: &Site) -> Option<Site> {
+        let mut site = self.site(&outline.id)?;
+        site.pages.retain(|path, page| {
+            let shown = outline.pages.get(path);
+            if let Some(shown) = shown {
+                page.front.noindex = shown.front.noindex;
+            }
+            shown.is_some()
+        });
+        site.hidden.clone_from(&outline.hidden);
+        Some(site)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_folder_is_the_same_once_it_is_opened_and_shows_what_was_shown() {
+        let files = [
+            ("tenant.yaml", "name: Corner\n"),
+            ("pages/index.md", "---\ntitle: Corner\n---\nWelcome.\n"),
+            (
+                "pages/draft.md",
+                "---\ntitle: Draft\ndraft: true\n---\nSoon.\n",
+            ),
+            ("assets/a.txt", "text"),
+        ];
+        let folder = Folder {
+            label: "tenants/corner".to_owned(),
+            files: files
+                .map(|(path, text)| (path.to_owned(), Bytes::from(text)))
+                .into(),
+            ..Folder::default()
+        };
+        let id = TenantId::new("corner").expect("an id");
+        let packed = Content::Open(folder.clone()).packed().expect("packed");
+        assert_eq!(packed.folder(), Some(folder));
+        let site = Arc::new(packed.site(&id).expect("a site"));
+        for drafts in [false, true] {
+            let shown = site.at(jiff::Timestamp::UNIX_EPOCH, drafts);
+            let outline = Site::clone(&shown).outline();
+            assert!(outline.assets.is_empty() && outline.pages["/"].body.is_empty());
+            let opened = packed.shown_as(&outline).expect("a site");
+            assert!(opened.pages.keys().eq(shown.pages.keys()), "{drafts}");
+            assert_eq!(opened.pages["/"].body, "Welcome.\n");
+            if drafts {
+                assert!(opened.pages["/draft"].front.noindex);
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a tenant was rendered to before the process began, or before it went out of memory: taken up where everything that it is made from is as it was, so that it is not rendered again.
+//!
+//! **Invariant:** changes no byte: what is taken up is what rendering would give.
+
+use std::sync::Arc;
+
+use content::name::TenantId;
+use content::report::Report;
+use content::report::guard::guard;
+use content::tenant::MANIFEST;
+use release::store::Store;
+use render::{Compiled, Outcome, release_key};
+
+use crate::runner::tenant::MadeFrom;
+use crate::state::persisted::KeptRelease;
+
+/// A tenant as it was rendered before.
+#[derive(Debug)]
+pub(crate) struct Recalled {
+    pub(crate) compiled: Compiled,
+    pub(crate) report: Report,
+    /// A digest of what it answers.
+    pub(crate) answers: [u8; 32],
+}
+
+impl MadeFrom {
+    /// A digest of everything that its pages depend on. `None` where the folder is not known by its hash.
+    fn key(&self) -> Option<[u8; 32]> {
+        let (site, addresses) = (&self.site, &self.addresses);
+        let folder = self.folder.as_ref()?;
+        Some(release_key(folder, site, addresses, &self.inputs))
+    }
+
+    /// Keeps what is known of a release that was made from this.
+    pub(crate) fn keep(
+        self,
+        store: &Store,
+        compiled: &Arc<Compiled>,
+        report: &Report,
+        answers: [u8; 32],
+    ) {
+        // What is made for authors is made anew.
+        if self.folder.is_none() || self.inputs.islands.dev.is_some() {
+            return;
+        }
+        let id = self.site.id.clone();
+        let outcome = Outcome::of(compiled, report);
+        let make = move || {
+            Some(KeptRelease {
+                key: self.key()?,
+                answers,
+                outcome: outcome.parts()?,
+            })
+        };
+        KeptRelease::write(store, &id, make);
+    }
+
+    /// What was made from the same before, with its pages or, unless `with_pages`, at open mounts.
+    pub(crate) fn recalled(&self, store: &Store, with_pages: bool) -> Option<Recalled> {
+        if self.inputs.islands.dev.is_some() {
+            return None;
+        }
+        let site = &self.site;
+        let find = || self.find(store, &site.id, with_pages);
+        let found = guard("recall", site.id.as_str(), &site.name_of(MANIFEST), find);
+        found.ok().flatten()
+    }
+
+    fn find(&self, store: &Store, id: &TenantId, with_pages: bool) -> Option<Recalled> {
+        let kept = KeptRelease::read(store, id)?;
+        if self.key()? != kept.key {
+            return None;
+        }
+        let release = match with_pages {
+            true => Some(store.load(id.as_str(), store.newest(id.as_str())?)?),
+            false => None,
+        };
+        if release
+            .as_ref()
+            .is_some_and(|release| release.entry.key != kept.answers)
+        {
+            return None;
+        }
+        let [known, materials] = &kept.outcome;
+        let (compiled, report) = Compiled::recalled(
+            [known, materials],
+            &self.site,
+            &self.addresses,
+            &self.inputs,
+            release.as_ref().map(|release| &release.places[..]),
+        )?;
+        Some(Recalled {
+            compiled,
+            report,
+            answers: kept.answers,
+        })
+    }
+}

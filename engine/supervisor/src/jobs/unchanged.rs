@@ -1,0 +1,229 @@
+//! What was read of a folder before the process began: taken up where the system says that its files are as they were, so that ten thousand of them are neither read nor parsed at a start.
+//!
+//! **Invariant:** changes nothing: what is taken up is what reading would give.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use content::name::TenantId;
+use content::report::{Diagnostic, Report};
+use content::source::Hashes;
+use content::tenant::Site;
+use release::pack::{pack, unpack};
+use release::payload::Payload;
+use release::store::{Rows, rows_in_memory};
+
+use crate::jobs::packed::Packed;
+
+/// What was read of a folder that can be served.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// The outline of its content.
+    pub(crate) site: Arc<Site>,
+    pub(crate) packed: Arc<Packed>,
+    pub(crate) files: Hashes,
+    pub(crate) report: Report,
+}
+
+/// The keys of its rows, in their order.
+const KEYS: [&str; 4] = ["site", "folder", "files", "report"];
+
+impl Reading {
+    /// Itself as rows. None where it cannot be written, or has files that are not in memory.
+    pub(crate) fn rows(&self) -> Option<Rows> {
+        let files = self.files.iter();
+        let files = pack(files.map(|(path, hash)| (path.as_bytes(), &hash[..])));
+        let report: Vec<&Diagnostic> = self.report.iter().collect();
+        let values = [
+            self.site.outline_to_bytes()?.into(),
+            self.packed.to_bytes()?,
+            files.into(),
+            serde_json::to_vec(&report).ok()?.into(),
+        ];
+        let values = values.map(Payload::from);
+        Some(KEYS.into_iter().map(Bytes::from).zip(values).collect())
+    }
+
+    /// The reading of such rows. None where they are of something else.
+    pub(crate) fn of_rows(id: &TenantId, label: &str, rows: Rows) -> Option<Self> {
+        let rows: [(Bytes, Bytes); 4] = rows_in_memory(rows)?.try_into().ok()?;
+        let [site, packed, files, report] = rows.map(|(_, value)| value);
+        let file = |(path, hash): (Bytes, Bytes)| {
+            let path = String::from_utf8(path.to_vec()).ok()?;
+            Some((path, hash.as_ref().try_into().ok()?))
+        };
+        let said: Vec<Diagnostic> = serde_json::from_slice(&report).ok()?;
+        let mut report = Report::default();
+        report.extend(said);
+        Some(Self {
+            site: Arc::new(Site::outline_of_bytes(id.clone(), label.to_owned(), &site)?),
+            packed: Arc::new(Packed::of_bytes(label.to_owned(), &packed)),
+            files: unpack(&files)?
+                .into_iter()
+                .map(file)
+                .collect::<Option<_>>()?,
+            report,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, SystemTime};
+
+    use content::report::Code;
+    use release::store::{Keep, Store};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::jobs::packed::Content;
+    use crate::jobs::work::{Done, Read, ToRead};
+    use crate::state::persisted::write_reading;
+
+    fn store(folder: &TempDir) -> Arc<Store> {
+        let keep = Keep {
+            releases: 1,
+            bytes: 1 << 30,
+        };
+        Arc::new(Store::open(folder.path().join("state"), keep))
+    }
+
+    fn to_read(path: &Path, store: &Arc<Store>) -> ToRead {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        ToRead {
+            id: TenantId::new(&name).expect("an id"),
+            label: format!("tenants/{name}"),
+            path: path.to_owned(),
+            known: None,
+            large: std::env::temp_dir(),
+            known_large: BTreeMap::new(),
+            store: Some(Arc::clone(store)),
+            is_new: true,
+            packs: true,
+            now: SystemTime::now() + Duration::from_secs(3_600),
+        }
+    }
+
+    fn read(folder: &ToRead) -> Option<Read> {
+        let done = |read: Option<Read>| Done::Read(0, read.map(Box::new));
+        match folder.clone().read(false, done).finish() {
+            Done::Read(_, read) => read.map(|read| *read),
+            other => panic!("{other:?} is not a reading"),
+        }
+    }
+
+    fn reading_of(read: Read) -> Reading {
+        let Content::Packed(packed) = read.content else {
+            panic!("its folder is packed");
+        };
+        Reading {
+            site: Arc::new(read.site.expect("a site")),
+            packed,
+            files: read.files,
+            report: read.report,
+        }
+    }
+
+    /// Reads a folder, and keeps what was read of it and a word that the folder does not say.
+    fn keep(folder: &ToRead, store: &Store) {
+        let read = read(folder).expect("something new");
+        let mark = read.mark.expect("a mark");
+        let mut reading = reading_of(read);
+        let word = Diagnostic::error(Code::FillIn, folder.label.clone(), "it was taken up");
+        reading.report.extend([word]);
+        write_reading(store, &folder.id, mark, reading);
+        store.finish();
+    }
+
+    fn is_taken_up(folder: &ToRead) -> bool {
+        let read = read(folder).expect("something new");
+        let mut said = read.report.iter();
+        said.any(|diagnostic| diagnostic.message == "it was taken up")
+    }
+
+    fn corner(place: &TempDir) -> PathBuf {
+        let corner = place.path().join("corner");
+        fs::create_dir_all(corner.join("pages")).expect("a folder");
+        fs::write(corner.join("tenant.yaml"), "name: Corner\n").expect("a file");
+        let page = "---\ntitle: Corner\n---\nWelcome.\n";
+        fs::write(corner.join("pages/index.md"), page).expect("a file");
+        corner
+    }
+
+    #[test]
+    fn what_is_taken_up_is_what_reading_gives() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut count = 0;
+        for tenants in ["tenants", "tests/fixtures/sites/tenants"] {
+            for tenant in fs::read_dir(root.join(tenants)).expect("tenants") {
+                let path = tenant.expect("an entry").path();
+                if !path.join("tenant.yaml").is_file() {
+                    continue;
+                }
+                let place = TempDir::new().expect("a folder");
+                let store = store(&place);
+                let folder = to_read(&path, &store);
+                let read = read(&folder).expect("something new");
+                let fingerprint = read.fingerprint.expect("a fingerprint");
+                let reading = reading_of(read);
+                let rows = reading.rows().expect("rows");
+                let back = Reading::of_rows(&folder.id, &folder.label, rows).expect("a reading");
+                assert_eq!(format!("{back:?}"), format!("{reading:?}"), "{path:?}");
+                assert_eq!(back.packed.folder(), reading.packed.folder());
+                assert_eq!(back.files.fingerprint(), fingerprint);
+                count += 1;
+            }
+        }
+        assert!(count >= 8, "{count} tenants");
+    }
+
+    #[test]
+    fn a_folder_is_read_again_once_it_or_its_label_is_another_one() {
+        let place = TempDir::new().expect("a folder");
+        let (path, store) = (corner(&place), store(&place));
+        let folder = to_read(&path, &store);
+        keep(&folder, &store);
+        assert!(is_taken_up(&folder), "nothing changed");
+        let elsewhere = ToRead {
+            label: "other/corner".to_owned(),
+            ..to_read(&path, &store)
+        };
+        assert!(!is_taken_up(&elsewhere), "reports would name it wrongly");
+        let known = ToRead {
+            is_new: false,
+            ..to_read(&path, &store)
+        };
+        assert!(!is_taken_up(&known), "what this process knows is newer");
+        let page = "---\ntitle: Corner\n---\nWilkomme.\n";
+        fs::write(path.join("pages/index.md"), page).expect("a file");
+        let read = read(&folder).expect("something new");
+        assert!(read.mark.is_some(), "it is to be kept");
+        let read = reading_of(read).packed.folder().expect("a folder");
+        assert_eq!(read.files["pages/index.md"], page);
+        assert!(!is_taken_up(&folder));
+    }
+
+    #[test]
+    fn a_damaged_reading_is_read_anew() {
+        let place = TempDir::new().expect("a folder");
+        let (path, store) = (corner(&place), store(&place));
+        let folder = to_read(&path, &store);
+        keep(&folder, &store);
+        let table = place.path().join("state/tables/read.tenant.corner");
+        let whole = fs::read(&table).expect("a table");
+        for damage in [whole.len() / 2, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[damage] ^= 1;
+            fs::write(&table, bytes).expect("a file");
+            assert!(!is_taken_up(&folder), "a bit at {damage}");
+            fs::write(&table, &whole[..damage]).expect("a file");
+            assert!(!is_taken_up(&folder), "cut at {damage}");
+        }
+        fs::write(&table, whole).expect("a file");
+        assert!(is_taken_up(&folder), "whole again");
+    }
+}

@@ -1,0 +1,3 @@
+//! Decisions without I/O, threads and clocks.
+
+pub(crate) mod lifecycle;

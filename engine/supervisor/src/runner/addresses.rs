@@ -1,0 +1,223 @@
+//! Who has which address, and what `deployment.yaml` says of it.
+//!
+//! A file that cannot be read or has an error changes nothing: what was in force stays, over a restart, too, where there is a state. That may be an earlier file, or none.
+//! At a start that knows of no earlier one, a file with an error closes: tenants have their names and nothing else.
+//! A file that goes away does not open what it closed, unless the process is started anew without it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tracing::warn;
+
+use crate::places::Places;
+use crate::runner::tenant::{Tenant, one_line};
+use crate::state::persisted::Persisted;
+use content::address::deployment::{DeploymentFile, FILE};
+use content::address::{self, Assignment, Origin, Owners, Rules};
+use content::name::TenantId;
+use content::report::{Code, Diagnostic, Report, Severity};
+use content::source;
+use content::tenant::Site;
+
+/// The most bytes of the file.
+const MOST: u64 = 1 << 20;
+
+/// The addresses as their owner keeps them.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses {
+    /// What was given out last.
+    assignment: Arc<Assignment>,
+    /// The tenants that it was given out to.
+    given_to: Vec<(TenantId, Option<Arc<Site>>)>,
+    deployment: Option<DeploymentFile>,
+    /// Whether it says something else than when addresses were last given out.
+    is_new: bool,
+    /// What is wrong with the file.
+    report: Report,
+    /// What operators have to be told of it.
+    alarm: Option<String>,
+}
+
+impl Addresses {
+    /// Takes up who had what.
+    pub(crate) fn kept(persisted: &Persisted) -> Self {
+        let assignment = Assignment {
+            owners: persisted.owners(),
+            ..Assignment::default()
+        };
+        Self {
+            assignment: Arc::new(assignment),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the file again.
+    pub(crate) fn read(&mut self, places: &Places, persisted: Option<&Persisted>) {
+        self.alarm = self.read_file(places, persisted);
+    }
+
+    /// What operators have to be told of the file.
+    pub(crate) fn alarm(&self) -> Option<&str> {
+        self.alarm.as_deref()
+    }
+
+    /// Whether the system would not give the file the last time. It may do so the next time.
+    pub(crate) fn is_unread(&self) -> bool {
+        let mut report = self.report.iter();
+        report.any(|diagnostic| diagnostic.code == Code::Unreadable)
+    }
+
+    fn read_file(&mut self, places: &Places, persisted: Option<&Persisted>) -> Option<String> {
+        let path = match &places.deployment {
+            Some(path) => path.clone(),
+            None => places.tenants.join(FILE),
+        };
+        let label = path.display().to_string();
+        let is_wanted = places.deployment.is_some() || self.deployment.is_some();
+        let (read, report) = match source::text(&path, MOST) {
+            Ok(Some(text)) => DeploymentFile::read(&label, &text),
+            Ok(None) if !is_wanted => {
+                self.report = Report::default();
+                return None;
+            }
+            Ok(None) => (None, alone(gone(&label))),
+            Err(diagnostic) => (None, alone(diagnostic)),
+        };
+        let is_new = self.report != report;
+        self.report = report;
+        let text = |file: &DeploymentFile| file.text().to_owned();
+        let before = self.deployment.as_ref().map(text);
+        if read.is_some() {
+            self.is_new |= read.as_ref().map(text) != before;
+            self.deployment = read;
+        } else if self.deployment.is_none() {
+            let in_force = persisted.and_then(Persisted::deployment);
+            // Addresses were assigned without a file: it takes a valid one to change that. An operator who names a file wants it closed until the file is valid.
+            let is_open = in_force.is_none()
+                && places.deployment.is_none()
+                && !self.assignment.owners.is_empty();
+            if !is_open {
+                self.is_new = true;
+                self.deployment = in_force
+                    .filter(|text| !text.is_empty())
+                    .and_then(|text| DeploymentFile::read(&label, &text).0)
+                    .or_else(|| Some(DeploymentFile::nothing(&label)));
+            }
+        }
+        let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
+        let first = self.report.iter().find(is_error)?;
+        let meanwhile = match &self.deployment {
+            Some(file) if file.is_good() => "what it last said stays in force",
+            Some(_) => {
+                "until it is valid, tenants have their names only, and nobody the domain's root"
+            }
+            None => "until it is valid, every manifest is believed, as before",
+        };
+        let alarm = format!("{}; {meanwhile}", one_line(first));
+        if is_new {
+            warn!(file = label, code = first.code.as_str(), "{alarm}");
+        }
+        Some(alarm)
+    }
+
+    /// Gives the addresses out anew, and tells every tenant what it did not get. The same `Arc` as before where nobody wants anything else.
+    pub(crate) fn assign(
+        &mut self,
+        origin: &Origin,
+        tenants: &mut BTreeMap<TenantId, Tenant>,
+    ) -> Arc<Assignment> {
+        if self.is_same(tenants) {
+            for ((_, known), tenant) in self.given_to.iter_mut().zip(tenants.values()) {
+                known.clone_from(&tenant.site);
+            }
+            return Arc::clone(&self.assignment);
+        }
+        let rules = Rules {
+            origin,
+            deployment: self.deployment.as_ref(),
+            before: &self.assignment.owners,
+        };
+        let sites = tenants.iter();
+        let sites = sites.map(|(id, tenant)| (id, tenant.site.as_deref()));
+        let mut assignment = address::assign(rules, sites);
+        for (id, tenant) in tenants.iter_mut() {
+            tenant.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
+        }
+        let sites = tenants.iter();
+        self.given_to = sites
+            .map(|(id, tenant)| (id.clone(), tenant.site.clone()))
+            .collect();
+        self.is_new = false;
+        self.assignment = Arc::new(assignment);
+        Arc::clone(&self.assignment)
+    }
+
+    /// Whether giving the addresses out anew would change nothing: the same tenants want the same, and none of those with other content is one that others are measured by, or was refused something.
+    fn is_same(&self, tenants: &BTreeMap<TenantId, Tenant>) -> bool {
+        let root = self.assignment.root.as_ref();
+        let mut both = self.given_to.iter().zip(tenants);
+        !self.is_new
+            && self.given_to.len() == tenants.len()
+            && both.all(|((known, before), (id, tenant))| {
+                known == id
+                    && match (before, &tenant.site) {
+                        (None, None) => true,
+                        (Some(before), Some(now)) => {
+                            Arc::ptr_eq(before, now)
+                                || (Some(id) != root
+                                    && tenant.conflicts.is_empty()
+                                    && want_the_same(before, now))
+                        }
+                        _ => false,
+                    }
+            })
+    }
+
+    /// Everything that is to say about the file.
+    pub(crate) fn report<'a>(
+        &'a self,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Vec<Diagnostic> {
+        let strangers = self
+            .deployment
+            .iter()
+            .map(|one| one.strangers(known.clone()));
+        self.report
+            .iter()
+            .cloned()
+            .chain(strangers.flatten())
+            .collect()
+    }
+
+    /// What was given out last.
+    pub(crate) const fn assignment(&self) -> &Arc<Assignment> {
+        &self.assignment
+    }
+
+    /// Returns what is persisted for the next start: who has what, and the text of the file in force, which is empty where the file never was valid.
+    pub(crate) fn to_keep(&self) -> (&Owners, Option<&str>) {
+        let in_force = self.deployment.as_ref().map(DeploymentFile::text);
+        (&self.assignment.owners, in_force)
+    }
+}
+
+/// Whether a tenant's manifests want the same addresses.
+fn want_the_same(before: &Site, now: &Site) -> bool {
+    let (before, now) = (&before.manifest, &now.manifest);
+    before.root == now.root
+        && before.hosts == now.hosts
+        && before.aliases == now.aliases
+        && before.canonical == now.canonical
+}
+
+fn alone(diagnostic: Diagnostic) -> Report {
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+fn gone(label: &str) -> Diagnostic {
+    Diagnostic::error(Code::Unreadable, label, "the file is not there").hint(
+        "put it back; to go without it, start the program anew, without `--deployment`: then every manifest is believed",
+    )
+}

@@ -1,0 +1,329 @@
+//! Makes what nobody waits for at once, on threads of their own: pictures, and the best codings of pages. Neither a visitor nor a saved file is held up by it, and a processor is left for both.
+//!
+//! No such job can be stopped. One that takes long goes on, with a line in the log, and the others no longer wait for it.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tracing::{debug, warn};
+
+use crate::runner::workers::{processors, step_back};
+use content::report::guard::guard;
+use render::Unimproved;
+use render::picture::Undrawn;
+
+/// How long the others wait for a job. What may be drawn takes a second or two.
+const LATE: Duration = Duration::from_secs(5);
+/// The most jobs at one time: each picture has its layers in memory.
+const MOST: usize = 3;
+/// The most that are late at one time. With so many, nothing more is begun until one of them is done.
+const MOST_LATE: usize = 3;
+
+/// The threads that work in the background, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct BackgroundWorker {
+    messages: Sender<Message>,
+    finished: Receiver<()>,
+}
+
+enum Message {
+    /// Do these, in the place of all that were ordered before and are not begun.
+    Order(Vec<Job>),
+    /// This is done.
+    Done(JobId),
+    /// Nobody waits any longer.
+    End,
+}
+
+/// Something to make.
+pub(crate) struct Job {
+    id: JobId,
+    name: String,
+    work: Box<dyn FnOnce() + Send>,
+}
+
+/// Tells a job from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobId {
+    /// A picture, by its digest.
+    Picture([u8; 32]),
+    /// The best coding of a body, by its place in memory.
+    Coding(usize),
+}
+
+impl From<Undrawn> for Job {
+    fn from(picture: Undrawn) -> Self {
+        Self {
+            id: JobId::Picture(picture.digest()),
+            name: picture.name(),
+            work: Box::new(move || {
+                match guard("draw", "a picture", "pictures", || picture.draw()) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(problem)) => warn!(problem, "a picture cannot be drawn"),
+                    Err(diagnostic) => {
+                        warn!(problem = diagnostic.message, "a picture cannot be drawn");
+                    }
+                }
+            }),
+        }
+    }
+}
+
+impl From<Unimproved> for Job {
+    fn from(body: Unimproved) -> Self {
+        Self {
+            id: JobId::Coding(body.place()),
+            name: body.name().to_owned(),
+            work: Box::new(move || {
+                let name = body.name();
+                if let Err(diagnostic) = guard("compress", name, name, || body.improve()) {
+                    warn!(problem = diagnostic.message, "a page cannot be compressed");
+                }
+            }),
+        }
+    }
+}
+
+impl BackgroundWorker {
+    /// Begins to wait for orders.
+    pub(crate) fn start() -> Self {
+        let processors = processors();
+        Self::with(processors.saturating_sub(1).clamp(1, MOST), LATE)
+    }
+
+    fn with(most: usize, late: Duration) -> Self {
+        let (messages, received) = channel();
+        let (finish, finished) = channel();
+        let dispatcher = Dispatcher {
+            most,
+            late,
+            waiting: VecDeque::new(),
+            begun: Vec::new(),
+            done: messages.clone(),
+        };
+        thread::spawn(move || dispatcher.run(&received, &finish));
+        Self { messages, finished }
+    }
+
+    /// Lets these be made, in the place of all that were ordered before.
+    pub(crate) fn order(&self, jobs: Vec<Job>) {
+        if !jobs.is_empty() {
+            // The thread lives as long as this.
+            let _ = self.messages.send(Message::Order(jobs));
+        }
+    }
+
+    /// Whether everything that was ordered has been made since this was last asked.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.finished.try_iter().last().is_some()
+    }
+}
+
+impl Drop for BackgroundWorker {
+    fn drop(&mut self) {
+        let _ = self.messages.send(Message::End);
+    }
+}
+
+/// The thread that hands out jobs.
+struct Dispatcher {
+    most: usize,
+    late: Duration,
+    waiting: VecDeque<Job>,
+    begun: Vec<Begun>,
+    done: Sender<Message>,
+}
+
+/// A job that is under way.
+struct Begun {
+    id: JobId,
+    name: String,
+    since: Instant,
+    is_late: bool,
+}
+
+impl Dispatcher {
+    fn run(mut self, messages: &Receiver<Message>, finish: &Sender<()>) {
+        // Whether something was made that nobody was told of.
+        let mut is_new = false;
+        loop {
+            match messages.recv_timeout(self.until_late()) {
+                Ok(Message::Order(jobs)) => {
+                    let mut waiting = VecDeque::from(jobs);
+                    waiting.retain(|job| self.begun.iter().all(|begun| begun.id != job.id));
+                    self.waiting = waiting;
+                }
+                Ok(Message::Done(id)) => {
+                    self.begun.retain(|begun| begun.id != id);
+                    is_new = true;
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.begin();
+            if is_new && self.waiting.is_empty() && self.in_time().next().is_none() {
+                is_new = false;
+                debug!("what was ordered in the background is done");
+                // Nobody asks any longer when everything ends.
+                let _ = finish.send(());
+            }
+        }
+    }
+
+    fn in_time(&self) -> impl Iterator<Item = &Begun> {
+        self.begun.iter().filter(|begun| !begun.is_late)
+    }
+
+    /// How long there is nothing to look at.
+    fn until_late(&self) -> Duration {
+        let left = self
+            .in_time()
+            .map(|begun| self.late.saturating_sub(begun.since.elapsed()));
+        left.min().unwrap_or(Duration::from_secs(3600))
+    }
+
+    /// Names what has become late.
+    fn look(&mut self) {
+        for begun in &mut self.begun {
+            if !begun.is_late && begun.since.elapsed() >= self.late {
+                begun.is_late = true;
+                warn!(
+                    job = begun.name,
+                    "a picture or a page takes more than {} s to make; the others no longer wait for it",
+                    self.late.as_secs()
+                );
+            }
+        }
+    }
+
+    /// Begins as many as may be under way at one time.
+    fn begin(&mut self) {
+        let mut in_time = self.in_time().count();
+        let late = self.begun.len() - in_time;
+        while in_time < self.most && late < MOST_LATE {
+            let Some(Job { id, name, work }) = self.waiting.pop_front() else {
+                return;
+            };
+            let done = Done(self.done.clone(), id);
+            let thread = thread::Builder::new().spawn(move || {
+                let _done = done;
+                step_back();
+                work();
+            });
+            match thread {
+                Ok(_) => {
+                    in_time += 1;
+                    self.begun.push(Begun {
+                        id,
+                        name,
+                        since: Instant::now(),
+                        is_late: false,
+                    });
+                }
+                Err(error) => warn!(job = name, %error, "no thread for the background"),
+            }
+        }
+    }
+}
+
+/// Says that a job is done, however that came about.
+struct Done(Sender<Message>, JobId);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        let _ = self.0.send(Message::Done(self.1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> Job {
+        Job {
+            id: JobId::Picture([number; 32]),
+            name: format!("picture {number}"),
+            work: Box::new(draw),
+        }
+    }
+
+    fn wait(mut is_so: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !is_so() {
+            assert!(begin.elapsed() < PATIENCE, "it never came");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_picture_that_takes_long_holds_up_no_other_and_is_still_drawn() {
+        let worker = BackgroundWorker::with(1, SOON);
+        let drawn = Arc::new(AtomicUsize::new(0));
+        let count = |number| {
+            let drawn = Arc::clone(&drawn);
+            job(number, move || {
+                drawn.fetch_add(1, SeqCst);
+            })
+        };
+        let (release, held) = channel::<()>();
+        let slow = Arc::clone(&drawn);
+        let slow = job(1, move || {
+            let _ = held.recv();
+            slow.fetch_add(100, SeqCst);
+        });
+        worker.order(vec![slow, count(2), count(3)]);
+        wait(|| drawn.load(SeqCst) == 2);
+        wait(|| worker.has_finished());
+        // One that is being drawn is not begun again.
+        worker.order(vec![count(1), count(4)]);
+        wait(|| drawn.load(SeqCst) == 3);
+        release.send(()).expect("a thread that waits");
+        wait(|| drawn.load(SeqCst) == 103);
+        wait(|| worker.has_finished());
+    }
+
+    #[test]
+    fn threads_that_are_late_are_counted_and_there_are_never_more() {
+        let worker = BackgroundWorker::with(2, SOON);
+        let begun = Arc::new(AtomicUsize::new(0));
+        let (release, held) = channel::<()>();
+        let held = Arc::new(std::sync::Mutex::new(held));
+        let jobs = (0..20).map(|number| {
+            let (begun, held) = (Arc::clone(&begun), Arc::clone(&held));
+            job(number, move || {
+                begun.fetch_add(1, SeqCst);
+                let held = held
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                let _ = held.recv();
+            })
+        });
+        worker.order(jobs.collect());
+        wait(|| begun.load(SeqCst) > MOST_LATE);
+        thread::sleep(SOON * 10);
+        let most = begun.load(SeqCst);
+        assert!(most <= MOST_LATE + 2, "{most} threads");
+        drop(release);
+        wait(|| begun.load(SeqCst) == 20);
+        wait(|| worker.has_finished());
+    }
+
+    #[test]
+    fn a_drawing_that_panics_is_over_and_the_rest_is_drawn() {
+        let worker = BackgroundWorker::with(1, PATIENCE);
+        let (say, said) = channel();
+        worker.order(vec![
+            job(1, || panic!("as the test wants it")),
+            job(2, move || say.send(()).unwrap_or_default()),
+        ]);
+        said.recv_timeout(PATIENCE).expect("the other picture");
+    }
+}

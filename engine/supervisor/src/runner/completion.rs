@@ -1,0 +1,175 @@
+//! What is made only for tenants that somebody asks for: their pictures, and the best codings of their pages.
+//!
+//! Both take longer than everything else. A server of ten thousand tenants, of which few have visitors at a time, does without for the others.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tracing::warn;
+
+use render::{Compiled, Unimproved};
+use server::snapshot_store::Wanted;
+
+use crate::runner::background::Job;
+use crate::runner::memory::bytes_of;
+use crate::runner::registry::Registry;
+use crate::runner::round::Round;
+use crate::runner::tenant::Tenant;
+use crate::snapshot::assembly::requests;
+
+/// So many jobs are ordered at one time.
+const TOGETHER: usize = 64;
+
+impl Tenant {
+    /// Notes whether somebody has asked for it since it was last looked.
+    pub(crate) fn look(&mut self) {
+        let requests = self.compiled().map_or(0, |compiled| requests(compiled));
+        if requests != self.demand.requests {
+            self.demand.requests = requests;
+            self.demand.since = Instant::now();
+        }
+    }
+
+    /// Whether somebody asked for it since it came into memory. Counters of a tenant that was away begin anew.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.demand.is_wanted || self.demand.requests != self.demand.asleep_at
+    }
+
+    /// The bytes of its pages that are in memory, after [`Self::look`].
+    pub(crate) fn bytes(&mut self) -> usize {
+        let (is_asked, (known, bytes)) = (self.is_asked(), &self.demand.pages);
+        let Some(compiled) = self.rendered() else {
+            return 0;
+        };
+        if !is_asked && std::ptr::eq(known.as_ptr(), Arc::as_ptr(compiled)) {
+            return *bytes;
+        }
+        let bytes = bytes_of(compiled);
+        self.demand.pages = (Arc::downgrade(compiled), bytes);
+        bytes
+    }
+
+    /// When somebody was last seen to ask for it.
+    pub(crate) const fn used_at(&self) -> Instant {
+        self.demand.since
+    }
+
+    /// What it serves, where somebody asked for it and something is still to be made.
+    fn unfinished(&self) -> Option<&Arc<Compiled>> {
+        let compiled = self.compiled().filter(|_| self.is_asked())?;
+        let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));
+        (!is_finished && !compiled.is_open()).then_some(compiled)
+    }
+}
+
+impl Registry {
+    /// What brings a tenant to the front that a request waits for: for its pages, or for a picture.
+    pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
+        let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
+        let pictures = self.wanted_pictures.clone();
+        move |what| match what {
+            Wanted::Pages(id) => hurry(id),
+            Wanted::Picture(id) => {
+                if pictures.add(id) {
+                    wake();
+                }
+            }
+        }
+    }
+
+    /// Whether there is something to be made for tenants that somebody has asked for. Looks every second, and at once where a request waits.
+    pub(crate) fn has_unfinished(&mut self) -> bool {
+        let mut is_wanted = false;
+        self.wanted_pictures.locked().retain(|name| {
+            let Some(tenant) = self.tenants.get_mut(name.as_str()) else {
+                return false;
+            };
+            let is_there = (tenant.compiled()).is_some_and(|compiled| !compiled.is_open());
+            tenant.demand.is_wanted |= is_there;
+            is_wanted |= is_there;
+            !is_there
+        });
+        if !is_wanted && !self.asked.is_over() {
+            return false;
+        }
+        let begun = Instant::now();
+        let mut has_any = false;
+        for tenant in self.tenants.values_mut() {
+            tenant.look();
+            has_any |= tenant.unfinished().is_some();
+        }
+        self.asked = Round::since(begun);
+        has_any
+    }
+
+    /// Some of what is still to be made for tenants that somebody has asked for: first what is waited for; once all tenants are rendered, other pictures, and codings last.
+    pub(crate) fn unfinished(&mut self) -> Vec<Job> {
+        self.hosts.prune_pictures();
+        let secure = self.places.origin.is_secure();
+        let (mut pictures, mut codings) = (Vec::new(), Vec::new());
+        let mut named = HashSet::new();
+        let is_busy = self.workers.has_background();
+        for tenant in self.tenants.values_mut() {
+            if is_busy && !tenant.demand.is_wanted {
+                continue;
+            }
+            let Some(compiled) = tenant.unfinished().map(Arc::clone) else {
+                continue;
+            };
+            let mut undrawn = self.hosts.undrawn(&compiled, secure);
+            // Tenants with the same drawing share it.
+            undrawn.retain(|picture| named.insert(picture.digest()));
+            let mut unimproved = compiled.unimproved().peekable();
+            if undrawn.is_empty() && unimproved.peek().is_none() {
+                tenant.demand.finished = Arc::downgrade(&compiled);
+                tenant.demand.is_wanted = false;
+                continue;
+            }
+            if !is_busy {
+                codings.extend(unimproved.take(TOGETHER.saturating_sub(codings.len())));
+            }
+            let place = match tenant.demand.is_wanted {
+                true => 0,
+                false => pictures.len(),
+            };
+            pictures.splice(place..place, undrawn);
+            if pictures.len() >= TOGETHER {
+                break;
+            }
+        }
+        let pictures = pictures.into_iter().map(Job::from);
+        let jobs = pictures.chain(codings.into_iter().map(Job::from));
+        jobs.take(TOGETHER).collect()
+    }
+
+    /// Draws all pictures into the last snapshot.
+    pub fn draw(&mut self) {
+        let secure = self.places.origin.is_secure();
+        let tenants = self.tenants.values();
+        let undrawn = tenants
+            .filter_map(Tenant::compiled)
+            .flat_map(|compiled| self.hosts.undrawn(compiled, secure));
+        // Tenants with the same drawing share it, and the first of them keeps it in its cache.
+        let mut named = HashSet::new();
+        let undrawn: Vec<_> = undrawn
+            .filter(|picture| named.insert(picture.digest()))
+            .collect();
+        undrawn.into_par_iter().for_each(|picture| {
+            if let Err(problem) = picture.draw() {
+                warn!(problem, "a picture cannot be drawn");
+            }
+        });
+    }
+
+    /// Makes the best codings of all pages in the last snapshot.
+    pub fn improve(&self) {
+        let tenants = self.tenants.values();
+        let bodies: Vec<Unimproved> = tenants
+            .filter_map(Tenant::compiled)
+            .flat_map(|compiled| compiled.unimproved())
+            .collect();
+        bodies.into_par_iter().for_each(|body| body.improve());
+    }
+}

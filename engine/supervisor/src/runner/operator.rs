@@ -1,0 +1,347 @@
+//! Commands of operators, on their way from the admin listener to the reload loop.
+//!
+//! The admin listener's thread lists and compares releases, and waits for the disk. The reload loop runs the commands that change the current snapshot, one at a time, between two reloads.
+//!
+//! **Invariant:** a command that its caller no longer waits for is never begun.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use release::store::{Entry, Release, Store};
+use server::control::{Control, ControlError, PageChange, ReleaseLine};
+use server::status::StatusBoard;
+
+use crate::snapshot::compare::compare;
+use crate::snapshot::findings::Findings;
+use crate::source::watch::Notice;
+
+/// The time until a command that was not begun is withdrawn. The admin listener waits a little longer.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The time that a command may take that was begun just before its time-out.
+const STARTED_COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The time that a page of the console waits for findings before it is shown without them.
+const FINDINGS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The limit on queued commands beyond which a page of the console does not ask for findings.
+const MAX_QUEUED_COMMANDS: usize = 16;
+
+/// The queue of commands that the reload loop has not begun.
+#[derive(Debug, Clone, Default)]
+pub struct Inbox(Arc<Mutex<Queue>>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    next_ticket: u64,
+    commands: VecDeque<(u64, Command)>,
+}
+
+/// A command for the reload loop, and where it sends the result.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Hand the current output of a tenant to the store.
+    Record {
+        tenant: String,
+        reply: Sender<Result<(), ControlError>>,
+    },
+    /// Serve and pin an earlier release: this one, or the one before the current.
+    RollBack {
+        tenant: String,
+        release: Option<u64>,
+        reply: Sender<Result<u64, ControlError>>,
+    },
+    /// Follow the folder again.
+    Resume {
+        tenant: String,
+        reply: Sender<Result<(), ControlError>>,
+    },
+    /// List what `check` would say of these tenants.
+    Inspect {
+        tenants: Vec<String>,
+        reply: Sender<Findings>,
+    },
+    /// Hand everything that is not persisted yet to the store, as far as that succeeds before the deadline.
+    Flush {
+        deadline: Instant,
+        reply: Sender<()>,
+    },
+}
+
+impl Inbox {
+    fn push(&self, command: Command) -> u64 {
+        let mut queue = self.lock();
+        let ticket = queue.next_ticket;
+        queue.next_ticket += 1;
+        queue.commands.push_back((ticket, command));
+        ticket
+    }
+
+    /// Removes a command that was not begun. Returns whether it was still queued.
+    fn withdraw(&self, ticket: u64) -> bool {
+        let mut queue = self.lock();
+        let before = queue.commands.len();
+        queue.commands.retain(|(other, _)| *other != ticket);
+        queue.commands.len() < before
+    }
+
+    /// Takes the oldest command, which counts as begun from now on.
+    pub(crate) fn next(&self) -> Option<Command> {
+        self.lock().commands.pop_front().map(|(_, command)| command)
+    }
+
+    fn len(&self) -> usize {
+        self.lock().commands.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The owner of the tenants, as the admin listener reaches it.
+#[derive(Debug)]
+pub struct Operator {
+    /// Where releases are kept, if they are.
+    pub store: Option<Arc<Store>>,
+    /// Where the owner looks for what is asked for.
+    pub inbox: Inbox,
+    /// What wakes it.
+    pub owner: Sender<Notice>,
+    /// What it says of the tenants.
+    pub board: Arc<StatusBoard>,
+    /// The folder of tenants.
+    pub tenants: PathBuf,
+}
+
+impl Operator {
+    fn store(&self, tenant: &str) -> Result<&Store, ControlError> {
+        let store = self.store.as_deref().ok_or(ControlError::NoState)?;
+        self.known(tenant).map(|()| store)
+    }
+
+    fn known(&self, tenant: &str) -> Result<(), ControlError> {
+        let status = self.board.current();
+        let is_known = status.tenants.iter().any(|known| &*known.id == tenant);
+        match is_known {
+            true => Ok(()),
+            false => Err(ControlError::UnknownTenant(tenant.to_owned())),
+        }
+    }
+
+    /// Returns the errors and warnings of these tenants, or `None` where the reload loop is busy.
+    #[must_use]
+    pub fn findings(&self, tenants: Vec<String>) -> Option<Findings> {
+        if self.inbox.len() >= MAX_QUEUED_COMMANDS {
+            return None;
+        }
+        let (reply, result) = channel();
+        let ticket = self.send(Command::Inspect { tenants, reply });
+        let findings = result.recv_timeout(FINDINGS_TIMEOUT).ok();
+        if findings.is_none() {
+            self.inbox.withdraw(ticket);
+        }
+        findings
+    }
+
+    /// Persists everything that is not persisted yet. Returns whether that succeeded within `timeout`.
+    #[must_use]
+    pub fn flush(&self, timeout: Duration) -> bool {
+        let Some(store) = self.store.clone() else {
+            return true;
+        };
+        let deadline = Instant::now() + timeout;
+        let (reply, handed_over) = channel();
+        let ticket = self.send(Command::Flush { deadline, reply });
+        if handed_over.recv_timeout(timeout).is_err() {
+            self.inbox.withdraw(ticket);
+            return false;
+        }
+        let (written, is_written) = channel();
+        // The disk may hang, which must not keep the process from ending.
+        thread::spawn(move || {
+            store.finish();
+            let _ = written.send(());
+        });
+        let left = deadline.saturating_duration_since(Instant::now());
+        is_written.recv_timeout(left).is_ok()
+    }
+
+    fn send(&self, command: Command) -> u64 {
+        let ticket = self.inbox.push(command);
+        // Without a reload loop the caller's time-out ends the wait.
+        let _ = self.owner.send(Notice::Ready);
+        ticket
+    }
+
+    fn load(&self, tenant: &str, number: u64) -> Result<Release, ControlError> {
+        let unknown = || ControlError::UnknownRelease {
+            tenant: tenant.to_owned(),
+            number,
+        };
+        self.store(tenant)?.load(tenant, number).ok_or_else(unknown)
+    }
+
+    /// Runs a command that `make` makes for a reply channel, and waits for its result.
+    ///
+    /// # Errors
+    /// Those of the command. When it was not begun within `timeout`, it is withdrawn and has no effect.
+    fn run<T>(
+        &self,
+        timeout: Duration,
+        make: impl FnOnce(Sender<Result<T, ControlError>>) -> Command,
+    ) -> Result<T, ControlError> {
+        let (reply, result) = channel();
+        let ticket = self.send(make(reply));
+        let seconds = timeout.as_secs();
+        match result.recv_timeout(timeout) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) if !self.inbox.withdraw(ticket) => begun(&result),
+            Err(_) => Err(ControlError::Failed(format!(
+                "nothing was changed: the reload loop was busy for {seconds} s; the log says why"
+            ))),
+        }
+    }
+}
+
+/// Waits for a command that was begun in time.
+fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
+    let unknown = || {
+        Err(ControlError::Failed(
+            "the command has begun, and its result is not known yet: `rowhouse releases` shows it"
+                .to_owned(),
+        ))
+    };
+    result
+        .recv_timeout(STARTED_COMMAND_TIMEOUT)
+        .unwrap_or_else(|_| unknown())
+}
+
+impl Control for Operator {
+    fn releases(&self, tenant: &str) -> Result<Vec<ReleaseLine>, ControlError> {
+        let store = self.store(tenant)?;
+        let entries = store.list(tenant);
+        let pinned = store.pinned(tenant);
+        let served = pinned.or_else(|| Some(entries.first()?.number));
+        let line = |entry: Entry| ReleaseLine {
+            number: entry.number,
+            at: entry
+                .at
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |at| at.as_secs()),
+            cause: entry.cause,
+            pages: entry.pages,
+            is_served: served == Some(entry.number),
+            is_pinned: pinned == Some(entry.number),
+        };
+        Ok(entries.into_iter().map(line).collect())
+    }
+
+    fn diff(
+        &self,
+        tenant: &str,
+        from: Option<u64>,
+        to: Option<u64>,
+    ) -> Result<Vec<PageChange>, ControlError> {
+        let entries = self.store(tenant)?.list(tenant);
+        let numbers = || entries.iter().map(|entry| entry.number);
+        let none = || ControlError::NoEarlierRelease(tenant.to_owned());
+        let to = to.or_else(|| numbers().next()).ok_or_else(none)?;
+        let before = || numbers().find(|number| *number < to);
+        let from = from.or_else(before).ok_or_else(none)?;
+        Ok(compare(&self.load(tenant, from)?, &self.load(tenant, to)?))
+    }
+
+    fn roll_back(&self, tenant: &str, release: Option<u64>) -> Result<u64, ControlError> {
+        let store = self.store(tenant)?;
+        let tenant = || tenant.to_owned();
+        // The current output has to be a release, so that an operator can return to it.
+        self.run(COMMAND_TIMEOUT, |reply| Command::Record {
+            tenant: tenant(),
+            reply,
+        })?;
+        store.finish();
+        self.run(COMMAND_TIMEOUT, |reply| Command::RollBack {
+            tenant: tenant(),
+            release,
+            reply,
+        })
+    }
+
+    fn resume(&self, tenant: &str) -> Result<(), ControlError> {
+        self.store(tenant)?;
+        self.run(COMMAND_TIMEOUT, |reply| Command::Resume {
+            tenant: tenant.to_owned(),
+            reply,
+        })
+    }
+
+    fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
+        self.known(tenant)?;
+        let folder = Notice::Path(self.tenants.join(tenant));
+        let gone =
+            |_| ControlError::Failed("the reload loop has ended; restart the server".to_owned());
+        self.owner.send(folder).map_err(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use release::store::Keep;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn operator(folder: &TempDir) -> Operator {
+        let (owner, _) = mpsc::channel();
+        let keep = Keep {
+            releases: 10,
+            bytes: 1 << 20,
+        };
+        Operator {
+            store: Some(Arc::new(Store::open(folder.path().to_owned(), keep))),
+            inbox: Inbox::default(),
+            owner,
+            board: Arc::default(),
+            tenants: folder.path().to_owned(),
+        }
+    }
+
+    fn resume(reply: Sender<Result<(), ControlError>>) -> Command {
+        Command::Resume {
+            tenant: "app".to_owned(),
+            reply,
+        }
+    }
+
+    #[test]
+    fn command_that_timed_out_is_never_run() {
+        let folder = TempDir::new().expect("a folder");
+        let operator = operator(&folder);
+        let result = operator.run(Duration::ZERO, resume);
+        assert!(result.is_err_and(|error| error.to_string().contains("nothing was changed")));
+        assert!(operator.inbox.next().is_none());
+    }
+
+    #[test]
+    fn begun_command_cannot_be_withdrawn() {
+        let inbox = Inbox::default();
+        let (reply, _) = channel();
+        let ticket = inbox.push(resume(reply));
+        assert!(inbox.next().is_some());
+        assert!(!inbox.withdraw(ticket));
+    }
+
+    #[test]
+    fn command_that_was_begun_before_its_time_out_reports_its_result() {
+        let (reply, result) = channel();
+        reply.send(Ok(4)).expect("a receiver");
+        assert_eq!(begun(&result), Ok(4));
+    }
+}

@@ -1,0 +1,399 @@
+//! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rayon::ThreadPoolBuilder;
+
+use content::address::Address;
+use content::name::TenantId;
+use content::report::guard::guard;
+use content::report::{Code, Diagnostic, Report, Severity};
+use content::source::{Folder, Hashes, LargeFile};
+use content::tenant::{MANIFEST, Site};
+use release::snapshot::ResourceTable;
+use release::store::Mark;
+use render::link::Deployment;
+use render::template::Templates;
+use render::{Compiled, Inputs, Islands, PlacedMount};
+use server::status::TenantStatus;
+
+use crate::jobs::packed::{Content, Packed};
+use crate::jobs::unchanged::Reading;
+use crate::model::lifecycle::Lifecycle;
+use crate::runner::demand::Demand;
+use crate::snapshot::replaced::ReplacedFiles;
+use crate::state::persisted::PersistedCache;
+use crate::state::recorded::Recorded;
+
+/// A tenant as its owner sees it.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    pub(crate) fingerprint: Option<[u8; 32]>,
+    /// What reading the folder said, apart from what its content is.
+    pub(crate) reading: Report,
+    /// The last content without an error, with the pages that are still to come.
+    content_site: Option<Arc<Site>>,
+    /// The hash of the folder that it was read from, where that is known.
+    pub(crate) content_folder: Option<[u8; 32]>,
+    /// What of it visitors see now; the same `Arc` as long as that stays the same.
+    pub(crate) site: Option<Arc<Site>>,
+    /// From when until before when `site` is what visitors see; without an end, for ever.
+    shown: (Timestamp, Option<Timestamp>),
+    /// What is wrong with the folder's content.
+    pub(crate) content: Report,
+    /// What is wrong with the result.
+    pub(crate) result: Report,
+    /// The addresses that it wants and does not get.
+    pub(crate) conflicts: Vec<Diagnostic>,
+    /// What is under way, and what is served.
+    pub(crate) lifecycle: Lifecycle<MadeFrom, Arc<Compiled>>,
+    /// What was worked out for it.
+    pub(crate) persisted: PersistedCache,
+    /// The folder of `content_site`, where that is an outline.
+    pub(crate) packed: Option<Arc<Packed>>,
+    /// The folder of `content_site`, until it is kept.
+    pub(crate) pending: Option<Content>,
+    /// What tells its folder from others without reading it, until what was read is kept under it.
+    pub(crate) unkept: Option<Mark>,
+    /// Whether somebody has asked for it.
+    pub(crate) demand: Demand,
+    /// Whether there is something new to be kept.
+    pub(crate) is_new: bool,
+    /// Files that older pages may still ask for.
+    pub(crate) replaced: ReplacedFiles,
+    /// How long the last compilation took.
+    pub(crate) compiled_in: Duration,
+    /// What is known of its releases.
+    pub(crate) recorded: Recorded,
+    /// The files of its folder, where releases are recorded.
+    pub(crate) files: Option<Hashes>,
+    /// The files of its folder that are too large for memory.
+    pub(crate) large: BTreeMap<String, LargeFile>,
+}
+
+impl Tenant {
+    pub(crate) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
+        Self {
+            fingerprint: None,
+            reading: Report::default(),
+            content_site: None,
+            content_folder: None,
+            site: None,
+            shown: (Timestamp::MIN, None),
+            content: Report::default(),
+            result: Report::default(),
+            conflicts: Vec::new(),
+            lifecycle: Lifecycle::default(),
+            persisted,
+            packed: None,
+            pending: None,
+            unkept: None,
+            demand: Demand::default(),
+            is_new: false,
+            replaced,
+            compiled_in: Duration::ZERO,
+            recorded: Recorded::default(),
+            files: None,
+            large: BTreeMap::new(),
+        }
+    }
+
+    /// What is wrong now.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.content
+            .iter()
+            .chain(self.result.iter())
+            .chain(&self.conflicts)
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Returns whether its folder, or what was rendered from it, has errors. An address that another tenant owns is not one of them: the content is complete without it.
+    pub(crate) fn has_content_errors(&self) -> bool {
+        let mut found = self.content.iter().chain(self.result.iter());
+        found.any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// What the admin listener shows.
+    pub(crate) fn status(&self, id: &TenantId) -> TenantStatus {
+        let (state, since) = self.lifecycle.state();
+        TenantStatus {
+            id: id.shared(),
+            state,
+            since,
+            pages: self.compiled().map_or(0, |compiled| compiled.pages),
+            hosts: self
+                .lifecycle
+                .served()
+                .map_or_else(Arc::default, |served| Arc::clone(&served.inputs.hosts)),
+            compiled_in: self.compiled_in,
+            is_under_way: self.lifecycle.is_under_way(),
+            errors: self.errors().map(one_line).collect(),
+            pinned: self.recorded.pinned.as_ref().map(|pinned| pinned.number),
+        }
+    }
+
+    /// What visitors get.
+    pub(crate) fn compiled(&self) -> Option<&Arc<Compiled>> {
+        let pinned = self.recorded.pinned.as_ref();
+        pinned
+            .map(|pinned| &pinned.compiled)
+            .or_else(|| self.rendered())
+    }
+
+    /// What its folder comes to, as far as it was ever good.
+    pub(crate) fn rendered(&self) -> Option<&Arc<Compiled>> {
+        self.lifecycle.served().map(|served| &served.result)
+    }
+
+    /// Takes new content.
+    pub(crate) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
+        let site = Arc::new(site);
+        self.site = Some(site.at(now, drafts));
+        self.shown = (now, site.next_change(now));
+        self.content_site = Some(site);
+    }
+
+    /// Has its content open from now on, as those have whose settings and files other tenants show.
+    pub(crate) fn open(&mut self, now: Timestamp, drafts: bool) {
+        let content = self.packed.as_ref().zip(self.content_site.as_ref());
+        if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {
+            self.packed = None;
+            self.take(site, now, drafts);
+        }
+    }
+
+    /// Lets pages come and go whose moment has come.
+    pub(crate) fn turn_pages(&mut self, now: Timestamp, drafts: bool) {
+        let (since, until) = self.shown;
+        if since <= now && until.is_none_or(|until| now < until) {
+            return;
+        }
+        let (Some(content), Some(shown)) = (&self.content_site, &self.site) else {
+            return;
+        };
+        self.shown = (now, content.next_change(now));
+        let due = content
+            .pages
+            .values()
+            .filter(|page| page.is_shown(now, drafts))
+            .map(|page| &page.path);
+        if !due.eq(shown.pages.keys()) {
+            self.site = Some(content.at(now, drafts));
+        }
+    }
+
+    /// The next moment at which one of its pages comes or goes.
+    pub(crate) const fn next_change(&self) -> Option<Timestamp> {
+        self.shown.1
+    }
+
+    /// Lets visitors wait for it at its addresses, which come back open.
+    pub(crate) fn wait(&mut self, made_from: &MadeFrom) -> Option<Arc<Compiled>> {
+        let MadeFrom {
+            site,
+            addresses,
+            inputs,
+            ..
+        } = made_from;
+        let before = self.rendered().map(AsRef::as_ref);
+        let waiting = || Compiled::waiting(site, addresses, inputs, before);
+        let waiting = guard("wait", site.id.as_str(), &site.label, waiting);
+        let waiting = Arc::new(waiting.ok().flatten()?);
+        self.lifecycle.wait(made_from.clone(), Arc::clone(&waiting));
+        Some(waiting)
+    }
+
+    /// What was read of its folder, where that is packed.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        Some(Reading {
+            site: Arc::clone(self.content_site.as_ref()?),
+            packed: Arc::clone(self.packed.as_ref()?),
+            files: self.files.clone()?,
+            report: self.content.clone(),
+        })
+    }
+
+    /// Whether its pages can be taken out of memory: they are as its content is, and can be made again. What is new of them is kept first, where that can be (`is_writable`).
+    pub(crate) fn can_sleep(&self, is_writable: bool) -> bool {
+        let is_at_rest = self.lifecycle.is_at_rest() && !self.has_content_errors();
+        let is_kept = self.pending.is_none() && !self.recorded.is_due;
+        is_at_rest && (is_kept || !is_writable) && self.recorded.pinned.is_none()
+    }
+
+    /// Gives up its pages. What is left of it, and what they are made from again.
+    pub(crate) fn sleep(&mut self) -> Option<(MadeFrom, Arc<Compiled>)> {
+        let served = self.lifecycle.served()?;
+        let mut made_from = served.inputs.clone();
+        made_from.inputs.cache = Arc::clone(&self.persisted.cache);
+        made_from.inputs.progress = Arc::default();
+        let asleep = Arc::new(served.result.asleep(&self.persisted.cache));
+        self.lifecycle.sleep(made_from.clone(), Arc::clone(&asleep));
+        self.demand.sleep();
+        Some((made_from, asleep))
+    }
+
+    /// Lets the files of the content that is served live on, where they are not in memory. To be called before other content is taken.
+    pub(crate) fn remember_files(&mut self, secure: bool) {
+        let is_asleep = self.rendered().is_some_and(|compiled| {
+            compiled.is_rendered && compiled.is_open() && !compiled.is_uncoded()
+        });
+        if !is_asleep {
+            return;
+        }
+        let folder = match (&self.packed, &self.content_site) {
+            (Some(packed), _) => packed.folder(),
+            (None, Some(site)) => Some(assets_of(site)),
+            (None, None) => None,
+        };
+        if let Some(folder) = folder {
+            self.replaced.follow(render::former_files(&folder, secure));
+        }
+    }
+
+    /// Says what came of rendering it.
+    pub(crate) fn conclude(&mut self, report: Report, took: Duration) {
+        self.result = report;
+        self.compiled_in = took;
+    }
+
+    /// Lets files that only the result before has live on for a while, and those of its pictures that are gone.
+    pub(crate) fn replace_files(
+        &mut self,
+        new: &Compiled,
+        pictures: ResourceTable,
+        now: Timestamp,
+    ) {
+        // A tenant's files are the same at all its addresses.
+        let files = |compiled: &Compiled| compiled.mounts.first().cloned();
+        if let Some(new) = files(new)
+            && let Some(new) = new.pages()
+        {
+            let old = self.rendered().and_then(|old| files(old));
+            let old = old.as_ref().and_then(PlacedMount::pages);
+            let old = old.map(|pages| &pages.resources);
+            self.replaced.turn(old, &new.resources, now);
+            self.replaced.add(pictures, now);
+        }
+    }
+
+    /// Settles how the tenant is doing, and since when.
+    pub(crate) fn settle(&mut self) {
+        let has_errors = self.errors().next().is_some();
+        self.lifecycle.settle(has_errors);
+    }
+}
+
+/// Everything that a compiled tenant depends on.
+#[derive(Debug, Clone)]
+pub(crate) struct MadeFrom {
+    pub(crate) site: Arc<Site>,
+    /// The folder, where `site` is an outline.
+    pub(crate) packed: Option<Arc<Packed>>,
+    /// The hash of the folder, where that is known.
+    pub(crate) folder: Option<[u8; 32]>,
+    pub(crate) addresses: Vec<Address>,
+    /// The same, as lists show them.
+    pub(crate) hosts: Arc<[String]>,
+    pub(crate) inputs: Inputs,
+}
+
+/// Addresses as lists show them.
+pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
+    let addresses = addresses.iter();
+    addresses
+        .map(|address| format!("{}{}", address.host, address.prefix))
+        .collect()
+}
+
+/// The same parts, not equal ones: each is made anew when it changes.
+impl PartialEq for MadeFrom {
+    fn eq(&self, other: &Self) -> bool {
+        let others = &other.inputs;
+        let parts = (&others.deployment, &others.templates, &others.islands);
+        self.addresses == other.addresses && self.is_of(&other.site, parts.0, parts.1, parts.2)
+    }
+}
+
+impl MadeFrom {
+    /// Whether it is made from these, and some addresses.
+    pub(crate) fn is_of(
+        &self,
+        site: &Arc<Site>,
+        deployment: &Arc<Deployment>,
+        templates: &Arc<Templates>,
+        islands: &Arc<Islands>,
+    ) -> bool {
+        let own = &self.inputs;
+        Arc::ptr_eq(&self.site, site)
+            && Arc::ptr_eq(&own.deployment, deployment)
+            && Arc::ptr_eq(&own.templates, templates)
+            && Arc::ptr_eq(&own.islands, islands)
+    }
+
+    pub(crate) fn compile(&self) -> (Option<Compiled>, Report) {
+        let site = &self.site;
+        let work = || {
+            let opened = self.packed.as_ref().map(|packed| packed.shown_as(site));
+            let opened = opened.unwrap_or_default();
+            let site = opened.as_ref().unwrap_or(site);
+            render::compile(site, &self.addresses, &self.inputs)
+        };
+        let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
+        // A small tenant is done sooner than other threads are awake.
+        let is_large = site.pages.len() * self.addresses.len() >= LARGE;
+        let pool = is_large.then(|| ThreadPoolBuilder::new().build().ok());
+        let compiled = match pool.flatten() {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
+        compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
+    }
+}
+
+/// The files of a site, as they lie in its folder.
+fn assets_of(site: &Site) -> Folder {
+    let file = |path: &String| format!("assets/{path}");
+    let (files, large) = (site.assets.iter(), site.large.iter());
+    Folder {
+        label: site.label.clone(),
+        files: files
+            .map(|(path, bytes)| (file(path), bytes.clone()))
+            .collect(),
+        large: large
+            .map(|(path, large)| (file(path), large.clone()))
+            .collect(),
+    }
+}
+
+/// Renderings, pages times addresses, from which a tenant's pages are rendered side by side.
+const LARGE: usize = 16;
+
+/// A report of one failure.
+pub(crate) fn failure(diagnostic: Diagnostic) -> Report {
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+/// Whether the system would not give a file. It may do so the next time.
+pub(crate) fn is_unread(report: &Report) -> bool {
+    let mut diagnostics = report.iter();
+    diagnostics.any(|diagnostic| diagnostic.code == Code::Unreadable)
+}
+
+/// An error in one line, as logs and lists show it.
+pub(crate) fn one_line(diagnostic: &Diagnostic) -> String {
+    match diagnostic.place {
+        Some(place) => format!(
+            "{}:{}:{}: {} [{}]",
+            diagnostic.file, place.line, place.column, diagnostic.message, diagnostic.code
+        ),
+        None => format!(
+            "{}: {} [{}]",
+            diagnostic.file, diagnostic.message, diagnostic.code
+        ),
+    }
+}

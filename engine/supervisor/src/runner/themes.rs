@@ -1,0 +1,248 @@
+//! The themes as their owner keeps them: ready to render, with the last good state of each.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use content::report::guard::{guard, inject};
+use content::report::{Code, Diagnostic, Report};
+use content::source::{self, Folder, Limits, SourceError};
+use content::theme::{self, Theme};
+use release::store::Store;
+use render::template::Templates;
+
+use crate::runner::tenant::{failure, is_unread};
+use crate::state::persisted::{Persisted, kept_themes};
+
+/// All themes, by the names of their folders.
+#[derive(Debug, Default)]
+pub(crate) struct Themes {
+    loaded: BTreeMap<String, Loaded>,
+    /// The folders as they were read; none for the themes within the program, which never break.
+    folders: BTreeMap<String, Folder>,
+    directory: PathBuf,
+    /// What was good before the process began.
+    pub(crate) good: Arc<LastGood>,
+    /// What could not be read.
+    notes: Report,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    /// Of what it was made from; not known where the program failed.
+    fingerprint: Option<[u8; 32]>,
+    templates: Option<Arc<Templates>>,
+    report: Report,
+}
+
+/// The themes as they were when they were last good, before the process began; each is made ready once somebody asks.
+#[derive(Debug, Default)]
+pub(crate) struct LastGood {
+    store: Option<Arc<Store>>,
+    directory: PathBuf,
+    /// The folders as they are: what is not kept is taken from them.
+    folders: BTreeMap<String, Folder>,
+    found: Mutex<BTreeMap<String, Option<Arc<Templates>>>>,
+}
+
+impl LastGood {
+    fn found(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Templates>>>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Templates>> {
+        let store = self.store.as_ref()?;
+        let mut found = self.found();
+        let templates = found.entry(name.to_owned()).or_insert_with(|| {
+            if self.folders.is_empty() {
+                return None;
+            }
+            let mut folders = self.folders.clone();
+            folders.extend(kept_themes(store, &self.directory));
+            let load = || {
+                let (theme, report) = theme::load(name, &folders);
+                ready(theme.as_ref(), report, None, None).templates
+            };
+            guard("kept theme", name, name, load).ok().flatten()
+        });
+        templates.clone()
+    }
+}
+
+impl Themes {
+    /// Reads the themes of a folder, or those within the program. What did not change is not parsed again.
+    ///
+    /// A theme that cannot be used at the start is taken from what was kept.
+    pub(crate) fn reload(
+        &mut self,
+        directory: Option<&Path>,
+        persisted: Option<&Persisted>,
+    ) -> Result<(), SourceError> {
+        self.notes = Report::default();
+        let folders = match directory {
+            None => theme::embedded(),
+            Some(directory) => {
+                directory.clone_into(&mut self.directory);
+                self.folders = match self.read(directory) {
+                    Ok(folders) => folders,
+                    Err(problem) => {
+                        let persisted = persisted.filter(|_| self.loaded.is_empty());
+                        let folders =
+                            persisted.map(|persisted| kept_themes(persisted.store(), directory));
+                        let folders = folders.filter(|folders| !folders.is_empty());
+                        self.notes.push(gone(directory, &problem));
+                        folders.ok_or(problem)?
+                    }
+                };
+                self.folders.clone()
+            }
+        };
+        self.loaded.retain(|name, _| folders.contains_key(name));
+        if let Some(persisted) = persisted {
+            let found = self.good.found().clone();
+            self.good = Arc::new(LastGood {
+                store: Some(Arc::clone(persisted.store())),
+                directory: self.directory.clone(),
+                folders: self.folders.clone(),
+                found: Mutex::new(found),
+            });
+        }
+        for name in folders.keys() {
+            let loaded = guard("theme", name, &folders[name].label, || {
+                self.renewed(name, &folders)
+            });
+            match loaded {
+                Ok(None) => {}
+                Ok(Some(loaded)) => drop(self.loaded.insert(name.clone(), loaded)),
+                // Tried again with every change of a theme, since the program may have been at fault and not the theme.
+                Err(diagnostic) => {
+                    let before = self.loaded.remove(name);
+                    let loaded = Loaded {
+                        fingerprint: None,
+                        templates: before.and_then(|loaded| loaded.templates),
+                        report: failure(diagnostic),
+                    };
+                    self.loaded.insert(name.clone(), loaded);
+                }
+            }
+            if let Some(loaded) = self.loaded.get_mut(name)
+                && loaded.templates.is_none()
+            {
+                loaded.templates = self.good.get(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// A theme as it is now, ready to render; `None` when it is as it was.
+    fn renewed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<Loaded> {
+        let (theme, report) = theme::load(name, folders);
+        // One that cannot be put together may miss any folder.
+        let fingerprint = theme.as_ref().map(|theme| theme.fingerprint);
+        let fingerprint =
+            Some(fingerprint.unwrap_or_else(|| theme::fingerprint(folders.keys(), folders)));
+        let before = self.loaded.get(name);
+        if before.is_some_and(|before| before.fingerprint == fingerprint) {
+            return None;
+        }
+        let last_good = before.and_then(|before| before.templates.clone());
+        Some(ready(theme.as_ref(), report, fingerprint, last_good))
+    }
+
+    /// Whether the system would not give a file. It may do so the next time.
+    pub(crate) fn are_unread(&self) -> bool {
+        is_unread(&self.notes)
+    }
+
+    fn read(&mut self, directory: &Path) -> Result<BTreeMap<String, Folder>, SourceError> {
+        let mut folders = BTreeMap::new();
+        for (name, path) in source::list(directory)? {
+            let label = path.display().to_string();
+            let read = || source::read(&path, &label, Limits::default(), None);
+            match guard("read theme", &name, &label, read) {
+                Ok((folder, problems)) => {
+                    self.notes.extend(problems);
+                    folders.insert(name, folder);
+                }
+                Err(diagnostic) => {
+                    self.notes.push(diagnostic);
+                    // As it was the last time.
+                    if let Some(before) = self.folders.remove(&name) {
+                        folders.insert(name, before);
+                    }
+                }
+            }
+        }
+        Ok(folders)
+    }
+
+    /// The folders of the themes that could be loaded as they are.
+    pub(crate) fn good_folders(&self) -> impl Iterator<Item = (&str, &Folder)> {
+        let is_good = |name: &str| {
+            let loaded = self.loaded.get(name);
+            loaded.is_some_and(|loaded| loaded.report.is_servable() && loaded.templates.is_some())
+        };
+        let folders = self.folders.iter();
+        folders
+            .filter(move |(name, _)| is_good(name))
+            .map(|(name, folder)| (name.as_str(), folder))
+    }
+
+    /// A theme that can render, if there is one of that name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Templates>> {
+        self.loaded.get(name)?.templates.as_ref()
+    }
+
+    /// The names that there are.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.loaded.keys().map(String::as_str)
+    }
+
+    /// Every theme that can render.
+    pub(crate) fn all(&self) -> Vec<Arc<Templates>> {
+        self.loaded
+            .values()
+            .filter_map(|loaded| loaded.templates.clone())
+            .collect()
+    }
+
+    /// What is wrong with one of them, or with all when it is not known which.
+    pub(crate) fn report_of(&self, name: Option<&str>) -> impl Iterator<Item = &Diagnostic> {
+        let loaded = self.loaded.iter();
+        let of_each = loaded
+            .filter(move |(own, _)| name.is_none_or(|name| name == *own))
+            .flat_map(|(_, loaded)| loaded.report.iter());
+        self.notes.iter().chain(of_each)
+    }
+
+    /// What is wrong with them.
+    pub(crate) fn report(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.report_of(None)
+    }
+}
+
+fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
+    let file = directory.display().to_string();
+    Diagnostic::error(Code::Unreadable, file, problem.to_string())
+        .hint("what was kept of the themes is used until the folder is back")
+}
+
+/// A theme that was put together, ready to render, or as it was when it was last good.
+fn ready(
+    theme: Option<&Theme>,
+    mut report: Report,
+    fingerprint: Option<[u8; 32]>,
+    last_good: Option<Arc<Templates>>,
+) -> Loaded {
+    let templates = theme.and_then(|theme| {
+        inject("templates", &theme.name);
+        let (templates, problems) = Templates::load(theme);
+        report.extend(problems);
+        templates
+    });
+    Loaded {
+        fingerprint,
+        templates: templates.map(Arc::new).or(last_good),
+        report,
+    }
+}

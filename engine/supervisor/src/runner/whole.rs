@@ -1,0 +1,112 @@
+//! Tenants with everything that is made for them, a few at a time: for who writes it all down, and has no room for it in memory.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::thread;
+
+use jiff::Timestamp;
+use rayon::prelude::*;
+use tracing::warn;
+
+use release::snapshot::{Resource, Snapshot};
+use render::Compiled;
+use render::cache::Cache;
+use render::picture::Picture;
+use server::status::StatusBoard;
+
+use crate::runner::registry::Registry;
+use crate::runner::tenant::Tenant;
+use crate::runner::workers::SOON;
+
+/// So many tenants are whole at one time.
+const TOGETHER: usize = 16;
+
+/// A tenant with its pages and pictures.
+#[derive(Debug)]
+pub struct Whole {
+    /// Its pages, at every address.
+    pub compiled: Compiled,
+    /// Its pictures, by host and path.
+    pub pictures: BTreeMap<(String, String), Arc<Resource>>,
+}
+
+impl Registry {
+    /// Waits until all tenants are rendered, and gives a snapshot in which those are open that there is no room for. `board` is told how far it is.
+    pub fn finish(&mut self, board: &StatusBoard, now: Timestamp) -> Option<Snapshot> {
+        while self.workers.is_busy() {
+            if self.reload_done(now).is_some() {
+                board.replace(self.status());
+            }
+            thread::sleep(SOON / 20);
+        }
+        // The last may have come in since.
+        self.reload_done(now);
+        self.make_room_now();
+        board.replace(self.status());
+        self.serve_again()
+    }
+
+    /// Gives every tenant that serves something to `take`, in the order of their names. What is not in memory is rendered again. `compressed`: with all codings.
+    ///
+    /// # Errors
+    /// Those of `take`, the first of which ends it.
+    pub fn each_whole<E>(
+        &self,
+        compressed: bool,
+        mut take: impl FnMut(&Whole) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let secure = self.places.origin.is_secure();
+        let tenants: Vec<&Tenant> = self.tenants.values().collect();
+        for some in tenants.chunks(TOGETHER) {
+            let whole = some
+                .par_iter()
+                .map(|tenant| tenant.whole(compressed, secure));
+            let whole: Vec<Option<Whole>> = whole.collect();
+            whole.iter().flatten().try_for_each(&mut take)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tenant {
+    fn whole(&self, compressed: bool, secure: bool) -> Option<Whole> {
+        let known = self.compiled()?;
+        let mut compiled = match known.is_open() && !known.is_uncoded() {
+            true => self.rendered_again()?,
+            false => Compiled::clone(known),
+        };
+        if compressed {
+            compiled = compiled.in_all_codings();
+        }
+        let mut named = HashSet::new();
+        let pictures = compiled.pictures.iter();
+        let drawings: Vec<&Picture> = pictures
+            .filter(|picture| named.insert(picture.digest()))
+            .collect();
+        let drawn = |picture: &&Picture| match picture.drawn(&compiled, secure) {
+            Ok(drawn) => Some((picture.digest(), Arc::new(drawn))),
+            Err(problem) => {
+                warn!(problem, "a picture cannot be drawn");
+                None
+            }
+        };
+        let drawn: HashMap<_, _> = drawings.par_iter().filter_map(drawn).collect();
+        let placed = |picture: &Picture| {
+            let place = (picture.host.clone(), picture.path.clone());
+            Some((place, Arc::clone(drawn.get(&picture.digest())?)))
+        };
+        let pictures = compiled.pictures.iter().filter_map(placed).collect();
+        // What was worked out for it is not needed a second time.
+        compiled.cache.begin();
+        compiled.cache.used();
+        Some(Whole { compiled, pictures })
+    }
+
+    /// What it serves, made once more without leaving anything in memory.
+    fn rendered_again(&self) -> Option<Compiled> {
+        let mut made_from = self.lifecycle.served()?.inputs.clone();
+        made_from.inputs.cache = Arc::new(Cache::default());
+        made_from.inputs.progress = Arc::default();
+        made_from.compile().0
+    }
+}

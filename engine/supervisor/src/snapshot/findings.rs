@@ -1,0 +1,102 @@
+//! What there is to say of some tenants, for whoever looks at them: the console asks for those that it shows, so that nobody else pays for it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::runner::registry::Registry;
+use crate::runner::tenant::Tenant;
+use content::report::{Diagnostic, Report};
+
+/// Up to so many tenants, what can only be said of all together is said, too.
+const TOGETHER: usize = 500;
+
+/// What there is to say of some tenants.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// What is in no tenant's folder: themes, `deployment.yaml`, the folder of tenants itself.
+    pub elsewhere: Vec<Diagnostic>,
+    /// Of each of them.
+    pub tenants: BTreeMap<String, Found>,
+    /// Whether links between tenants are among it; of very many `rowhouse check` alone says that.
+    pub with_neighbours: bool,
+}
+
+/// What there is to say of one tenant.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Errors first, then by file and line.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The address that search engines are told, without scheme.
+    pub canonical: Option<String>,
+}
+
+impl Registry {
+    /// What there is to say of these tenants, and of what belongs to none.
+    pub(crate) fn findings(&self, ids: &[String]) -> Findings {
+        let with_neighbours = self.tenants.len() <= TOGETHER;
+        let root = &self.places.tenants;
+        let mut tenants: BTreeMap<String, Report> = BTreeMap::new();
+        let mut elsewhere = Report::default();
+        for id in ids {
+            let mut report = Report::default();
+            if let Some(tenant) = self.tenants.get(id.as_str()) {
+                report.extend(tenant.content.clone());
+                report.extend(tenant.result.clone());
+                report.extend(tenant.conflicts.clone());
+            }
+            tenants.insert(id.clone(), report);
+        }
+        let mut general = self.notes.clone();
+        let names = self.tenants.keys().map(|id| id.as_str());
+        general.extend(self.addresses.report(names));
+        general.extend(self.themes.report().cloned());
+        general.extend(self.shared.failed.clone());
+        general.extend(self.hosts.report.clone());
+        if with_neighbours {
+            general.extend(self.cross_tenant());
+        }
+        for diagnostic in general {
+            match owner(&diagnostic.file, root) {
+                Some(id) if self.tenants.contains_key(&*id) => {
+                    if let Some(report) = tenants.get_mut(&id) {
+                        report.push(diagnostic);
+                    }
+                }
+                _ => elsewhere.push(diagnostic),
+            }
+        }
+        let found = |(id, report): (String, Report)| {
+            let canonical = self.tenants.get(id.as_str()).and_then(canonical);
+            let diagnostics = worst_first(report);
+            let found = Found {
+                diagnostics,
+                canonical,
+            };
+            (id, found)
+        };
+        Findings {
+            elsewhere: worst_first(elsewhere),
+            tenants: tenants.into_iter().map(found).collect(),
+            with_neighbours,
+        }
+    }
+}
+
+/// The tenant in whose folder a file is.
+fn owner(file: &str, tenants: &Path) -> Option<String> {
+    let within = Path::new(file).strip_prefix(tenants).ok()?;
+    let folder = within.components().next()?;
+    Some(folder.as_os_str().to_string_lossy().into_owned())
+}
+
+fn worst_first(report: Report) -> Vec<Diagnostic> {
+    let mut all: Vec<Diagnostic> = report.sorted().into_iter().collect();
+    all.sort_by_key(|diagnostic| diagnostic.severity);
+    all
+}
+
+fn canonical(tenant: &Tenant) -> Option<String> {
+    let mut mounts = tenant.compiled()?.mounts.iter();
+    let address = &mounts.find(|mount| mount.address.canonical)?.address;
+    Some(format!("{}{}", address.host, address.prefix))
+}

@@ -1,0 +1,10 @@
+//! Assembles a snapshot from the rendered tenants, and reports what concerns more than one tenant.
+
+pub(crate) mod assembly;
+pub mod compare;
+pub(crate) mod cross_tenant;
+pub(crate) mod dev;
+pub(crate) mod findings;
+pub(crate) mod hosts;
+pub(crate) mod replaced;
+pub(crate) mod shared;

@@ -1,0 +1,387 @@
+//! Files with hashed names that a page opened before a change may still ask for.
+//!
+//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day (`--keep-assets`), also over a restart, as long as there is room for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+
+use release::payload::Payload;
+use release::snapshot::{Resource, ResourceTable};
+use release::store::Rows;
+use render::Whose;
+use render::asset::ASSETS;
+
+/// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
+pub(crate) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
+/// The most bytes of replaced files of one tenant, or of what all share, with their codings. The oldest go first.
+const OF_ONE: u64 = 32 << 20;
+/// The same for all tenants together.
+const OF_ALL: u64 = 96 << 20;
+/// The most replaced files of one tenant, or of what all share, and of all tenants together: each takes a kilobyte of memory, however small it is.
+const MAX_FILES_OF_ONE: u64 = 2_000;
+const MAX_FILES_OF_ALL: u64 = 20_000;
+/// The most bytes of files that are too large for memory, of one tenant and of all.
+const LARGE_OF_ONE: u64 = 1 << 30;
+const LARGE_OF_ALL: u64 = 4 << 30;
+
+/// How long replaced files stay, and how much room those on the disk have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retention {
+    pub(crate) kept_for: SignedDuration,
+    /// The most bytes of files that are too large for memory, as far as the state has a limit.
+    pub(crate) large_bytes: u64,
+}
+
+/// The replaced files of one tenant, or of what all share, by their path below the mount.
+#[derive(Debug, Default)]
+pub(crate) struct ReplacedFiles {
+    files: BTreeMap<Box<str>, ReplacedFile>,
+    /// What was served before the process began.
+    before: ResourceTable,
+    /// The files as they are served.
+    table: Arc<ResourceTable>,
+    /// Whether something is here, or gone, since somebody last asked.
+    is_new: bool,
+}
+
+#[derive(Debug)]
+struct ReplacedFile {
+    resource: Arc<Resource>,
+    at: Timestamp,
+}
+
+impl ReplacedFiles {
+    /// Lets files count as served until now, by a process before this one.
+    pub(crate) fn follow(&mut self, before: ResourceTable) {
+        self.before = before;
+    }
+
+    /// `before` gives way to `now`: what only `before` had is kept. What comes back is simply there again.
+    pub(crate) fn turn(
+        &mut self,
+        before: Option<&ResourceTable>,
+        now: &ResourceTable,
+        at: Timestamp,
+    ) {
+        let earlier = std::mem::take(&mut self.before);
+        let length = self.files.len();
+        self.files.retain(|path, _| !now.contains_key(path));
+        let mut is_new = self.files.len() != length;
+        for (path, resource) in before.unwrap_or(&earlier) {
+            if path.starts_with(ASSETS) && !now.contains_key(path) {
+                let resource = Arc::clone(resource);
+                is_new = true;
+                self.files
+                    .insert(path.clone(), ReplacedFile { resource, at });
+            }
+        }
+        self.settle(is_new);
+    }
+
+    /// Keeps files that were in no table: drawn pictures.
+    pub(crate) fn add(&mut self, files: ResourceTable, at: Timestamp) {
+        let is_new = !files.is_empty();
+        let files = files.into_iter();
+        let files = files.map(|(path, resource)| (path, ReplacedFile { resource, at }));
+        self.files.extend(files);
+        self.settle(is_new);
+    }
+
+    /// The files that are kept: the same `Arc` for as long as they are the same.
+    pub(crate) const fn table(&self) -> &Arc<ResourceTable> {
+        &self.table
+    }
+
+    /// Says that something came or went, if it did.
+    fn settle(&mut self, is_new: bool) {
+        if is_new {
+            self.is_new = true;
+            let files = self.files.iter();
+            let files = files.map(|(path, file)| (path.clone(), Arc::clone(&file.resource)));
+            self.table = Arc::new(files.collect());
+        }
+    }
+
+    /// Whether something came or went since this was last asked.
+    pub(crate) fn is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// For the next start: the files that are kept and those of `now`, which are not replaced yet, by when that was and their paths.
+    pub(crate) fn rows(&self, now: &ResourceTable) -> Rows {
+        let replaced = self.files.iter();
+        let replaced = replaced.map(|(path, file)| (path, &file.resource, file.at.as_second()));
+        let now = now.iter().filter(|(path, _)| path.starts_with(ASSETS));
+        let now = now.map(|(path, resource)| (path, resource, i64::MAX));
+        let rows = replaced.chain(now).filter_map(|(path, resource, at)| {
+            let key = [&at.to_le_bytes()[..], path.as_bytes()].concat();
+            Some((key.into(), identity(resource)?.clone()))
+        });
+        let mut rows: Rows = rows.collect();
+        rows.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        rows
+    }
+
+    /// What [`ReplacedFiles::rows`] gave.
+    pub(crate) fn of_rows(rows: Rows, whose: Whose, secure: bool) -> Self {
+        let mut replaced = Self::default();
+        for (key, bytes) in rows {
+            let Some((at, path)) = key.split_first_chunk::<8>() else {
+                continue;
+            };
+            let Ok(path) = std::str::from_utf8(path) else {
+                continue;
+            };
+            // A copy: the whole table is not to stay for one file of it.
+            let bytes = || match &bytes {
+                Payload::Memory(bytes) => Bytes::copy_from_slice(bytes).into(),
+                large @ Payload::Large(_) => large.clone(),
+            };
+            let resource = || Arc::new(render::former(path, bytes(), whose, secure));
+            match i64::from_le_bytes(*at) {
+                i64::MAX => {
+                    replaced.before.insert(path.into(), resource());
+                }
+                at => {
+                    let at = Timestamp::from_second(at).unwrap_or_default();
+                    let resource = resource();
+                    replaced
+                        .files
+                        .insert(path.into(), ReplacedFile { resource, at });
+                }
+            }
+        }
+        replaced.settle(!replaced.files.is_empty());
+        // It is on the disk.
+        replaced.is_new = false;
+        replaced
+    }
+
+    fn bytes(&self, size: Size) -> u64 {
+        self.files.values().map(|file| size(&file.resource)).sum()
+    }
+
+    /// Forgets what is too old, and the oldest of what is too much.
+    pub(crate) fn prune(&mut self, now: Timestamp, retention: Retention) {
+        let Retention {
+            kept_for,
+            large_bytes,
+        } = retention;
+        let length = self.files.len();
+        self.files
+            .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
+        self.settle(self.files.len() != length);
+        make_room(&mut [self], OF_ONE, in_memory);
+        make_room(&mut [self], LARGE_OF_ONE.min(large_bytes), on_disk);
+        make_room(&mut [self], MAX_FILES_OF_ONE, |_| 1);
+    }
+}
+
+/// The same for all tenants, each for itself and then together.
+pub(crate) fn prune_all<'a>(
+    tenants: impl Iterator<Item = &'a mut ReplacedFiles>,
+    now: Timestamp,
+    retention: Retention,
+) {
+    let mut some: Vec<&mut ReplacedFiles> = tenants
+        .filter(|replaced| !replaced.files.is_empty())
+        .collect();
+    for replaced in &mut some {
+        replaced.prune(now, retention);
+    }
+    make_room(&mut some, OF_ALL, in_memory);
+    make_room(&mut some, LARGE_OF_ALL.min(retention.large_bytes), on_disk);
+    make_room(&mut some, MAX_FILES_OF_ALL, |_| 1);
+}
+
+/// How much of the room a file takes: its bytes that count, or one.
+type Size = fn(&Resource) -> u64;
+
+/// Forgets the oldest files until the others fit the room.
+fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: Size) {
+    let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes(size)).sum();
+    if bytes <= most {
+        return;
+    }
+    let files = all.iter().enumerate().flat_map(|(place, replaced)| {
+        let files = replaced.files.iter();
+        let files = files.map(move |(path, file)| (file.at, path, place, size(&file.resource)));
+        files
+            .filter(|(.., size)| *size > 0)
+            .map(|(at, path, place, size)| (at, path.clone(), place, size))
+    });
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    for (_, path, place, size) in files {
+        if bytes <= most {
+            break;
+        }
+        bytes -= size;
+        all[place].files.remove(&path);
+    }
+    for replaced in all {
+        let has_fewer = replaced.files.len() < replaced.table.len();
+        replaced.settle(has_fewer);
+    }
+}
+
+fn identity(resource: &Resource) -> Option<&Payload> {
+    match resource {
+        // What leads to another file is no file.
+        Resource::Body(body) if body.status != StatusCode::OK => None,
+        Resource::Body(body) => Some(&body.variants.identity()?.bytes),
+        Resource::Redirect(_) => None,
+    }
+}
+
+fn in_memory(resource: &Resource) -> u64 {
+    size(resource, Payload::is_in_memory)
+}
+
+fn on_disk(resource: &Resource) -> u64 {
+    size(resource, |bytes| !bytes.is_in_memory())
+}
+
+fn size(resource: &Resource, counts: fn(&Payload) -> bool) -> u64 {
+    match resource {
+        Resource::Body(body) => {
+            let all = body.variants.iter().map(|variant| &variant.bytes);
+            all.filter(|bytes| counts(bytes)).map(Payload::len).sum()
+        }
+        Resource::Redirect(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOR_A_DAY: Retention = Retention {
+        kept_for: A_DAY,
+        large_bytes: u64::MAX,
+    };
+
+    fn table(files: &[(&str, usize)]) -> ResourceTable {
+        let files = files.iter();
+        files
+            .map(|(path, length)| {
+                let resource = render::former(path, vec![7; *length].into(), Whose::Shared, true);
+                ((*path).into(), Arc::new(resource))
+            })
+            .collect()
+    }
+
+    fn paths(replaced: &ReplacedFiles) -> Vec<&str> {
+        let mut paths: Vec<&str> = replaced.table().keys().map(AsRef::as_ref).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    fn hour(hours: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
+    }
+
+    #[test]
+    fn a_replaced_file_stays_for_a_day_however_often_something_changes() {
+        let mut replaced = ReplacedFiles::default();
+        let mut before = table(&[("/assets/0.css", 10), ("/page", 10)]);
+        for number in 1..=30 {
+            let now = table(&[(&format!("/assets/{number}.css"), 10)]);
+            replaced.turn(Some(&before), &now, hour(number));
+            replaced.prune(hour(number), FOR_A_DAY);
+            before = now;
+        }
+        let persisted = paths(&replaced);
+        assert_eq!(persisted.len(), 24);
+        assert!(
+            persisted.contains(&"/assets/29.css") && persisted.contains(&"/assets/6.css"),
+            "{persisted:?}"
+        );
+        replaced.prune(hour(100), FOR_A_DAY);
+        assert!(paths(&replaced).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_comes_back_is_there_again() {
+        let mut replaced = ReplacedFiles::default();
+        let (one, two) = (
+            table(&[("/assets/1.css", 9)]),
+            table(&[("/assets/2.css", 9)]),
+        );
+        replaced.turn(Some(&one), &two, hour(0));
+        assert_eq!(paths(&replaced), ["/assets/1.css"]);
+        replaced.turn(Some(&two), &one, hour(1));
+        assert_eq!(paths(&replaced), ["/assets/2.css"]);
+    }
+
+    #[test]
+    fn the_oldest_go_first_when_there_is_no_room() {
+        const LARGE: usize = 10 << 20;
+        let mut many: Vec<ReplacedFiles> = (0..5).map(|_| ReplacedFiles::default()).collect();
+        for (tenant, replaced) in many.iter_mut().enumerate() {
+            for number in 0..5 {
+                let at = hour(number * 2 + i64::from(tenant == 0));
+                let before = table(&[(&format!("/assets/{number}.bin"), LARGE)]);
+                replaced.turn(Some(&before), &ResourceTable::new(), at);
+            }
+        }
+        many[1].prune(hour(10), FOR_A_DAY);
+        assert_eq!(
+            paths(&many[1]),
+            ["/assets/2.bin", "/assets/3.bin", "/assets/4.bin"]
+        );
+        prune_all(many.iter_mut(), hour(10), FOR_A_DAY);
+        let bytes: u64 = many.iter().map(|replaced| replaced.bytes(in_memory)).sum();
+        assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
+        assert!(
+            many.iter()
+                .all(|replaced| paths(replaced).contains(&"/assets/4.bin"))
+        );
+        assert!(
+            many.iter()
+                .all(|replaced| !paths(replaced).contains(&"/assets/2.bin"))
+        );
+    }
+
+    #[test]
+    fn number_of_replaced_files_is_limited() {
+        let mut replaced = ReplacedFiles::default();
+        for round in 0..3 {
+            let names = (0..2 * MAX_FILES_OF_ONE).map(|file| format!("/assets/{round}-{file}.txt"));
+            let names: Vec<String> = names.collect();
+            let files: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 6)).collect();
+            replaced.turn(Some(&table(&files)), &ResourceTable::new(), hour(round));
+            replaced.prune(hour(round), FOR_A_DAY);
+            let paths = paths(&replaced);
+            assert_eq!(paths.len() as u64, MAX_FILES_OF_ONE);
+            let newest = format!("/assets/{round}-");
+            assert!(
+                paths.iter().all(|path| path.starts_with(&newest)),
+                "the oldest go"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_with_what_was_served() {
+        let mut replaced = ReplacedFiles::default();
+        let (one, two) = (
+            table(&[("/assets/1.css", 9)]),
+            table(&[("/assets/2.css", 9)]),
+        );
+        replaced.turn(Some(&one), &two, hour(0));
+        let rows = replaced.rows(&two);
+        let mut back = ReplacedFiles::of_rows(rows, Whose::Shared, true);
+        assert_eq!(paths(&back), ["/assets/1.css"]);
+        back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
+        assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
+        back.prune(hour(24), FOR_A_DAY);
+        assert_eq!(paths(&back), ["/assets/2.css"]);
+        let foreign = vec![(Bytes::from("short"), Payload::default())];
+        assert!(paths(&ReplacedFiles::of_rows(foreign, Whose::Shared, true)).is_empty());
+    }
+}

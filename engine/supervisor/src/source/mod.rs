@@ -1,0 +1,3 @@
+//! Folders on disk, and the notices of their changes.
+
+pub mod watch;

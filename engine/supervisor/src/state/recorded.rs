@@ -1,0 +1,95 @@
+//! What is known of the releases of a tenant: what was recorded last, what changed since, and which one is pinned.
+//!
+//! **Invariant:** plain values; knows neither the disk nor other tenants.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use release::snapshot::ResourceTable;
+use release::store::Entry;
+use render::link::Deployment;
+use render::template::Templates;
+use render::{Compiled, Inputs};
+
+/// What is known of the releases of a tenant.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// What the last one was made from, other than the folder, and the key of what it answers.
+    pub(crate) last: Option<(Arc<Templates>, Arc<Deployment>, [u8; 32])>,
+    /// The files that changed since.
+    pub(crate) changed: BTreeSet<String>,
+    /// Whether something was rendered that is not recorded.
+    pub(crate) is_due: bool,
+    /// The release that is served, whatever the folder says.
+    pub(crate) pinned: Option<Pinned>,
+    /// Whether the state was asked which release is pinned.
+    pub(crate) is_pin_known: bool,
+}
+
+impl Recorded {
+    /// Returns the number of the newest of `entries` (newest first) that is earlier than the current release.
+    ///
+    /// Output that is not recorded yet is later than all of them. Output that this process has not rendered is the newest.
+    pub(crate) fn earlier(&self, entries: &[Entry]) -> Option<u64> {
+        let mut numbers = entries.iter().map(|entry| entry.number);
+        if let Some(pinned) = &self.pinned {
+            return numbers.find(|number| *number < pinned.number);
+        }
+        match &self.last {
+            _ if self.is_due => numbers.next(),
+            Some((_, _, current)) => {
+                let mut other = entries.iter().filter(|entry| entry.key != *current);
+                other.next().map(|entry| entry.number)
+            }
+            None => numbers.nth(1),
+        }
+    }
+
+    /// Says what was recorded last.
+    pub(crate) fn set_last(&mut self, inputs: &Inputs, answers: [u8; 32]) {
+        let parts = (&inputs.templates, &inputs.deployment);
+        self.last = Some((Arc::clone(parts.0), Arc::clone(parts.1), answers));
+    }
+}
+
+/// A release that is served in the place of what the folder says.
+#[derive(Debug)]
+pub(crate) struct Pinned {
+    pub(crate) number: u64,
+    pub(crate) compiled: Arc<Compiled>,
+    /// The files that all tenants shared at the time.
+    pub(crate) shared: ResourceTable,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn entries(numbers: &[u64]) -> Vec<Entry> {
+        let entry = |number: &u64| Entry {
+            number: *number,
+            at: SystemTime::UNIX_EPOCH,
+            cause: Vec::new(),
+            pages: 1,
+            key: [u8::try_from(*number).expect("a small number"); 32],
+        };
+        numbers.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn rollback_before_the_newest_output_is_recorded_goes_back_one_release() {
+        let due = Recorded {
+            is_due: true,
+            ..Recorded::default()
+        };
+        assert_eq!(due.earlier(&entries(&[2, 1])), Some(2));
+    }
+
+    #[test]
+    fn rollback_of_a_tenant_that_was_not_rendered_yet_skips_the_newest_release() {
+        assert_eq!(Recorded::default().earlier(&entries(&[2, 1])), Some(1));
+        assert_eq!(Recorded::default().earlier(&entries(&[2])), None);
+    }
+}
