@@ -98,6 +98,7 @@ codes! {
     MissingDate => "missing-date", "An entry of a collection with a feed needs a `date`: feed readers order entries by it. Until it has one, the feed leaves it out.";
     MissingDescription => "missing-description", "A page that is to be found needs a description of its own; without one it shows the tenant's, and all such pages look alike.";
     MissingKey => "missing-key", "A key that has no default is not there.";
+    MissingLetters => "missing-letters", "No font of the theme has a character of the text of a social image. A picture with gaps in its text would say something else, so it is drawn without any text.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
     MissingWord => "missing-word", "A theme has no word in one of its languages that its templates, the program itself or its other languages name.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";

@@ -45,6 +45,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     let at_home = Resolver::at(site, canonical, &inputs.deployment);
     let site_files = SiteFiles::new(site, &inputs.scope(site, at_home, &prepared), canonical);
     report.extend(site_files.problem.clone());
+    report.extend(site_files.warnings.clone());
     let renderer = Renderer::new(site, canonical, &prepared, inputs, &site_files);
     let rendered = match RenderedPages::render(&renderer, MOST_HTML / addresses.len()) {
         Ok((rendered, failures)) => {

@@ -4,7 +4,7 @@ use content::report::{Code, Diagnostic, Place};
 use content::tenant::{Page, Site};
 
 /// A warning at a key of a page's front matter, or at its beginning.
-pub(super) fn keyed(
+pub(crate) fn keyed(
     site: &Site,
     page: &Page,
     key: &str,

@@ -11,7 +11,7 @@
 //! **Invariant:** changes no byte of a page, and knows no template: it sees what visitors get, at the canonical address.
 
 mod contrast;
-mod keyed;
+pub(crate) mod keyed;
 pub(crate) mod links;
 pub(crate) mod pages;
 mod seen;

@@ -3,8 +3,10 @@
 //! Templates call it as `fit(text=..., width=..., height=..., family=..., weight=..., largest=..., smallest=..., line=...)` and get `size` and `lines`.
 
 use serde::Serialize;
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::fonts::Fonts;
+use content::name::nfc;
 
 /// The room for a text. All lengths in the units of the drawing.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +93,8 @@ type Word = (String, f32);
 
 /// The text in its room; nothing where there is no such font.
 pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
+    // Fonts have letters with their marks, and seldom the marks alone.
+    let text = nfc(text);
     let words: Vec<String> = text.split_whitespace().map(ToOwned::to_owned).collect();
     let widths = measure.widths(&words)?;
     let words: Vec<Word> = words.into_iter().zip(widths).collect();
@@ -135,7 +139,7 @@ fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<
             pieces.push((word.clone(), *own));
             continue;
         }
-        let letters: Vec<String> = word.chars().map(String::from).collect();
+        let letters: Vec<String> = word.graphemes(true).map(ToOwned::to_owned).collect();
         let widths = measure.widths(&letters)?;
         let mut piece = (String::new(), 0.0);
         for (letter, own) in letters.iter().zip(widths) {

@@ -4,10 +4,13 @@
 //! A drawing names a font as its file is named: `font-family="big-shoulders"` for `fonts/big-shoulders.woff2`. What a file calls itself within depends on who cut it.
 //! A font may lie in several files, cut by characters so that a browser fetches those that a page needs. The name ends at the first dot: `big-shoulders.more.woff2` has more of the same font.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
 use resvg::usvg::fontdb::{Database, ID, Language, Source};
-use resvg::usvg::{FallbackSelectionFn, FontResolver};
+use resvg::usvg::{FallbackSelectionFn, FontResolver, FontSelectionFn};
 use sha2::{Digest, Sha256};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider as _};
@@ -19,6 +22,8 @@ use content::theme::Theme;
 #[derive(Debug, Default)]
 pub(crate) struct Fonts {
     database: Arc<Database>,
+    /// The code points that some font draws.
+    drawable: BTreeSet<u32>,
     digest: [u8; 32],
 }
 
@@ -42,7 +47,18 @@ impl Fonts {
                 add(&mut database, family, font);
             }
         }
+        let faces: Vec<ID> = database.faces().map(|face| face.id).collect();
+        let drawable = faces.into_iter().filter_map(|face| {
+            database.with_face_data(face, |data, index| {
+                let font = FontRef::from_index(data, index).ok()?;
+                let mappings = font.charmap().mappings();
+                let drawn = mappings.filter(|(_, glyph)| glyph.to_u32() != 0);
+                Some(drawn.map(|(character, _)| character).collect())
+            })?
+        });
+        let drawable: Vec<Vec<u32>> = drawable.collect();
         Self {
+            drawable: drawable.into_iter().flatten().collect(),
             database: Arc::new(database),
             digest: hash.finalize().into(),
         }
@@ -58,13 +74,33 @@ impl Fonts {
         &self.digest
     }
 
+    /// Returns the characters of a text that no font draws. Spaces and characters that are never visible need no font.
+    pub(super) fn missing(&self, text: &str) -> BTreeSet<char> {
+        let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+        let visible = text.chars().filter(|character| {
+            !character.is_whitespace() && !character.is_control() && !invisible.contains(*character)
+        });
+        visible
+            .filter(|character| !self.drawable.contains(&u32::from(*character)))
+            .collect()
+    }
+
+    /// Selects the font that a drawing names, else any, so that no text is left out for its font's name.
+    pub(super) fn selection() -> FontSelectionFn<'static> {
+        let named = FontResolver::default_font_selector();
+        Box::new(move |font, database| {
+            let any = database.faces().next().map(|face| face.id);
+            named(font, database).or(any)
+        })
+    }
+
     /// Where a font lacks a character: another file of the same family that has it, else any other font.
     pub(super) fn fallback() -> FallbackSelectionFn<'static> {
-        let any = FontResolver::default_fallback_selector();
         Box::new(move |character, used, database| {
             let family = used.first().and_then(|id| family_of(database, *id))?;
-            let other = part(database, family, character, used);
-            other.or_else(|| any(character, used, database))
+            let any = || database.faces().map(|face| face.id);
+            let other = with_character(database, parts(database, family), character, used);
+            other.or_else(|| with_character(database, any(), character, used))
         })
     }
 
@@ -72,9 +108,11 @@ impl Fonts {
     pub(super) fn widths(&self, family: &str, weight: u16, texts: &[String]) -> Option<Vec<f32>> {
         let mut widths = vec![0.0; texts.len()];
         let mut unmeasured: Vec<Vec<char>> = texts.iter().map(|t| t.chars().collect()).collect();
-        let mut parts = parts(&self.database, family).peekable();
-        parts.peek()?;
-        for face in parts {
+        let own: Vec<ID> = parts(&self.database, family).collect();
+        own.first()?;
+        let others = self.database.faces().map(|face| face.id);
+        let others = others.filter(|face| !own.contains(face));
+        for face in own.iter().copied().chain(others) {
             self.database.with_face_data(face, |data, index| {
                 let font = FontRef::from_index(data, index).ok()?;
                 let place = font.axes().location([("wght", f32::from(weight))]);
@@ -91,7 +129,7 @@ impl Fonts {
                 Some(())
             })?;
         }
-        // What no part has is at most as wide as the font is large.
+        // What no font has is at most as wide as the font is large.
         for (width, left) in widths.iter_mut().zip(&unmeasured) {
             *width += left.len() as f32;
         }
@@ -110,8 +148,13 @@ fn parts(database: &Database, family: &str) -> impl Iterator<Item = ID> {
     faces.filter(move |face| family_of(database, *face) == Some(family))
 }
 
-/// The one that has a character, and is not among those that were used.
-fn part(database: &Database, family: &str, character: char, used: &[ID]) -> Option<ID> {
+/// The first of these faces that has a character, and is not among those that were used.
+fn with_character(
+    database: &Database,
+    mut faces: impl Iterator<Item = ID>,
+    character: char,
+    used: &[ID],
+) -> Option<ID> {
     let has = |face: ID| {
         let glyph = database.with_face_data(face, |data, index| {
             let font = FontRef::from_index(data, index).ok()?;
@@ -119,7 +162,7 @@ fn part(database: &Database, family: &str, character: char, used: &[ID]) -> Opti
         });
         glyph.flatten().is_some()
     };
-    parts(database, family).find(|face| !used.contains(face) && has(*face))
+    faces.find(|face| !used.contains(face) && has(*face))
 }
 
 fn add(database: &mut Database, name: &str, font: Vec<u8>) {
@@ -197,6 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn visible_characters_without_a_font_are_missing() {
+        let fonts = fonts();
+        let missing = |text: &str| fonts.missing(text).into_iter().collect::<String>();
+        assert_eq!(
+            missing("Größe \u{2009}\u{ad}5\u{a0}€\u{fe0f}\u{200d}\n"),
+            ""
+        );
+        assert_eq!(missing("Жук \u{300}e自🚲\u{200d}🚲"), "\u{300}Жку自🚲");
+        assert_eq!(Fonts::default().missing("a b"), BTreeSet::from(['a', 'b']));
+    }
+
+    #[test]
     fn every_letter_is_measured_by_the_file_that_has_it() {
         let fonts = fonts();
         let of = |text: &str| {
@@ -206,7 +261,7 @@ mod tests {
         // An accent makes no letter wider, and no letter of this family is as wide as its size.
         assert!((of("Größe") - of("Gro") - of("ß") - of("e")).abs() < 0.001);
         assert!(of("ß") < 0.7 && of("\u{2026}") < 0.9);
-        assert_eq!(of("Ł"), 1.0, "what no file has");
+        assert_eq!(of("Ж"), 1.0, "what no font has");
         assert_eq!(fonts.widths("none", 400, &["a".to_owned()]), None);
     }
 }

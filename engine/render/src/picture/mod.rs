@@ -40,7 +40,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
-use resvg::usvg::{FontResolver, ImageHrefResolver, Options, Tree};
+use resvg::usvg::roxmltree::{Document, Node};
+use resvg::usvg::{self, FontResolver, Group, ImageHrefResolver, Options, Tree};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -205,8 +206,8 @@ fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
     let options = Options {
         fontdb: fonts.database(),
         font_resolver: FontResolver {
+            select_font: Fonts::selection(),
             select_fallback: Fonts::fallback(),
-            ..FontResolver::default()
         },
         image_href_resolver: ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
@@ -215,6 +216,43 @@ fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
         ..Options::default()
     };
     Tree::from_str(svg, &options).map_err(|error| error.to_string())
+}
+
+/// The characters of a drawing's texts that would be missing in its picture.
+///
+/// Beyond ASCII a font that has a character need not draw it: the renderer takes a text's glyphs from several fonts only where they agree on how many there are. What the renderer makes of such a text decides.
+fn undrawn(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
+    let nodes = drawing.descendants();
+    let texts = nodes.filter(|node| node.tag_name().name() == "text");
+    let texts = texts.flat_map(|text| text.descendants().filter(Node::is_text));
+    let texts: String = texts.filter_map(|text| text.text()).collect();
+    let missing = fonts.missing(&texts);
+    if texts.is_ascii() || !missing.is_empty() {
+        return missing;
+    }
+    let svg = drawing.input_text();
+    let read = || weight::check(svg).ok().and_then(|()| read(svg, fonts).ok());
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Some(tree)) => without_glyph(tree.root()),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The characters of the texts of a group that have no glyph.
+fn without_glyph(group: &Group) -> BTreeSet<char> {
+    let nodes = group.children().iter();
+    nodes
+        .flat_map(|node| match node {
+            usvg::Node::Group(group) => without_glyph(group),
+            usvg::Node::Text(text) => {
+                let spans = text.layouted().iter();
+                let glyphs = spans.flat_map(|span| &span.positioned_glyphs);
+                let missing = glyphs.filter(|glyph| glyph.id.0 == 0);
+                missing.flat_map(|glyph| glyph.text.chars()).collect()
+            }
+            _ => BTreeSet::new(),
+        })
+        .collect()
 }
 
 /// Whether a drawing is too much work at this size. What is no drawing at all is none.
@@ -397,6 +435,44 @@ mod tests {
         let offset = u32::from_le_bytes(bytes[18..22].try_into().expect("four")) as usize;
         assert_eq!(offset + length, bytes.len());
         assert_eq!(pixels(&bytes[offset..]).0, 48);
+    }
+
+    fn undrawn_in(text: &str) -> String {
+        let (theme, report) = content::theme::load("base", &content::theme::embedded());
+        let fonts = Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")));
+        let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{text}</svg>");
+        let document = Document::parse(&svg).expect("a drawing");
+        undrawn(&document, &fonts).into_iter().collect()
+    }
+
+    #[test]
+    fn characters_without_a_glyph_are_found_in_every_text() {
+        for (text, missing) in [
+            (
+                "<text font-family=\"public-sans\" y=\"9\">a<tspan>Ж</tspan></text>",
+                "Ж",
+            ),
+            ("<svg><g><text y=\"9\">&#x81EA;</text></g></svg>", "自"),
+            ("<title>Ж</title><text y=\"9\">Größe: 5\u{a0}€</text>", ""),
+            // Fonts seldom have the mark alone: texts are composed before.
+            ("<text y=\"9\">o\u{308}</text>", "\u{308}"),
+        ] {
+            assert_eq!(undrawn_in(text), missing, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_in_a_font_that_is_not_there_is_drawn() {
+        let (theme, _) = content::theme::load("base", &content::theme::embedded());
+        let fonts = Arc::new(Fonts::of(&theme.expect("the theme")));
+        let drawn = |text: &str| {
+            let svg = format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"none\" y=\"9\">{text}</text></svg>"
+            );
+            let drawing = Drawing::new(svg, Form::Png(9, 9), None, &fonts);
+            drawing.draw().expect("bytes")
+        };
+        assert_ne!(drawn("A"), drawn(" "));
     }
 
     #[test]

@@ -33,7 +33,7 @@ use super::picture::{Drawing, Picture, social};
 use super::template::Scope;
 use content::address::Address;
 use content::name::reserved::{FAVICON, SEARCH, TOUCH_ICON, WEB_MANIFEST};
-use content::report::Diagnostic;
+use content::report::{Diagnostic, Report};
 use content::tenant::Site;
 use release::snapshot::{Resource, ResourceTable};
 
@@ -53,6 +53,8 @@ pub(super) struct SiteFiles {
     pub(super) social: BTreeMap<String, Arc<Drawing>>,
     /// Drawings whose template failed, with the file of the page.
     pub(super) failures: Vec<(Diagnostic, String)>,
+    /// What is to be said of the drawings.
+    pub(super) warnings: Report,
     /// Why the icon cannot be drawn.
     pub(super) problem: Option<Diagnostic>,
     ground: Option<String>,
@@ -91,6 +93,7 @@ impl SiteFiles {
             icons,
             social: social.drawings,
             failures: social.failures,
+            warnings: social.warnings,
             problem,
             ground,
             search: SearchIndex::of(site, scope),
