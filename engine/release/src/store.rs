@@ -51,7 +51,9 @@ use self::releases::{Releases, is_tenant};
 use self::tables::Tables;
 pub use self::tables::{Mark, Rows, rows_in_memory};
 pub use self::writer::New;
-use self::writer::{Failures, Job, Known, Usage, Version, Waiting, Writer, lock};
+use self::writer::{
+    Failures, Job, Known, MAX_WAITING_JOBS, Usage, Version, Waiting, WaitingJobs, Writer, lock,
+};
 
 /// Deployments that nobody has started for so long are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
@@ -77,6 +79,9 @@ pub enum StoreError {
     /// This cannot be a tenant's name.
     #[error("`{0}` is no name of a tenant")]
     Name(String),
+    /// The disk is too slow.
+    #[error("{limit} changes of the state wait for the disk; try again later", limit = MAX_WAITING_JOBS)]
+    Busy,
     /// The disk refused.
     #[error("the pin cannot be written")]
     Disk(#[from] io::Error),
@@ -113,6 +118,7 @@ pub struct Store {
     waiting: Arc<Waiting>,
     known: Arc<Known>,
     queued: Arc<AtomicUsize>,
+    waiting_jobs: Arc<WaitingJobs>,
     usage: Arc<Usage>,
     failures: Arc<Failures>,
     /// Where this process is the one that writes.
@@ -178,6 +184,7 @@ impl Store {
             waiting: Arc::default(),
             known: Arc::default(),
             queued: Arc::default(),
+            waiting_jobs: Arc::default(),
             usage: Arc::default(),
             failures: Arc::default(),
             writer: OnceLock::new(),
@@ -216,10 +223,12 @@ impl Store {
             budget: self.keep.bytes,
             is_closing: is_closing.clone(),
             queued: self.queued.clone(),
+            waiting_jobs: self.waiting_jobs.clone(),
             usage: self.usage.clone(),
             failures: self.failures.clone(),
             lock,
         };
+        // What is in it is limited by kind: `Job::is_counted` says how.
         let (jobs, received) = channel();
         let thread = thread::spawn(move || writer.run(&received));
         // Of two threads that come here at once, one has the lock.
@@ -281,7 +290,7 @@ impl Store {
     }
 
     fn read_table(&self, name: &str, mark: Option<&Mark>) -> Option<Rows> {
-        let failed = |blob| self.send(Job::Check(blob));
+        let failed = |blob| self.check(blob);
         let read = self.tables.read(name, mark, &self.blobs, failed);
         let read = disk::present(read).unwrap_or_else(|error| {
             warn!(table = name, %error, "a part of the state cannot be read, and is ignored");
@@ -331,7 +340,7 @@ impl Store {
 
     fn change_table(&self, name: String, make: Option<Version>) {
         if self.is_writable() && self.waiting.add(name.clone(), make) {
-            self.send(Job::Table(name));
+            let _ = self.send(Job::Table(name));
         }
     }
 
@@ -339,7 +348,7 @@ impl Store {
     pub fn record(&self, tenant: &str, release: New) {
         if has_name(tenant) && self.is_writable() {
             self.queued.fetch_add(1, Relaxed);
-            self.send(Job::Record(tenant.to_owned(), release));
+            let _ = self.send(Job::Record(tenant.to_owned(), release));
         }
     }
 
@@ -378,7 +387,7 @@ impl Store {
                 Ok(bytes) => blobs.push(bytes),
                 Err(error) => {
                     warn!(tenant, number, blob = %name, %error, "a blob cannot be read, nor the release that names it");
-                    self.send(Job::Check(name));
+                    self.check(name);
                     return None;
                 }
             }
@@ -427,22 +436,21 @@ impl Store {
         self.known.set(tenants.into_iter().collect());
     }
 
-    /// Removes all of a tenant's releases soon.
-    pub fn forget(&self, tenant: &str) {
-        if has_name(tenant) {
-            self.send(Job::Forget(tenant.to_owned()));
-        }
+    /// Removes all of a tenant's releases soon. Returns whether it will be done: not where too much waits for the disk.
+    pub fn forget(&self, tenant: &str) -> bool {
+        has_name(tenant) && self.send(Job::Forget(tenant.to_owned()))
     }
 
     /// Keeps to the budget soon, and removes what no release needs. This happens by itself, too: before the first thing that is handed over, and after a number of records.
     pub fn collect(&self) {
-        self.send(Job::Collect);
+        // Where that is refused, the writing thread does it by itself later.
+        let _ = self.send(Job::Collect);
     }
 
     /// Waits until everything is on disk that was handed over before.
     pub fn finish(&self) {
         let (done, is_done) = channel();
-        self.send(Job::Done(done));
+        let _ = self.send(Job::Done(done));
         // An error means that there is no thread, and nothing to wait for.
         let _ = is_done.recv();
     }
@@ -452,7 +460,9 @@ impl Store {
             return Err(StoreError::Name(tenant.to_owned()));
         }
         let (done, is_done) = channel();
-        self.send(Job::Pin(tenant.to_owned(), number, done));
+        if !self.send(Job::Pin(tenant.to_owned(), number, done)) {
+            return Err(StoreError::Busy);
+        }
         match (is_done.recv(), number) {
             (Err(_), _) if self.is_writable() => {
                 Err(io::Error::other("the program failed while it wrote").into())
@@ -466,12 +476,23 @@ impl Store {
         }
     }
 
-    /// Hands a job over. Without a thread it is dropped: that was said when the folder was opened.
-    fn send(&self, job: Job) {
-        if let Some(writer) = self.writer.get() {
-            // The thread ends with us.
-            let _ = writer.jobs.send(job);
+    /// Has a blob that could not be read looked at soon.
+    fn check(&self, blob: Name) {
+        // Where that is refused, the next reader finds it again.
+        let _ = self.send(Job::Check(blob));
+    }
+
+    /// Hands a job over. Returns whether there was room for it. Without a thread it is dropped: that was said when the folder was opened.
+    fn send(&self, job: Job) -> bool {
+        let Some(writer) = self.writer.get() else {
+            return true;
+        };
+        if job.is_counted() && !self.waiting_jobs.add() {
+            return false;
         }
+        // The thread ends with us.
+        let _ = writer.jobs.send(job);
+        true
     }
 
     /// What was read of a release. What is not there needs no word.

@@ -8,10 +8,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
+use super::blobs::Name;
+use super::writer::{Job, MAX_WAITING_JOBS};
 use super::{Keep, New, PlacedPages, Store, StoreError};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
@@ -433,4 +436,34 @@ fn what_is_not_a_regular_file_is_not_waited_for() {
     assert_eq!(store.pinned("corner"), None);
     store.collect();
     store.finish();
+}
+
+#[test]
+fn jobs_that_wait_for_a_slow_disk_are_limited() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "home")]));
+    let (begin, has_begun) = channel();
+    let (open_gate, gate) = channel::<()>();
+    store.write_table("slow".to_owned(), None, move || {
+        begin.send(()).expect("the test");
+        let _ = gate.recv();
+        Vec::new()
+    });
+    has_begun.recv().expect("the writing thread");
+    let mut checks = (0..2 * MAX_WAITING_JOBS).map(|number: usize| {
+        let name = Name::of(&number.to_le_bytes());
+        store.send(Job::Check(name))
+    });
+    assert!(
+        checks
+            .by_ref()
+            .take(MAX_WAITING_JOBS)
+            .all(|is_taken| is_taken)
+    );
+    assert!(!checks.any(|is_taken| is_taken));
+    assert!(matches!(store.pin("corner", 1), Err(StoreError::Busy)));
+    drop(open_gate);
+    store.finish();
+    store.pin("corner", 1).expect("pinned");
 }

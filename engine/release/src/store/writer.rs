@@ -78,6 +78,25 @@ const COLLECT_AFTER: usize = 64;
 /// Blobs are looked through, too, when there are more bytes than the budget has and this part of the budget is new.
 const COLLECTION_STEP: u64 = 16;
 
+/// The limit on jobs of which nothing else limits the number: checks, pins, removals, collections.
+pub(super) const MAX_WAITING_JOBS: usize = 256;
+
+/// How many such jobs wait.
+#[derive(Debug, Default)]
+pub(super) struct WaitingJobs(AtomicUsize);
+
+impl WaitingJobs {
+    /// Adds a job. Returns whether there was room for it.
+    pub(super) fn add(&self) -> bool {
+        let add = |waiting| (waiting < MAX_WAITING_JOBS).then_some(waiting + 1);
+        self.0.fetch_update(Relaxed, Relaxed, add).is_ok()
+    }
+
+    fn remove(&self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
 /// A release that is to be recorded.
 #[derive(Debug, Clone)]
 pub struct New {
@@ -109,6 +128,16 @@ pub(super) enum Job {
 }
 
 impl Job {
+    /// Returns whether the job counts against [`MAX_WAITING_JOBS`].
+    ///
+    /// Of the others there are few: whoever records looks at [`queued`](super::Store::queued), a table waits once however often it changes, and whoever wants to know when all is done waits for that.
+    pub(super) const fn is_counted(&self) -> bool {
+        match self {
+            Self::Forget(_) | Self::Pin(..) | Self::Check(_) | Self::Collect => true,
+            Self::Record(..) | Self::Table(_) | Self::Done(_) => false,
+        }
+    }
+
     /// Returns what names the job in alarms and in the log.
     fn name(&self) -> String {
         match self {
@@ -182,6 +211,8 @@ pub(super) struct Writer {
     pub(super) is_closing: Arc<AtomicBool>,
     /// How many releases are to be recorded.
     pub(super) queued: Arc<AtomicUsize>,
+    /// How many other jobs are to be done.
+    pub(super) waiting_jobs: Arc<WaitingJobs>,
     /// What is on the disk.
     pub(super) usage: Arc<Usage>,
     /// The jobs that panicked.
@@ -221,6 +252,9 @@ impl Writer {
                 job => job,
             };
             let is_record = matches!(job, Job::Record(..));
+            if job.is_counted() {
+                self.waiting_jobs.remove();
+            }
             let name = job.name();
             self.guarded(&name, &mut progress, |writer, progress| {
                 writer.run_job(job, progress)

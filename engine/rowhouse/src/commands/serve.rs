@@ -7,7 +7,6 @@ use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -36,7 +35,7 @@ use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::spans::RequestSpans;
 use server::status::StatusBoard;
-use supervisor::source::watch::{Method, Notice, Watch};
+use supervisor::source::watch::{Method, Notice, NoticeSender, Watch};
 use supervisor::{Inbox, Operator, ReloadLoop, log_report};
 
 /// How long a person at a terminal waits for tenants to be rendered before the program serves.
@@ -164,7 +163,7 @@ struct Running {
     visitors: Listeners,
     operators: TcpListener,
     admin: Admin,
-    owner: Sender<Notice>,
+    owner: NoticeSender,
     operator: Arc<Operator>,
     events: Option<Events>,
     begin: Instant,
@@ -283,7 +282,7 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 /// Passes every SIGHUP on as a wish to read all folders again.
-async fn pass_on(mut hang_up: Signal, owner: Sender<Notice>, board: &StatusBoard) {
+async fn pass_on(mut hang_up: Signal, owner: NoticeSender, board: &StatusBoard) {
     let mut attempts = board.attempts();
     while hang_up.recv().await.is_some() {
         service_manager::reloading();

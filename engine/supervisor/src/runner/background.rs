@@ -3,7 +3,7 @@
 //! No such job can be stopped. One that takes long goes on, with a line in the log, and the others no longer wait for it.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,8 +94,10 @@ impl BackgroundWorker {
     }
 
     fn with(most: usize, late: Duration) -> Self {
+        // The dispatcher never waits for a job, so that no message waits for long.
         let (messages, received) = channel();
-        let (finish, finished) = channel();
+        // One message says the same as several.
+        let (finish, finished) = sync_channel(1);
         let dispatcher = Dispatcher {
             most,
             late,
@@ -117,7 +119,7 @@ impl BackgroundWorker {
 
     /// Whether everything that was ordered has been made since this was last asked.
     pub(crate) fn has_finished(&self) -> bool {
-        self.finished.try_iter().last().is_some()
+        self.finished.try_recv().is_ok()
     }
 }
 
@@ -145,7 +147,7 @@ struct Begun {
 }
 
 impl Dispatcher {
-    fn run(mut self, messages: &Receiver<Message>, finish: &Sender<()>) {
+    fn run(mut self, messages: &Receiver<Message>, finish: &SyncSender<()>) {
         // Whether something was made that nobody was told of.
         let mut is_new = false;
         loop {
@@ -166,8 +168,8 @@ impl Dispatcher {
             if is_new && self.waiting.is_empty() && self.in_time().next().is_none() {
                 is_new = false;
                 debug!("what was ordered in the background is done");
-                // Nobody asks any longer when everything ends.
-                let _ = finish.send(());
+                // It is full when the last one was not taken yet, and nobody asks any longer when everything ends.
+                let _ = finish.try_send(());
             }
         }
     }

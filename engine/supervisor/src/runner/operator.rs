@@ -17,7 +17,7 @@ use server::status::StatusBoard;
 
 use crate::snapshot::compare::compare;
 use crate::snapshot::findings::Findings;
-use crate::source::watch::Notice;
+use crate::source::watch::{Notice, NoticeSender};
 
 /// The time until a command that was not begun is withdrawn. The admin listener waits a little longer.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
@@ -32,6 +32,8 @@ const FINDINGS_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_QUEUED_COMMANDS: usize = 16;
 
 /// The queue of commands that the reload loop has not begun.
+///
+/// It is short: each caller waits for its command, and withdraws it after a time-out. The admin listener has one caller for changes of releases, and the console none while [`MAX_QUEUED_COMMANDS`] are queued.
 #[derive(Debug, Clone, Default)]
 pub struct Inbox(Arc<Mutex<Queue>>);
 
@@ -111,7 +113,7 @@ pub struct Operator {
     /// Where the owner looks for what is asked for.
     pub inbox: Inbox,
     /// What wakes it.
-    pub owner: Sender<Notice>,
+    pub owner: NoticeSender,
     /// What it says of the tenants.
     pub board: Arc<StatusBoard>,
     /// The folder of tenants.
@@ -291,15 +293,12 @@ impl Control for Operator {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use release::store::Keep;
     use tempfile::TempDir;
 
     use super::*;
 
     fn operator(folder: &TempDir) -> Operator {
-        let (owner, _) = mpsc::channel();
         let keep = Keep {
             releases: 10,
             bytes: 1 << 20,
@@ -307,7 +306,7 @@ mod tests {
         Operator {
             store: Some(Arc::new(Store::open(folder.path().to_owned(), keep))),
             inbox: Inbox::default(),
-            owner,
+            owner: NoticeSender::default(),
             board: Arc::default(),
             tenants: folder.path().to_owned(),
         }

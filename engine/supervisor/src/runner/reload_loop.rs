@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use tracing::{debug, error, info, warn};
 use crate::runner::background::BackgroundWorker;
 use crate::runner::operator::{Command, Inbox};
 use crate::runner::registry::Registry;
-use crate::source::watch::{Changes, Notice, Watch};
+use crate::source::watch::{Changes, NoticeSender, Watch};
 use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
@@ -123,11 +122,11 @@ impl Agenda {
 }
 
 impl ReloadLoop {
-    /// Begins to keep. Sending [`Notice::Everything`] reloads all.
+    /// Begins to keep. Sending [`Notice::Everything`](crate::source::watch::Notice::Everything) reloads all.
     ///
     /// Whatever fails in a turn is told on the board and tried again in the next.
     #[must_use]
-    pub fn start(mut self, mut watch: Watch) -> Sender<Notice> {
+    pub fn start(mut self, mut watch: Watch) -> NoticeSender {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
         self.snapshots.on_wanted(self.registry.hurry());

@@ -12,7 +12,7 @@ mod queue;
 mod tests;
 
 use std::fmt;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use tracing::error;
 
 pub(crate) use self::queue::{Again, Job, Kind, SOON, Step, Weight, processors};
 use self::queue::{BACKGROUND, HURRIED, Lane, MANY, Queue, Running};
-use crate::source::watch::Notice;
+use crate::source::watch::{Notice, NoticeSender};
 use content::name::TenantId;
 
 /// Threads beyond the number of processors, at most: so many tenants may take long side by side.
@@ -57,6 +57,7 @@ struct Shared<T> {
 
 impl<T: Send + 'static> Workers<T> {
     pub(crate) fn new() -> Self {
+        // Holds one result a job that was handed over. Whoever hands jobs over takes their results, so that no result is older than the jobs of one turn.
         let (finish, done) = channel();
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue::new(finish)),
@@ -66,7 +67,7 @@ impl<T: Send + 'static> Workers<T> {
     }
 
     /// Tells `owner` from now on whenever something is done, and at once of what was done before.
-    pub(crate) fn notify(&self, owner: Sender<Notice>) {
+    pub(crate) fn notify(&self, owner: NoticeSender) {
         let mut queue = self.shared.lock();
         // Nobody asks any longer when everything ends.
         let _ = owner.send(Notice::Ready);

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,7 +22,9 @@ use rayon::prelude::*;
 use tracing::warn;
 
 use self::folders::{Folders, Place};
-pub use self::notice::Notice;
+pub(crate) use self::notice::Mailbox;
+use self::notice::Pending;
+pub use self::notice::{Notice, NoticeSender, WatchDropped};
 pub use self::poll::POLL;
 use content::source::{self, Identity};
 
@@ -68,15 +69,13 @@ pub struct Watch {
     polled: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Polling stands in for notifications that were wanted.
     fell_back: bool,
-    notices: Receiver<Notice>,
-    sender: Sender<Notice>,
+    mailbox: Mailbox,
 }
 
 impl Watch {
     /// A watch over folders with everything below them, and single files. What changes from now on is told once it has [begun](Self::begin).
     #[must_use]
     pub fn new(method: Method, roots: Vec<PathBuf>) -> Self {
-        let (sender, notices) = channel();
         // Notifications tell absolute paths.
         let absolute = |root: PathBuf| std::path::absolute(&root).unwrap_or(root);
         let roots: Vec<PathBuf> = roots.into_iter().map(absolute).collect();
@@ -88,8 +87,7 @@ impl Watch {
             folders: Folders::default(),
             polled: Arc::default(),
             fell_back: false,
-            notices,
-            sender,
+            mailbox: Mailbox::default(),
         }
     }
 
@@ -122,8 +120,8 @@ impl Watch {
             .filter(|path| poll::is_changed(path, since))
             .collect();
         for path in roots.cloned().chain(below) {
-            // We have the receiver.
-            let _ = self.sender.send(Notice::Path(path));
+            // We have the mailbox.
+            let _ = self.sender().send(Notice::Path(path));
         }
     }
 
@@ -160,49 +158,49 @@ impl Watch {
 
     /// For others to say that something may have changed.
     #[must_use]
-    pub fn sender(&self) -> Sender<Notice> {
-        self.sender.clone()
+    pub fn sender(&self) -> NoticeSender {
+        self.mailbox.sender()
     }
 
     /// Waits for changes and until they have settled. `None` when nothing happened for `longest`, or when something else is [`Notice::Ready`].
     pub fn next(&mut self, longest: Duration) -> Option<Changes> {
-        let mut changes = Changes::default();
-        match self.notices.recv_timeout(longest) {
-            Ok(Notice::Ready) => return None,
-            Ok(notice) => self.add(notice, &mut changes),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                return self.looks_elsewhere().then(Changes::all);
-            }
+        let mut seen = self.mailbox.wait(longest);
+        let is_ready = self.mailbox.take_ready();
+        if !self.mailbox.has_changes() {
+            return (!is_ready && self.looks_elsewhere()).then(Changes::all);
         }
         let begin = Instant::now();
-        let mut settled = begin + SETTLED;
         while begin.elapsed() < PATIENCE {
-            let left = settled.saturating_duration_since(Instant::now());
-            match self.notices.recv_timeout(left) {
-                // Nothing changed, so that nothing has to settle.
-                Ok(Notice::Ready) => {}
-                Ok(notice) => {
-                    self.add(notice, &mut changes);
-                    settled = Instant::now() + SETTLED;
-                }
-                Err(_) => break,
+            let now = self.mailbox.wait_for_change(seen, SETTLED);
+            if now == seen {
+                break;
             }
+            seen = now;
         }
+        let changes = self.changes(self.mailbox.take());
         // Before anybody reads: what changes there while it is read is noticed.
         self.watch_changed(&changes);
         Some(changes)
     }
 
-    fn add(&mut self, notice: Notice, changes: &mut Changes) {
-        match notice {
-            Notice::Path(path) => changes.paths.extend(self.folders.shown(path)),
-            Notice::Everything => changes.everything = true,
-            Notice::Ready => {}
-            Notice::Deaf => {
-                self.fall_back(&"the limit of watches is reached");
-                changes.everything = true;
-            }
+    /// Returns what changed, by the paths of tenants and themes.
+    fn changes(&mut self, pending: Pending) -> Changes {
+        if pending.is_deaf {
+            self.fall_back(&"the limit of watches is reached");
         }
+        let mut changes = Changes {
+            everything: pending.everything || pending.is_deaf,
+            ..Changes::default()
+        };
+        for path in pending.paths {
+            changes.paths.extend(self.folders.shown(path));
+        }
+        for folder in pending.folders {
+            let is_above = |root: &PathBuf| *root != folder && root.starts_with(&folder);
+            changes.everything |= self.roots.iter().any(is_above);
+            changes.paths.extend(self.folders.shown_below(&folder));
+        }
+        changes
     }
 
     fn listen(&mut self) {
@@ -294,7 +292,8 @@ impl Watch {
     /// Takes that a folder cannot be watched: only its own tenant or theme is polled.
     fn unwatchable(&mut self, place: &Place, error: &notify::Error) {
         if is_limit(error) {
-            drop(self.sender.send(Notice::Deaf));
+            // We have the mailbox.
+            let _ = self.sender().send(Notice::Deaf);
             self.watcher = None;
             return;
         }
@@ -320,7 +319,10 @@ impl Watch {
     fn poll_all(&self) {
         let roots = self.roots.clone();
         let before = poll::below(&roots);
-        poll::poll(self.sender.clone(), before, move || poll::below(&roots));
+        // The thread ends with this watch.
+        drop(poll::poll(self.sender(), before, move || {
+            poll::below(&roots)
+        }));
     }
 
     /// Polls what cannot be watched.
@@ -336,13 +338,14 @@ impl Watch {
             });
             stamped.collect()
         };
-        poll::poll(self.sender.clone(), poll::Stamps::new(), look);
+        // The thread ends with this watch.
+        drop(poll::poll(self.sender(), poll::Stamps::new(), look));
     }
 
     fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
-        let sender = self.sender.clone();
+        let sender = self.sender();
         move |event| {
-            // The receiver is gone only when everything ends.
+            // The watch drops this with itself.
             let _ = match event {
                 Ok(event) if matches!(event.kind, EventKind::Access(_)) => Ok(()),
                 Ok(event) if event.need_rescan() => sender.send(Notice::Everything),

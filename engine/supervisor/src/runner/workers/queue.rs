@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::source::watch::Notice;
+use crate::source::watch::NoticeSender;
 use content::name::TenantId;
 
 /// How long a job may take to be waited for, once visitors are served.
@@ -103,7 +103,7 @@ pub(super) struct Queue<T> {
     pub(super) next: u64,
     pub(super) finish: Sender<(TenantId, T)>,
     /// Who is told whenever something is done.
-    pub(super) owner: Option<Sender<Notice>>,
+    pub(super) owner: Option<NoticeSender>,
     pub(super) is_over: bool,
 }
 

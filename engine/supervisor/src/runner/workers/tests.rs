@@ -1,6 +1,7 @@
 //! The threads, with work that ends, that does not, and that nobody waits for.
 
 use super::*;
+use crate::source::watch::Mailbox;
 
 fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
     Job {
@@ -248,12 +249,11 @@ fn an_owner_that_listens_late_hears_of_what_was_begun_before() {
         })
     }]);
     begun.recv_timeout(PATIENCE).expect("a thread");
-    let (owner, notices) = channel();
-    workers.notify(owner);
-    let told = || notices.recv_timeout(PATIENCE).expect("a notice");
-    assert!(matches!(told(), Notice::Ready), "of what was done before");
+    let owner = Mailbox::default();
+    workers.notify(owner.sender());
+    assert!(owner.is_woken(PATIENCE), "of what was done before");
     drop(end);
-    assert!(matches!(told(), Notice::Ready), "of what is done now");
+    assert!(owner.is_woken(PATIENCE), "of what is done now");
     assert_eq!(all(&workers, Wait::All), [1]);
 }
 
@@ -277,12 +277,13 @@ fn who_asks_again_and_again_does_not_lose_its_place_at_the_front() {
 #[test]
 fn who_waits_for_what_is_there_is_told_of_once() {
     let workers = Workers::<usize>::new();
-    let (owner, told) = channel();
-    workers.notify(owner);
-    told.recv().expect("a greeting");
-    workers.hurry()("there");
-    workers.hurry()("not-there");
-    assert_eq!(told.iter().take(2).count(), 2, "the owner looks");
+    let owner = Mailbox::default();
+    workers.notify(owner.sender());
+    assert!(owner.is_woken(PATIENCE), "a greeting");
+    for id in ["there", "not-there"] {
+        workers.hurry()(id);
+        assert!(owner.is_woken(PATIENCE), "the owner looks");
+    }
     assert!(workers.wait_in_vain(|id| id == "there"));
     assert!(!workers.wait_in_vain(|id| id == "there"));
 }

@@ -112,6 +112,15 @@ impl Folders {
         }
     }
 
+    /// Returns every path that tenants and themes have for a folder and for the watched folders in it.
+    pub(super) fn shown_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let watched = self.at.iter().filter(|(at, _)| at.starts_with(folder));
+        let places = watched.filter_map(|(_, identity)| self.places.get(identity));
+        let mut shown = self.shown(folder.to_owned());
+        shown.extend(places.flatten().map(|place| place.shown.clone()));
+        shown
+    }
+
     /// How many folders are watched.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {

@@ -1,6 +1,15 @@
-//! What whoever waits for changes is told.
+//! Notices, and the mailbox in which they wait for the [`Watch`](super::Watch).
+//!
+//! Senders never block, since the system's notifications come on a thread that must not wait, and the mailbox never grows beyond a limit: [`Pending`] keeps what has changed instead of every notice of it.
+//! Senders do not keep a mailbox alive. Once its watch is dropped, a send fails and the sender's thread ends.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// The limit on paths in a mailbox. Beyond it, folders stand for the paths below them.
+const MAX_PATHS: usize = 4096;
 
 /// Something noticed, or asked for.
 #[derive(Debug)]
@@ -9,8 +18,291 @@ pub enum Notice {
     Path(PathBuf),
     /// Anything may have changed.
     Everything,
-    /// Nothing changed, but somebody else has something for whoever waits.
+    /// Nothing changed, but there is other work for the reload loop.
     Ready,
     /// The system has no more watches to give: notifications are no longer complete.
     Deaf,
+}
+
+/// What was noticed since the mailbox was last emptied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Pending {
+    /// Paths that changed.
+    pub(super) paths: BTreeSet<PathBuf>,
+    /// Folders in which so much changed that only they are named.
+    pub(super) folders: BTreeSet<PathBuf>,
+    /// Whether anything may have changed.
+    pub(super) everything: bool,
+    /// Whether the system has no more watches to give.
+    pub(super) is_deaf: bool,
+    /// Whether there is other work for the reload loop.
+    pub(super) is_ready: bool,
+}
+
+impl Pending {
+    /// Adds a notice. With more than [`MAX_PATHS`] paths, folders stand for the deepest of them.
+    pub(super) fn add(&mut self, notice: Notice) {
+        self.add_within(notice, MAX_PATHS);
+    }
+
+    fn add_within(&mut self, notice: Notice, max_paths: usize) {
+        match notice {
+            Notice::Ready => self.is_ready = true,
+            Notice::Deaf => self.is_deaf = true,
+            Notice::Everything => self.everything = true,
+            Notice::Path(path) => {
+                if !is_below(&path, &self.folders) {
+                    self.paths.insert(path);
+                }
+            }
+        }
+        if self.everything {
+            self.paths.clear();
+            self.folders.clear();
+        }
+        // Half of the limit is free afterwards, so that most notices find room.
+        if self.len() > max_paths {
+            while self.len() > max_paths / 2 {
+                self.fold_deepest();
+            }
+        }
+    }
+
+    /// Whether there is a change to look at.
+    pub(super) fn has_changes(&self) -> bool {
+        self.everything || self.is_deaf || self.len() > 0
+    }
+
+    fn len(&self) -> usize {
+        self.paths.len() + self.folders.len()
+    }
+
+    /// Puts folders in the place of the deepest paths.
+    fn fold_deepest(&mut self) {
+        let depth = |path: &PathBuf| path.components().count();
+        let deepest = self.paths.iter().chain(&self.folders).map(depth).max();
+        let is_deepest = |path: &PathBuf| Some(depth(path)) == deepest;
+        let mut deep = Vec::new();
+        for set in [&mut self.paths, &mut self.folders] {
+            set.retain(|path| {
+                let is_deep = is_deepest(path);
+                if is_deep {
+                    deep.push(path.clone());
+                }
+                !is_deep
+            });
+        }
+        for path in deep {
+            match path.parent() {
+                Some(parent) => self.folders.insert(parent.to_owned()),
+                // The whole file system.
+                None => {
+                    self.everything = true;
+                    false
+                }
+            };
+        }
+        let folders = &self.folders;
+        self.paths.retain(|path| !is_below(path, folders));
+    }
+}
+
+/// Whether a path is one of these folders or below one of them.
+fn is_below(path: &Path, folders: &BTreeSet<PathBuf>) -> bool {
+    !folders.is_empty() && path.ancestors().any(|above| folders.contains(above))
+}
+
+/// Where notices wait.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pending: Pending,
+    /// How many notices of changes have arrived.
+    changes: u64,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mailbox {
+    /// Returns a sender, which does not keep the mailbox alive.
+    pub(crate) fn sender(&self) -> NoticeSender {
+        NoticeSender(Arc::downgrade(&self.0))
+    }
+
+    /// Waits until there is anything, for `timeout` at most. Returns how many notices of changes have arrived so far.
+    pub(super) fn wait(&self, timeout: Duration) -> u64 {
+        self.wait_while(timeout, |state| {
+            !state.pending.has_changes() && !state.pending.is_ready
+        })
+    }
+
+    /// Waits for a notice of a change after the first `seen` ones, for `timeout` at most. Returns how many have arrived so far.
+    pub(super) fn wait_for_change(&self, seen: u64, timeout: Duration) -> u64 {
+        self.wait_while(timeout, |state| state.changes == seen)
+    }
+
+    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&State) -> bool) -> u64 {
+        let deadline = Instant::now() + timeout;
+        let mut state = self.0.lock();
+        while is_waiting(&state) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.0.arrived.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.changes
+    }
+
+    /// Returns whether there is a change to look at.
+    pub(super) fn has_changes(&self) -> bool {
+        self.0.lock().pending.has_changes()
+    }
+
+    /// Takes whether there is other work for the reload loop, and leaves the changes.
+    pub(super) fn take_ready(&self) -> bool {
+        std::mem::take(&mut self.0.lock().pending.is_ready)
+    }
+
+    /// Empties the mailbox.
+    pub(super) fn take(&self) -> Pending {
+        std::mem::take(&mut self.0.lock().pending)
+    }
+
+    /// Waits for [`Notice::Ready`] and takes it. Returns whether it came within `timeout`.
+    #[cfg(test)]
+    pub(crate) fn is_woken(&self, timeout: Duration) -> bool {
+        self.wait(timeout);
+        self.take_ready()
+    }
+}
+
+/// Sends notices for as long as the watch lives.
+#[derive(Debug, Clone, Default)]
+pub struct NoticeSender(Weak<Shared>);
+
+/// The watch was dropped: no notice is looked at any longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the reload loop has ended")]
+pub struct WatchDropped;
+
+impl NoticeSender {
+    /// Leaves a notice, and never blocks.
+    ///
+    /// # Errors
+    /// When the watch was dropped.
+    pub fn send(&self, notice: Notice) -> Result<(), WatchDropped> {
+        let shared = self.0.upgrade().ok_or(WatchDropped)?;
+        let mut state = shared.lock();
+        state.changes += u64::from(!matches!(notice, Notice::Ready));
+        state.pending.add(notice);
+        drop(state);
+        shared.arrived.notify_all();
+        Ok(())
+    }
+
+    /// Returns whether the watch is alive.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn path() -> impl Strategy<Value = PathBuf> {
+        let name = prop::sample::select(vec!["a", "b", "c", "d", "e", "f"]);
+        prop::collection::vec(name, 1..6)
+            .prop_map(|names| Path::new("/tenants").join(names.join("/")))
+    }
+
+    proptest! {
+        #[test]
+        fn properties_of_pending_notices(
+            paths in prop::collection::vec(path(), 0..200),
+            max_paths in 1_usize..20,
+            everything in prop::option::of(0_usize..200),
+        ) {
+            let mut pending = Pending::default();
+            for (number, path) in paths.iter().enumerate() {
+                if Some(number) == everything {
+                    pending.add(Notice::Everything);
+                }
+                pending.add_within(Notice::Path(path.clone()), max_paths);
+                prop_assert!(pending.len() <= max_paths, "{pending:?}");
+                prop_assert!(pending.has_changes());
+            }
+            for path in &paths {
+                let is_named = pending.paths.contains(path) || is_below(path, &pending.folders);
+                prop_assert!(pending.everything || is_named, "{path:?} is lost: {pending:?}");
+            }
+            for path in &pending.paths {
+                prop_assert!(paths.contains(path) && !is_below(path, &pending.folders));
+            }
+            for folder in &pending.folders {
+                prop_assert!(paths.iter().any(|path| path.starts_with(folder)), "{folder:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_changes_of_one_tenant_leave_the_names_of_others() {
+        let mut pending = Pending::default();
+        pending.add(Notice::Path("/tenants/quiet/tenant.yaml".into()));
+        for number in 0..100_000 {
+            let path = format!("/tenants/loud/assets/{}/{number}.png", number % 100);
+            pending.add(Notice::Path(path.into()));
+        }
+        assert!(!pending.everything);
+        assert!(
+            pending
+                .paths
+                .contains(Path::new("/tenants/quiet/tenant.yaml"))
+        );
+        let mut folders = pending.folders.iter();
+        assert!(folders.all(|folder| folder.starts_with("/tenants/loud/assets")));
+    }
+
+    #[test]
+    fn other_work_and_lost_watches_survive_a_notice_of_everything() {
+        let mut pending = Pending::default();
+        pending.add(Notice::Ready);
+        assert!(!pending.has_changes());
+        pending.add(Notice::Path("/tenants/app".into()));
+        pending.add(Notice::Deaf);
+        pending.add(Notice::Everything);
+        let all = Pending {
+            everything: true,
+            is_deaf: true,
+            is_ready: true,
+            ..Pending::default()
+        };
+        assert_eq!(pending, all);
+    }
+
+    #[test]
+    fn senders_do_not_keep_a_mailbox_alive() {
+        let mailbox = Mailbox::default();
+        let sender = mailbox.sender();
+        assert_eq!(sender.send(Notice::Ready), Ok(()));
+        drop(mailbox);
+        assert!(!sender.is_open());
+        assert_eq!(sender.send(Notice::Ready), Err(WatchDropped));
+    }
 }

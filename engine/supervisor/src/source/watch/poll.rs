@@ -7,11 +7,10 @@ use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::notice::Notice;
+use super::notice::{Notice, NoticeSender};
 use content::source::{self, Limits};
 
 /// How often polling looks.
@@ -25,18 +24,21 @@ const TICK: Duration = Duration::from_millis(10);
 /// A digest of what can be seen of each directory without reading its files.
 pub(super) type Stamps = BTreeMap<PathBuf, u64>;
 
-/// Looks again and again on a thread of its own, and tells of what is not as it was `before`.
+/// Looks again and again on a thread of its own, and tells of what is not as it was `before`. The thread ends with the watch.
 ///
 /// The library's own poller keeps times in whole seconds and misses the second of two quick writes.
 pub(super) fn poll(
-    sender: Sender<Notice>,
+    sender: NoticeSender,
     mut before: Stamps,
     look: impl Fn() -> Stamps + Send + 'static,
-) {
+) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut pause = POLL;
         loop {
             thread::sleep(pause);
+            if !sender.is_open() {
+                return;
+            }
             let begin = Instant::now();
             let now = look();
             let gone = before.keys().filter(|path| !now.contains_key(*path));
@@ -51,7 +53,7 @@ pub(super) fn poll(
             before = now;
             pause = POLL.max(begin.elapsed() * PAUSE);
         }
-    });
+    })
 }
 
 /// The stamps of everything directly below the roots, with all that is in it.

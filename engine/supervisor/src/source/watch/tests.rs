@@ -259,3 +259,32 @@ fn a_folder_that_goes_or_comes_before_it_has_begun_is_told() {
     let changes = watch.next(Duration::from_secs(20)).expect("changes");
     assert_eq!(changes.below(&tenants), None, "all are to be listed again");
 }
+
+#[test]
+fn poll_thread_ends_with_its_watch() {
+    let watch = Watch::new(Method::Off, Vec::new());
+    let thread = poll::poll(watch.sender(), poll::Stamps::new(), poll::Stamps::new);
+    assert!(!thread.is_finished());
+    drop(watch);
+    thread.join().expect("a thread that ends");
+}
+
+#[test]
+fn many_changes_of_a_tenant_are_noticed_as_its_own() {
+    let (_place, tenants, mut watch) = watched(&["loud", "quiet"], |tenants| {
+        symlink(tenants.join("loud/pages"), tenants.join("inner")).expect("a link");
+    });
+    let sender = watch.sender();
+    for number in 0..100_000 {
+        // The system names the folder by the path at which it is watched.
+        let path = tenants.join(format!("inner/{number}.md"));
+        sender.send(Notice::Path(path)).expect("a watch");
+    }
+    let changes = watch.next(Duration::ZERO).expect("changes");
+    let names = ["inner", "loud"].map(ToOwned::to_owned).into();
+    assert_eq!(changes.below(&tenants), Some(names));
+    assert!(
+        !changes.everything && changes.paths.len() < 10,
+        "{changes:?}"
+    );
+}
