@@ -300,3 +300,54 @@ fn holds(release: &Release, words: &str) -> bool {
         String::from_utf8_lossy(&bytes).contains(words)
     })
 }
+
+#[test]
+fn tenant_that_comes_and_goes_makes_no_release_of_one_whose_pages_stay_as_they_are() {
+    let street = Street::new();
+    let home = street.path("tenants/home/tenant.yaml");
+    let manifest = std::fs::read_to_string(&home).expect("a manifest");
+    let listed = "    - {tenant: app, name: App}\n";
+    assert!(manifest.contains(listed));
+    let manifest = manifest.replace(
+        listed,
+        &format!("{listed}    - {{tenant: late, name: Late}}\n"),
+    );
+    std::fs::write(&home, manifest).expect("a manifest");
+    let create = |id: &str| {
+        std::fs::create_dir_all(street.path(&format!("tenants/{id}/pages"))).expect("a folder");
+        street.write(
+            &format!("tenants/{id}/pages/index.md"),
+            "---\ntitle: Home\n---\nWords.\n",
+        );
+        street.write(&format!("tenants/{id}/tenant.yaml"), "name: Guest\n");
+    };
+    create("late");
+    let server = street.serve();
+    wait("the release of the start", || numbers(&server) == [1]);
+    let before = text(&server);
+    assert!(
+        before.contains("Late"),
+        "it names the other tenant: {before}"
+    );
+    // One that the company lists, and one that no page names.
+    for id in ["late", "guest"] {
+        let status = || server.get(&server.domain(), &format!("/{id}")).status;
+        for _ in 0..2 {
+            create(id);
+            wait("its page", || status() == 200);
+            std::fs::remove_dir_all(street.path(&format!("tenants/{id}"))).expect("a folder");
+            wait("the end of its page", || status() == 404);
+        }
+    }
+    assert_eq!(text(&server), before);
+    // Releases are recorded in their order, so that an earlier one would be there by then.
+    save(&street, "marked");
+    wait("the saved page", || says(&server, "marked"));
+    wait("its release", || numbers(&server).len() > 1);
+    assert_eq!(
+        numbers(&server),
+        [2, 1],
+        "{}",
+        done(&server, &["releases", "app"])
+    );
+}

@@ -3,4 +3,5 @@
 pub(crate) mod persist;
 pub(crate) mod persisted;
 pub(crate) mod recorded;
+pub(crate) mod release_key;
 pub(crate) mod releases;

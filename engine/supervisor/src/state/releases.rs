@@ -14,12 +14,12 @@ use release::store::{New, PlacedPages, Release, Store};
 use render::asset::ASSETS;
 use render::{Compiled, PlacedMount};
 use server::control::ControlError;
-use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 
 use crate::runner::registry::Registry;
 use crate::runner::tenant::{MadeFrom, Tenant};
 use crate::state::recorded::Pinned;
+use crate::state::release_key::key_of;
 
 /// So many releases may wait to be written: each has its pages in memory.
 pub(crate) const QUEUED: usize = 64;
@@ -198,7 +198,7 @@ impl Tenant {
                 vec!["the theme".to_owned()]
             }
             Some((_, deployment, _)) if !Arc::ptr_eq(deployment, &inputs.deployment) => {
-                vec!["the company profile, or the year".to_owned()]
+                vec!["the company profile, a site that it lists, or the year".to_owned()]
             }
             Some(_) => vec!["its addresses".to_owned()],
         })
@@ -257,34 +257,6 @@ fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
         })
     };
     mounts.map(placed).collect()
-}
-
-/// A digest of all that is answered: two releases with the same one are the same to visitors.
-fn key_of(places: &[PlacedPages]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for place in places {
-        hash.update(format!("{}{}\n", place.host, place.prefix));
-        let mut lines: Vec<String> = resources(&place.pages)
-            .map(|(path, resource)| match resource {
-                Resource::Redirect(to) => format!("{path} {to:?}\n"),
-                Resource::Body(body) => {
-                    let etag = body.variants.identity().map(|identity| &identity.etag);
-                    format!("{path} {} {etag:?}\n", body.status)
-                }
-            })
-            .collect();
-        lines.sort_unstable();
-        lines.iter().for_each(|line| hash.update(line));
-    }
-    hash.finalize().into()
-}
-
-/// All that is answered, with its path.
-fn resources(pages: &Pages) -> impl Iterator<Item = (&str, &Resource)> {
-    let found = pages.resources.iter().map(|(path, one)| (&**path, &**one));
-    let not_found = pages.not_found.iter().map(|(area, one)| (&**area, &**one));
-    let other = [("405", &*pages.method_not_allowed)];
-    found.chain(not_found).chain(other)
 }
 
 /// Shared files as a release has them: a place that is no host's.

@@ -1,0 +1,133 @@
+//! What makes two releases the same to visitors: the same addresses, statuses, header fields and bodies.
+//!
+//! Files that pages name have a hash in their names, so that another file is another page. What a release was made from is not part of its key: a change that visitors cannot see makes no release.
+//!
+//! **Invariant:** two releases have the same key exactly if no request tells them apart.
+
+use release::snapshot::{Body, Pages, Resource};
+use release::store::PlacedPages;
+use sha2::{Digest, Sha256};
+
+/// Returns a digest of all responses of a tenant at all its addresses.
+pub(crate) fn key_of(places: &[PlacedPages]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for place in places {
+        hash.update(format!("{}{}\n", place.host, place.prefix));
+        let mut responses: Vec<String> = resources(&place.pages)
+            .map(|(path, resource)| match resource {
+                Resource::Redirect(to) => format!("{path} {to:?}\n"),
+                Resource::Body(body) => format!("{path} {}\n", response(body)),
+            })
+            .collect();
+        responses.sort_unstable();
+        for response in responses {
+            hash.update(response);
+        }
+    }
+    hash.finalize().into()
+}
+
+/// Returns the status, the entity tag and the header fields of a response.
+fn response(body: &Body) -> String {
+    let etag = body.variants.identity().map(|identity| &identity.etag);
+    let (given, _, _) = body.fields.given();
+    let mut fields: Vec<String> = given
+        .iter()
+        .map(|(name, value)| format!("{name}: {value:?}"))
+        .collect();
+    fields.sort_unstable();
+    format!("{} {etag:?} {fields:?}", body.status)
+}
+
+/// Returns all resources with their paths.
+fn resources(pages: &Pages) -> impl Iterator<Item = (&str, &Resource)> {
+    let found = pages.resources.iter().map(|(path, one)| (&**path, &**one));
+    let not_found = pages.not_found.iter().map(|(area, one)| (&**area, &**one));
+    let other = [("405", &*pages.method_not_allowed)];
+    found.chain(not_found).chain(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+    use release::snapshot::fields::Fields;
+    use release::snapshot::{Coding, Variant};
+
+    use super::*;
+
+    const PAGE: (StatusCode, &str, &[(&str, &str)]) = (
+        StatusCode::OK,
+        "words",
+        &[("content-type", "text/html"), ("cache-control", "no-cache")],
+    );
+
+    fn body((status, etag, given): (StatusCode, &'static str, &[(&str, &str)])) -> Arc<Resource> {
+        let mut fields = HeaderMap::new();
+        for (name, value) in given {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
+            fields.append(name, HeaderValue::from_str(value).expect("a value"));
+        }
+        let variant = Variant {
+            coding: Coding::Identity,
+            etag: HeaderValue::from_static(etag),
+            bytes: etag.into(),
+        };
+        Arc::new(Resource::Body(Body {
+            status,
+            fields: Arc::new(Fields::new(fields, true, false)),
+            cache_tag: None,
+            variants: [variant].into(),
+        }))
+    }
+
+    fn place(prefix: &str, pages: &[(&str, Arc<Resource>)]) -> PlacedPages {
+        let pages = pages.iter();
+        PlacedPages {
+            host: "studio.example".to_owned(),
+            prefix: prefix.to_owned(),
+            pages: Pages {
+                resources: pages
+                    .map(|(path, page)| ((*path).into(), Arc::clone(page)))
+                    .collect(),
+                not_found: vec![("".into(), body(PAGE))],
+                method_not_allowed: body(PAGE),
+            },
+        }
+    }
+
+    #[test]
+    fn releases_that_no_request_tells_apart_have_one_key() {
+        let (status, etag, fields) = PAGE;
+        let turned: Vec<_> = fields.iter().rev().copied().collect();
+        let one = [("/a", body(PAGE)), ("/b", body(PAGE))];
+        let other = [("/b", body((status, etag, &turned))), ("/a", body(PAGE))];
+        assert_eq!(key_of(&[place("", &one)]), key_of(&[place("", &other)]));
+    }
+
+    #[test]
+    fn difference_in_address_status_field_or_body_is_another_key() {
+        let (status, etag, fields) = PAGE;
+        let redirect = |to| Arc::new(Resource::Redirect(HeaderValue::from_static(to)));
+        let only = |page| [place("", &[("/", page)])];
+        let keys = [
+            key_of(&only(body(PAGE))),
+            key_of(&only(body((StatusCode::GONE, etag, fields)))),
+            key_of(&only(body((status, "other words", fields)))),
+            key_of(&only(body((status, etag, &fields[..1])))),
+            key_of(&only(body((
+                status,
+                etag,
+                &[fields[0], ("cache-control", "no-store")],
+            )))),
+            key_of(&only(redirect("/new"))),
+            key_of(&only(redirect("/newer"))),
+            key_of(&[place("/app", &[("/", body(PAGE))])]),
+            key_of(&[place("", &[("/app", body(PAGE))])]),
+        ];
+        for (number, key) in keys.iter().enumerate() {
+            assert!(!keys[..number].contains(key), "{number}");
+        }
+    }
+}
