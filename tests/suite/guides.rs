@@ -45,7 +45,7 @@ const BLOCKS: [(&str, &[Place]); 13] = [
             Front,
         ],
     ),
-    ("guides/domains.md", &[Manifest, Deployment]),
+    ("guides/domains.md", &[Manifest, Manifest, Deployment]),
     ("guides/downloads.md", &[Text, Manifest]),
     ("guides/editor.md", &[Manifest]),
     (
@@ -130,6 +130,9 @@ impl Reader {
         reader.write("tenants/corner/assets/pump.mp4", film(640, 360));
         reader.write("tenants/corner/assets/plan.pdf", "%PDF-1.4\n");
         reader.write("tenants/corner/assets/press-kit.zip", "PK");
+        for name in ["google1a2b3c4d.html", "atproto-did.txt"] {
+            reader.write(&format!("tenants/corner/assets/{name}"), "words");
+        }
         reader.write("tenants/corner/assets/bell.mp3", "ID3");
         reader
     }

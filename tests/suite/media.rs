@@ -235,3 +235,120 @@ fn a_download_takes_no_path_of_a_page_and_none_of_the_engines() {
     let text = site.report_text();
     assert!(text.contains("error[missing-asset]"), "{text}");
 }
+
+/// A manifest with a text for each kind of name.
+const TEXTS: &str = "aliases: [/apps/corner]\nfiles:\n  google1a.html: assets/google1a.html\n  BingSiteAuth.xml: assets/bing.xml\n  .well-known/nostr.json: assets/nostr.json\n";
+const MARKUP: &str = "<script>alert(1)</script>";
+
+fn with_texts() -> TestSite {
+    let mut site = corner(TEXTS, "Words.");
+    site.write("tenants/corner/assets/google1a.html", MARKUP)
+        .write("tenants/corner/assets/bing.xml", MARKUP)
+        .write("tenants/corner/assets/nostr.json", "{}")
+        .reload();
+    let report = site.report_text();
+    assert!(
+        !report.contains("error[") && !report.contains("unused-asset"),
+        "{report}"
+    );
+    site
+}
+
+#[test]
+fn text_that_verifies_a_host_answers_as_it_is_and_never_as_a_page() {
+    let site = with_texts();
+    for (path, media_type, text) in [
+        ("/google1a.html", "text/plain; charset=utf-8", MARKUP),
+        ("/BingSiteAuth.xml", "text/plain; charset=utf-8", MARKUP),
+        ("/.well-known/nostr.json", "application/json", "{}"),
+    ] {
+        let found = answer(&site, HOST, path, &[]);
+        assert_eq!(found.status(), 200, "{path}");
+        assert_eq!(found.headers()[CONTENT_TYPE], media_type, "{path}");
+        assert_eq!(found.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        assert_eq!(found.body().as_ref(), text.as_bytes(), "{path}");
+        for (host, path) in [
+            ("studio.example", path.to_owned()),
+            ("studio.example", format!("/corner{path}")),
+            ("studio.example", format!("/apps/corner{path}")),
+            ("app.studio.example", path.to_owned()),
+        ] {
+            let status = answer(&site, host, &path, &[]).status();
+            assert_eq!(status, 404, "{host}{path} is shared, or another tenant's");
+        }
+    }
+}
+
+#[test]
+fn export_has_the_texts_that_verify_a_host_and_says_that_they_are_no_pages() {
+    let site = with_texts();
+    let files = site.exported(Options::default()).expect("files");
+    for path in ["google1a.html", "BingSiteAuth.xml"] {
+        let file = files[&format!("{HOST}/{path}")].to_vec();
+        assert_eq!(file, MARKUP.as_bytes(), "{path}");
+    }
+    assert!(!files.contains_key("studio.example/corner/google1a.html"));
+    let headers = String::from_utf8_lossy(&files[&format!("{HOST}/_headers")]).into_owned();
+    let (_, rules) = headers.split_once("/google1a.html\n").expect("rules");
+    let rules: Vec<&str> = rules
+        .lines()
+        .take_while(|line| line.starts_with(' '))
+        .collect();
+    assert!(
+        rules.contains(&"  Content-Type: text/plain; charset=utf-8"),
+        "{headers}"
+    );
+}
+
+#[test]
+fn text_that_verifies_a_host_takes_no_path_of_another_file_and_none_of_the_engines() {
+    for (name, says) in [
+        (
+            "terms.html",
+            "the path `/terms.html` of a text is taken by `pages/terms.md`",
+        ),
+        (
+            "terms",
+            "the path `/terms` of a text is taken by `pages/terms.md`",
+        ),
+        ("Terms.html", "taken by `pages/terms.md`"),
+        (
+            "blog",
+            "the path `/blog` of a text is in or above the folder of another path",
+        ),
+        ("old", "the path `/old` of a text is taken by `redirects:`"),
+        ("kit", "the path `/kit` of a text is taken by `downloads:`"),
+        ("robots.txt", "`/robots.txt` is the engine's own"),
+        (".well-known/security.txt", "is the engine's own"),
+        (".well-known/acme-challenge/x", "is the engine's own"),
+        (".git/config", "is the engine's own"),
+        (
+            "404.html",
+            "which is the page for what is not found in an export",
+        ),
+        ("_headers", "which static hosts read as their rules"),
+        (
+            "a b",
+            "the text would have the address `/a b`, which is none",
+        ),
+        ("large.txt", "the text at `/large.txt` has more than 64 KiB"),
+    ] {
+        let manifest = format!(
+            "redirects: [{{from: /old, to: /}}]\ndownloads: {{kit: kit.zip}}\nfiles:\n  \"{name}\": x.txt\n"
+        );
+        let mut site = corner(&manifest, "Words.");
+        for page in ["terms", "blog/first"] {
+            site.write(
+                &format!("tenants/corner/pages/{page}.md"),
+                "---\ntitle: Page\n---\n",
+            );
+        }
+        let length = if name == "large.txt" { 70_000 } else { 10 };
+        site.write("tenants/corner/assets/kit.zip", "zip");
+        site.write("tenants/corner/assets/x.txt", "x".repeat(length));
+        site.reload();
+        let text = site.report_text();
+        assert!(text.contains(says), "{name}: {text}");
+        assert!(text.contains("tenants/corner/tenant.yaml:5:"), "{text}");
+    }
+}

@@ -105,6 +105,32 @@ fn routes_say_who_answers_what() {
 }
 
 #[test]
+fn routes_name_texts_at_the_hosts_that_answer_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, text) in [
+        (
+            "tenant.yaml",
+            "name: Corner\ntheme: plain\nfiles:\n  proof.html: assets/proof.html\n",
+        ),
+        ("pages/index.md", "---\ntitle: Home\n---\nWords.\n"),
+        ("assets/proof.html", "proof\n"),
+    ] {
+        let path = folder.path().join("tenants/corner").join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let routes = stdout(&run(folder.path(), &["routes"]));
+    let lines: Vec<&str> = routes
+        .lines()
+        .filter(|line| line.contains("proof"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{routes}");
+    let words: Vec<&str> = lines[0].split_whitespace().collect();
+    let file = "tenants/corner/assets/proof.html";
+    assert_eq!(words, ["corner.localhost", "/proof.html", "corner", file]);
+}
+
+#[test]
 fn an_environment_variable_stands_for_its_flag() {
     let routes = Command::new(binary())
         .arg("routes")

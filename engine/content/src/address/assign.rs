@@ -387,7 +387,7 @@ impl<'a> Giver<'a> {
     }
 }
 
-/// Returns every path that the root tenant answers now or may answer later, with the file and the place that say so: pages, those that are drafts, scheduled or expired, redirects and downloads.
+/// Returns every path that the root tenant answers now or may answer later, with the file and the place that say so: pages, those that are drafts, scheduled or expired, redirects, downloads and texts.
 fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
     let manifest = &site.manifest;
     let place = |texts: &[crate::schema::Formatted], format: &str, text: &str| {
@@ -398,7 +398,8 @@ fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
     };
     let hidden = site.hidden.keys();
     let hidden = hidden.map(|path| (Cow::from(path.as_str()), (PAGES, None)));
-    let downloads = manifest.downloads().map(|(path, file)| {
+    let downloads = manifest.downloads().chain(manifest.files());
+    let downloads = downloads.map(|(path, file)| {
         let place = place(&site.formatted, "file", file.as_str());
         (Cow::from(path), (MANIFEST, place))
     });

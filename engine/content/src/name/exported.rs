@@ -53,6 +53,18 @@ pub fn check_alias(path: &str) -> Result<(), &'static str> {
     }
 }
 
+/// Whether a text can have a path: its file has the same name.
+///
+/// # Errors
+/// Why not: the end of a sentence about the path.
+pub fn check_text(path: &str) -> Result<(), &'static str> {
+    check_alias(path)?;
+    match path {
+        "/_headers" | "/_redirects" => Err("which static hosts read as their rules in an export"),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a page can have a path as its own, or a tenant as a prefix.
 ///
 /// # Errors
@@ -89,6 +101,12 @@ mod tests {
             &long,
         ] {
             assert!(check_own(bad).is_err(), "{bad}");
+        }
+        for text in ["/google1a2b.html", "/.well-known/x"] {
+            assert_eq!(check_text(text), Ok(()), "{text}");
+        }
+        for bad in ["/_headers", "/_redirects", "/404.html"] {
+            assert!(check_text(bad).is_err(), "{bad}");
         }
         for alias in ["/terms.html", "/index.html", "/old/index"] {
             assert_eq!(check_alias(alias), Ok(()), "{alias}");

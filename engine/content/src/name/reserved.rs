@@ -67,6 +67,19 @@ pub fn is_reserved(path: &str) -> bool {
         || path.split('/').any(|segment| segment.starts_with('.'))
 }
 
+/// Whether a text of a tenant may answer at a path of its own hosts: where a page may, and at those names below `/.well-known/` (RFC 8615) that the engine does not answer.
+#[must_use]
+pub fn is_free_for_text(path: &str) -> bool {
+    const OWN: [&str; 3] = [SECURITY, APPLE_ASSOCIATION, ASSET_LINKS];
+    match path.strip_prefix("/.well-known/") {
+        Some(rest) => {
+            let is_challenge = rest.split('/').next() == Some("acme-challenge");
+            !OWN.contains(&path) && !is_challenge && !is_reserved(&format!("/{rest}"))
+        }
+        None => !is_reserved(path),
+    }
+}
+
 /// Whether a prefix would take one of the engine's own paths from the host or from a mount above it: `/assets`, `/corner/assets`.
 #[must_use]
 pub fn takes_reserved(prefix: &str) -> bool {
@@ -94,6 +107,21 @@ mod tests {
         }
         for free in ["/", "/terms", "/my-assets", "/sitemap", "/robots", "/a.b"] {
             assert!(!is_reserved(free) && !takes_reserved(free), "{free}");
+        }
+        for free in ["/google1a2b.html", "/.well-known/atproto-did", "/ads.txt"] {
+            assert!(is_free_for_text(free), "{free}");
+        }
+        for own in [
+            SECURITY,
+            ASSET_LINKS,
+            APPLE_ASSOCIATION,
+            "/.well-known/acme-challenge/x",
+            "/.well-known/.x",
+            "/.other/x",
+            ROBOTS,
+            APP_ADS,
+        ] {
+            assert!(!is_free_for_text(own), "{own}");
         }
         for deep in ["/services/assets", "/docs/robots.txt"] {
             assert!(!is_reserved(deep) && takes_reserved(deep), "{deep}");

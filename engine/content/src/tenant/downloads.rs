@@ -1,14 +1,22 @@
-//! The addresses of downloads: each is a path that a page could have, and nobody else's.
+//! The paths that a manifest gives to downloads and texts: each is a path that a page could have, and no page, redirect or other file has.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use bytes::Bytes;
+
+use super::assets::named;
 use super::formats::{OTHER_PATH, reserved};
 use super::manifest::Manifest;
 use super::page::Page;
-use crate::name::is_route_path;
-use crate::name::reserved::is_reserved;
+use super::role::MANIFEST;
+use crate::name::reserved::{is_free_for_text, is_reserved};
+use crate::name::{exported, folded, is_route_path};
 use crate::report::{Code, Diagnostic, Report};
 use crate::schema::Formatted;
+use crate::source::LargeFile;
+
+/// The limit on a text that answers as it is, in bytes.
+pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Says which downloads cannot have their paths.
 pub(super) fn check(
@@ -41,11 +49,85 @@ pub(super) fn check(
             continue;
         };
         let diagnostic = Diagnostic::error(code, file, message).hint(hint);
-        let mut files = formatted.iter().filter(|text| text.format == "file");
-        let place = files.find(|text| text.text == offered.as_str());
-        report.push(match (place, text) {
-            (Some(found), Some(text)) => diagnostic.at(found.place, text),
-            _ => diagnostic,
-        });
+        report.push(at(diagnostic, offered.as_str(), formatted, text));
+    }
+}
+
+/// Reports which texts cannot have their paths, and those that are too large.
+pub(super) fn check_texts(
+    (manifest, formatted): (&Manifest, &[Formatted]),
+    (pages, assets, large): (
+        &[Page],
+        &BTreeMap<String, Bytes>,
+        &BTreeMap<String, LargeFile>,
+    ),
+    (file, text): (&str, Option<&String>),
+    report: &mut Report,
+) {
+    // What has a path already, by its file in an export: on some disks `A` is `a`.
+    let paths = |page| Page::paths(page).map(move |path| (path, page));
+    let paths = pages.iter().flat_map(paths);
+    let of_page = |(path, page): (&str, &Page)| (exported::key(path), format!("`{}`", page.file));
+    let of_list = |path: &str, list: &str| (folded(path), format!("`{list}:`"));
+    let mut owners: HashMap<String, String> = paths.map(of_page).collect();
+    let redirects = manifest.redirects.iter();
+    let redirects = redirects.map(|redirect| redirect.from.as_str().trim_start_matches('/'));
+    owners.extend(redirects.map(|path| of_list(path, "redirects")));
+    let downloads = manifest.downloads.keys();
+    owners.extend(downloads.map(|name| of_list(name, "downloads")));
+    for (path, named_file) in manifest.files() {
+        let name = folded(&path[1..]);
+        let page = exported::key(&path);
+        let owner = owners.get(&name).or_else(|| owners.get(&page));
+        let is_folder = || {
+            let inner = format!("{name}/");
+            let mut above = name.match_indices('/').map(|(slash, _)| &name[..slash]);
+            above.any(|above| owners.contains_key(above))
+                || owners.keys().any(|owner| owner.starts_with(&inner))
+        };
+        let asset = named(assets, named_file.as_str(), MANIFEST);
+        let is_large = asset.is_some_and(|(_, bytes)| bytes.len() > MAX_TEXT_BYTES)
+            || named(large, named_file.as_str(), MANIFEST).is_some();
+        let (code, message, hint) = if !is_route_path(&path) || path == "/" {
+            let message = format!("the text would have the address `{path}`, which is none");
+            let hint = "use letters, digits, `-`, `.`, `_` and `~` in its name";
+            (Code::BadPath, message, hint)
+        } else if !is_free_for_text(&path) {
+            (Code::BadPath, reserved(&path), OTHER_PATH)
+        } else if let Err(reason) = exported::check_text(&path) {
+            let message = format!("the text would have the address `{path}`, {reason}");
+            (Code::BadPath, message, "choose another name")
+        } else if let Some(owner) = owner {
+            let message = format!("the path `{path}` of a text is taken by {owner}");
+            (Code::PathTwice, message, "choose another name")
+        } else if is_folder() {
+            let message =
+                format!("the path `{path}` of a text is in or above the folder of another path");
+            (Code::PathTwice, message, "choose another name")
+        } else if is_large {
+            let limit = MAX_TEXT_BYTES >> 10;
+            let message = format!("the text at `{path}` has more than {limit} KiB");
+            (Code::TooLarge, message, "offer it under `downloads:`")
+        } else {
+            owners.insert(name, "another of `files:`".to_owned());
+            continue;
+        };
+        let diagnostic = Diagnostic::error(code, file, message).hint(hint);
+        report.push(at(diagnostic, named_file.as_str(), formatted, text));
+    }
+}
+
+/// Adds the place at which the manifest names a file.
+fn at(
+    diagnostic: Diagnostic,
+    named: &str,
+    formatted: &[Formatted],
+    text: Option<&String>,
+) -> Diagnostic {
+    let mut files = formatted.iter().filter(|text| text.format == "file");
+    let place = files.find(|text| text.text == named);
+    match (place, text) {
+        (Some(found), Some(text)) => diagnostic.at(found.place, text),
+        _ => diagnostic,
     }
 }

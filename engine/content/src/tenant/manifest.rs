@@ -77,6 +77,10 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
     pub downloads: BTreeMap<String, File>,
+    /// Texts that answer as they are at the root of the tenant's own hosts, at most 100: `google1a2b.html: assets/google1a2b.html` is `/google1a2b.html`, by which a search engine verifies a host.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 100))]
+    pub files: BTreeMap<String, File>,
     /// Paths that have moved, at most 1,000.
     #[serde(default)]
     #[schemars(length(max = 1_000))]
@@ -91,6 +95,12 @@ impl Manifest {
     pub fn downloads(&self) -> impl Iterator<Item = (String, &File)> {
         let downloads = self.downloads.iter();
         downloads.map(|(name, file)| (format!("/{name}"), file))
+    }
+
+    /// Returns the paths of the texts that answer as they are, with their files as the manifest names them.
+    pub fn files(&self) -> impl Iterator<Item = (String, &File)> {
+        let files = self.files.iter();
+        files.map(|(name, file)| (format!("/{name}"), file))
     }
 }
 

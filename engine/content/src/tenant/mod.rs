@@ -174,14 +174,16 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
     };
     let manifest = reader.manifest();
     let pages = reader.pages();
+    let (assets, large) = assets::read(folder, &mut reader.report);
     if let Some((manifest, formatted)) = &manifest {
         reader.redirects(manifest, formatted, &pages);
         let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
         let written = (file.as_str(), text);
         downloads::check((manifest, formatted), &pages, written, &mut reader.report);
+        let files = (pages.as_slice(), &assets, &large);
+        downloads::check_texts((manifest, formatted), files, written, &mut reader.report);
     }
     reader.drafts(&pages);
-    let (assets, large) = assets::read(folder, &mut reader.report);
     // Without a manifest the folder may be something else altogether.
     if folder.files.contains_key(MANIFEST) {
         role::tell_unread(folder, &mut reader.report);

@@ -182,7 +182,7 @@ fn hint_for(top: &str) -> String {
         ("static" | "public" | "images" | "img" | "media" | "files" | "downloads", true) => {
             "move what is in it to `assets/`".to_owned()
         }
-        (".well-known", true) => "remove it: no file of a tenant answers there; `app:` in `tenant.yaml` makes those that app stores ask for".to_owned(),
+        (".well-known", true) => "move what is in it to `assets/`, and list it in `tenant.yaml`, under `files:`; `app:` makes what app stores ask for".to_owned(),
         ("_redirects", _) => "write them in `tenant.yaml`, as `redirects:`".to_owned(),
         ("_headers", _) => "remove it: rowhouse sends the header fields by itself".to_owned(),
         ("cname", _) => "write the host in `tenant.yaml`, as `hosts:`".to_owned(),
@@ -196,8 +196,17 @@ fn hint_for(top: &str) -> String {
             None => "move pages to `pages/` and all other files to `assets/`".to_owned(),
         },
         (lower, false) if lower.ends_with(".md") => format!("move it to `{PAGES}`"),
+        (lower, false) if is_text(lower) => format!(
+            "move it to `{ASSETS}`; `files:` in `tenant.yaml` makes it answer at `/{name}`"
+        ),
         _ => format!("move it to `{ASSETS}`, or remove it"),
     }
+}
+
+/// Whether a file may be one by which another service verifies a host.
+fn is_text(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    matches!(ending, Some("html" | "json" | "txt" | "xml"))
 }
 
 /// What to do in a folder without a manifest, whose author may have given it another name or place.
@@ -280,7 +289,8 @@ mod tests {
             ("static/a.txt", "to `assets/`"),
             ("robots.txt", "noindex"),
             ("_redirects", "`redirects:`"),
-            (".well-known/x", "`app:`"),
+            (".well-known/x", "`files:`"),
+            ("google1a2b.html", "answer at `/google1a2b.html`"),
             ("CNAME", "`hosts:`"),
             ("sitemap.xml", "rowhouse makes `/sitemap.xml`"),
             ("terms.md", "move it to `pages/`"),

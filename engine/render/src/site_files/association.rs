@@ -44,7 +44,8 @@ fn apple_association(apple: &AppleApp, site: &Site) -> Json {
     let links: Vec<Json> = if apple.links.is_empty() {
         let pages = site.pages.values().flat_map(content::tenant::Page::paths);
         let files = format!("{ASSETS}*");
-        let downloads = site.manifest.downloads().map(|(path, _)| path);
+        let downloads = site.manifest.downloads().chain(site.manifest.files());
+        let downloads = downloads.map(|(path, _)| path);
         pages
             .map(ToOwned::to_owned)
             .chain(downloads)

@@ -3,6 +3,7 @@
 //! | module | what | whose |
 //! |---|---|---|
 //! | [`feed`] | Atom feeds of collections | a tenant's |
+//! | here | the texts that its manifest lists | a tenant's, on its own hosts |
 //! | [`association`] | what ties a host to an app | a tenant's, on its own hosts |
 //! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host's |
 //! | [`search`] | `/search.json` | a tenant's, at every address |
@@ -34,7 +35,8 @@ use super::template::Scope;
 use content::address::Address;
 use content::name::reserved::{FAVICON, SEARCH, TOUCH_ICON, WEB_MANIFEST};
 use content::report::{Diagnostic, Report};
-use content::tenant::Site;
+use content::tenant::values::File;
+use content::tenant::{MANIFEST, Site, assets};
 use release::snapshot::{Resource, ResourceTable};
 
 pub(super) use feed::Feed;
@@ -60,7 +62,7 @@ pub(super) struct SiteFiles {
     ground: Option<String>,
     search: Option<SearchIndex>,
     everywhere: Vec<(String, Arc<Resource>)>,
-    at_hosts: Vec<(&'static str, Arc<Resource>)>,
+    at_hosts: Vec<(String, Arc<Resource>)>,
 }
 
 impl SiteFiles {
@@ -83,13 +85,18 @@ impl SiteFiles {
         let associations = association::files(site)
             .into_iter()
             .map(|(path, media_type, text)| (path, plain_file(media_type, text, secure)));
+        let texts = texts(site, secure);
         Self {
             listing: Arc::new(sitemap::listing(
                 site,
                 canonical,
                 &resolver.deployment.origin,
             )),
-            at_hosts: associations.chain(touch_icon(icons.as_ref())).collect(),
+            at_hosts: associations
+                .chain(touch_icon(icons.as_ref()))
+                .map(|(path, resource)| (path.to_owned(), resource))
+                .chain(texts)
+                .collect(),
             icons,
             social: social.drawings,
             failures: social.failures,
@@ -114,7 +121,7 @@ impl SiteFiles {
         }
         if scope.resolver.place.prefix.is_empty() {
             for (path, resource) in &self.at_hosts {
-                resources.insert((*path).into(), Arc::clone(resource));
+                resources.insert(path.as_str().into(), Arc::clone(resource));
             }
         }
         let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_deref());
@@ -162,6 +169,19 @@ fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
     let location = HeaderValue::from_str(&format!("{ASSETS}{name}")).ok()?;
     let moved = Arc::new(Resource::Redirect(location));
     Some((TOUCH_ICON, moved))
+}
+
+/// Texts that answer as they are. They are never HTML: what a tenant writes runs nowhere, whatever it calls it.
+fn texts(site: &Site, secure: bool) -> Vec<(String, Arc<Resource>)> {
+    let named = |(path, file): (String, &File)| {
+        let (_, bytes) = assets::named(&site.assets, file.as_str(), MANIFEST)?;
+        let media_type = match path.ends_with(".json") {
+            true => "application/json",
+            false => "text/plain; charset=utf-8",
+        };
+        Some((path, plain_file(media_type, bytes.clone(), secure)))
+    };
+    site.manifest.files().filter_map(named).collect()
 }
 
 fn picture(host: &str, path: String, drawing: &Arc<Drawing>) -> Picture {

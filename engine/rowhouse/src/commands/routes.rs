@@ -9,12 +9,14 @@ use jiff::Timestamp;
 use super::output::print;
 use super::setup::registry;
 use crate::cli::{ListFormat, RoutesArguments};
+use content::tenant::MANIFEST;
+use content::tenant::assets::{file_of, named};
 use release::snapshot::{HostEntry, Snapshot};
 use render::link::below;
 use render::policy::Caching;
 use supervisor::Registry;
 
-/// One page at one address.
+/// One page or text at one address.
 #[derive(Debug, Serialize)]
 struct Route {
     host: String,
@@ -27,7 +29,7 @@ struct Route {
     indexed: bool,
 }
 
-/// Prints every page at every address of every tenant.
+/// Prints every page and text at every address of every tenant.
 pub(super) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, Caching::default(), None, false)?;
     let mut registry = registry.without_codings();
@@ -61,6 +63,21 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
                         indexed: !page.front.noindex,
                     });
                 }
+            }
+            let texts = site.manifest.files();
+            let texts = texts.filter(|_| placed.address.prefix.is_empty());
+            for (path, file) in texts.filter(|(path, _)| is_answered_by(snapshot, host, path, "")) {
+                let asset = named(&site.assets, file.as_str(), MANIFEST);
+                let file = asset.map_or_else(|| file.as_str().to_owned(), |(key, _)| file_of(key));
+                routes.push(Route {
+                    host: host.clone(),
+                    path,
+                    tenant: site.id.to_string(),
+                    file: site.name_of(&file),
+                    kind: "file",
+                    canonical: placed.address.canonical,
+                    indexed: false,
+                });
             }
         }
     }
@@ -96,7 +113,7 @@ fn as_table(routes: &[Route]) {
             route.path,
             route.tenant,
             route.file,
-            if route.canonical {
+            if route.canonical || route.kind != "page" {
                 ""
             } else {
                 "  (names the canonical URL)"
