@@ -189,7 +189,7 @@ pub struct ServeArguments {
     pub state: Option<PathBuf>,
     /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
     ///
-    /// What is known of a tenant takes some 40 KB, and its pages what is left. Beyond it, what nobody has asked for lately goes first, and is rendered again when somebody asks. The program takes some 60 MB besides.
+    /// What is known of a tenant takes some 40 KB, and its pages what is left. Beyond it, what nobody has asked for lately goes first, and is rendered again when somebody asks. The program takes some 60 MB besides, and work in progress (reading, rendering) half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the control group has it.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
     pub memory: Option<usize>,
     /// How many releases of each tenant are kept below `--state`, to list, compare and go back to
@@ -201,6 +201,8 @@ pub struct ServeArguments {
     )]
     pub keep_releases: usize,
     /// The most bytes below `--state`; the oldest releases go first
+    ///
+    /// Large files that a change replaced take at most half of it.
     #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "BYTES", default_value_t = 1 << 30)]
     pub state_size: u64,
     /// How long files with a hash in their name are served after pages no longer name them

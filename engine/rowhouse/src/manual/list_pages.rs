@@ -7,11 +7,13 @@ use content::name::reserved;
 use content::report::Code;
 use content::source;
 use content::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
-use content::tenant::{LARGEST_TEXT, MOST_PAGES};
+use content::tenant::{LARGEST_TEXT, MAX_TENANT_NODES, MOST_PAGES};
+use content::yaml::MAX_FILE_NODES;
 use server::metric_list;
 
 use super::markdown::{definition, prose};
 use super::page::{ManualError, Page};
+use supervisor::replaced;
 
 /// All of them.
 pub(super) fn all() -> Result<Vec<Page>, ManualError> {
@@ -183,7 +185,7 @@ fn addresses() -> Page {
         ),
     ];
     let mut body = String::from(
-        "The engine makes these beside the pages. No tenant can claim one of them, neither as a page nor as an alias nor as a redirect, and every path with a segment that begins with a dot is the engine's, too.\n\n",
+        "The engine makes these beside the pages. No tenant can claim one of them, neither as a page nor as an alias nor as a redirect, and every path with a segment that begins with a dot is the engine's, too. Other names below `/.well-known/` are free for [`files`](/reference/manifest#files) of a manifest.\n\n",
     );
     for (path, meaning) in all {
         body += &definition(&format!("`{path}`"), meaning);
@@ -215,6 +217,14 @@ fn limits() -> Page {
             "bytes of a page or a manifest",
             mebibytes(LARGEST_TEXT as u64),
         ),
+        (
+            "keys and values of a manifest, a page's front matter or another YAML file",
+            MAX_FILE_NODES.to_string(),
+        ),
+        (
+            "keys and values of a tenant's manifest and pages",
+            MAX_TENANT_NODES.to_string(),
+        ),
         ("`hosts` of a tenant", MOST_HOSTS.to_string()),
         ("`aliases` of a tenant", MOST_ALIASES.to_string()),
     ];
@@ -224,6 +234,27 @@ fn limits() -> Page {
     for (what, most) in rows {
         let _ = writeln!(body, "| {what} | {most} |");
     }
+    body += "\n## Work in progress\n\nReading and rendering share the memory that [`--memory` of `serve`](/reference/commands#serve) leaves them. A tenant that needs more than all of it is the error [`too-large`](/reference/errors#too-large). Work that does not fit at the moment waits, and light work passes it.\n\n## Replaced files\n\nA page that was opened before a change may still ask for the files of that time. [`--keep-assets` of `serve`](/reference/commands#serve) says for how long they stay, and these limits how many. The oldest go first.\n\n| what | of a tenant | of all |\n|---|---:|---:|\n";
+    for (what, of_one, of_all) in [
+        (
+            "replaced files",
+            replaced::MAX_FILES_OF_ONE.to_string(),
+            replaced::MAX_FILES_OF_ALL.to_string(),
+        ),
+        (
+            "bytes of those in memory",
+            mebibytes(replaced::OF_ONE),
+            mebibytes(replaced::OF_ALL),
+        ),
+        (
+            "bytes of those that are too large for memory",
+            mebibytes(replaced::LARGE_OF_ONE),
+            mebibytes(replaced::LARGE_OF_ALL),
+        ),
+    ] {
+        let _ = writeln!(body, "| {what} | {of_one} | {of_all} |");
+    }
+    body += "\nWith `--state`, files that are too large for memory take at most half of `--state-size`.\n";
     page(
         "limits",
         "Limits",

@@ -6,5 +6,5 @@ pub(crate) mod cross_tenant;
 pub(crate) mod dev;
 pub(crate) mod findings;
 pub(crate) mod hosts;
-pub(crate) mod replaced;
+pub mod replaced;
 pub(crate) mod shared;

@@ -18,15 +18,17 @@ use render::asset::ASSETS;
 /// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
 pub(crate) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 /// The most bytes of replaced files of one tenant, or of what all share, with their codings. The oldest go first.
-const OF_ONE: u64 = 32 << 20;
+pub const OF_ONE: u64 = 32 << 20;
 /// The same for all tenants together.
-const OF_ALL: u64 = 96 << 20;
-/// The most replaced files of one tenant, or of what all share, and of all tenants together: each takes a kilobyte of memory, however small it is.
-const MAX_FILES_OF_ONE: u64 = 2_000;
-const MAX_FILES_OF_ALL: u64 = 20_000;
-/// The most bytes of files that are too large for memory, of one tenant and of all.
-const LARGE_OF_ONE: u64 = 1 << 30;
-const LARGE_OF_ALL: u64 = 4 << 30;
+pub const OF_ALL: u64 = 96 << 20;
+/// The most replaced files of one tenant, or of what all share: each takes a kilobyte of memory, however small it is.
+pub const MAX_FILES_OF_ONE: u64 = 2_000;
+/// The same for all tenants together.
+pub const MAX_FILES_OF_ALL: u64 = 20_000;
+/// The most bytes of files that are too large for memory, of one tenant.
+pub const LARGE_OF_ONE: u64 = 1 << 30;
+/// The same for all tenants together.
+pub const LARGE_OF_ALL: u64 = 4 << 30;
 
 /// How long replaced files stay, and how much room those on the disk have.
 #[derive(Debug, Clone, Copy)]
