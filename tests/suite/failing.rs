@@ -351,3 +351,49 @@ fn an_alarm_lasts_as_long_as_its_cause_and_no_longer() {
         });
     }
 }
+
+#[test]
+fn tenant_whose_job_was_lost_in_a_panic_is_rendered_again() {
+    let street = Street::new();
+    let server = street.serve(&[]);
+    street.page("app", "Before.");
+    wait(&server, "the page", || {
+        says(&server, "/app/extra", "Before.")
+    });
+    // Its folder was read, and its rendering has begun, when the panic comes.
+    street.fail(&["loop:hand over"]);
+    street.page("app", "After.");
+    wait(&server, "the panic", || {
+        server.log().contains("the program itself failed")
+    });
+    street.fail(&[]);
+    wait(&server, "the page", || {
+        says(&server, "/app/extra", "After.")
+    });
+}
+
+#[test]
+fn folder_on_a_mount_that_hangs_delays_no_other_tenant() {
+    let street = Street::new();
+    let server = street.serve(&[]);
+    let app = street.path("tenants/app");
+    let hanging = format!(
+        "walk:{}:sleep",
+        app.strip_prefix(street.0.path()).expect("a path").display()
+    );
+    street.fail(&[&hanging]);
+    street.page("app", "Not yet.");
+    wait(&server, "the report", || {
+        let tenants = server.operator("/tenants").text();
+        tenants.contains("does not respond")
+    });
+    assert!(says(&server, "/app/terms", "</html>"), "its pages stay");
+    street.page("home", "Home.");
+    wait(&server, "another tenant", || {
+        says(&server, "/extra", "Home.")
+    });
+    street.fail(&[]);
+    wait(&server, "the page", || {
+        says(&server, "/app/extra", "Not yet.")
+    });
+}

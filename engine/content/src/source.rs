@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** knows no YAML and no page. Nothing after it opens a content file.
 
+mod activity;
 mod beneath;
 mod large;
 mod limits;
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+pub use self::activity::Activity;
 use self::beneath::Beneath;
 pub use self::large::{LargeFile, TakeLarge};
 pub use self::limits::Limits;
@@ -225,7 +227,9 @@ pub fn read(
     limits: Limits,
     take_large: Option<TakeLarge<'_>>,
 ) -> (Folder, Report) {
-    walk(directory, label, limits).read(take_large, (&BTreeMap::new(), SystemTime::now()))
+    let activity = Activity::default();
+    walk(directory, label, limits, &activity)
+        .read(take_large, (&BTreeMap::new(), SystemTime::now()))
 }
 
 impl Tree {
@@ -250,6 +254,7 @@ impl Tree {
                 if self.is_cut {
                     break;
                 }
+                self.activity.begin();
                 let take = take_large.map(|take| (take, known.get(&path), now));
                 match file(&beneath, &mut self, &path, take, &mut left) {
                     Some(Taken::InMemory(bytes)) => drop(folder.files.insert(path, bytes)),
@@ -258,6 +263,7 @@ impl Tree {
                 }
             }
         }
+        self.activity.end();
         if self.is_cut {
             folder.files.clear();
             folder.large.clear();
@@ -323,7 +329,11 @@ fn file(
     let mut taken = None;
     if size <= one.min(*left) {
         let read = match take_large {
-            Some(take) => large(file, &metadata, take).map(Taken::Large),
+            Some(take) => {
+                // Copying a gigabyte takes as long as the disk needs.
+                tree.activity.end();
+                large(file, &metadata, take).map(Taken::Large)
+            }
             None => in_memory(file, size, one.min(*left)).map(Taken::InMemory),
         };
         match read {

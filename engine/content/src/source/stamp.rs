@@ -60,6 +60,7 @@ impl Tree {
         }
         let mut hash = Sha256::new();
         for path in &self.files {
+            self.activity.begin();
             // Links are followed: all of them lead to files within the folder.
             let metadata = fs::metadata(beneath.path().join(path)).ok()?;
             let FileStamp { times, numbers } = FileStamp::of(&metadata, now)?;
@@ -72,6 +73,7 @@ impl Tree {
                 .iter()
                 .for_each(|part| hash.update(part.to_le_bytes()));
         }
+        self.activity.end();
         Some(hash.finalize().into())
     }
 }

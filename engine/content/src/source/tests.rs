@@ -47,7 +47,7 @@ fn three_links_to_the_folder_itself_are_walked_once() {
     for name in ["l1", "l2", "l3"] {
         symlink(".", app.join("assets").join(name)).expect("a link");
     }
-    let tree = walk(&app, "app", Limits::default());
+    let tree = walk(&app, "app", Limits::default(), &Activity::default());
     assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
     let (files, said) = read_app(&app);
     assert_eq!(files, FILES);
@@ -98,7 +98,7 @@ fn what_lies_outside_is_not_even_listed() {
     symlink("../outside", app.join("outside")).expect("a link");
     symlink("../../outside/secret.md", app.join("assets/secret.md")).expect("a link");
     symlink("nowhere", app.join("dangling")).expect("a link");
-    let tree = walk(&app, "app", Limits::default());
+    let tree = walk(&app, "app", Limits::default(), &Activity::default());
     assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
     let (files, said) = read_app(&app);
     assert_eq!(files, FILES);
@@ -213,7 +213,7 @@ fn hidden_folders_are_listed_by_nobody() {
         entries: 100,
         ..Limits::default()
     };
-    let tree = walk(&app, "app", limits);
+    let tree = walk(&app, "app", limits, &Activity::default());
     assert!(!tree.is_cut && tree.folders.len() == 2);
 }
 
@@ -232,7 +232,7 @@ fn a_link_to_what_holds_it_is_not_walked() {
     for (name, target) in [("root", "/"), ("self", "."), ("up", "..")] {
         let link = place.path().join(name);
         symlink(target, &link).expect("a link");
-        let tree = walk(&link, name, Limits::default());
+        let tree = walk(&link, name, Limits::default(), &Activity::default());
         assert!(tree.folders.is_empty() && tree.files.is_empty());
         let said: Vec<&Diagnostic> = tree.report.iter().collect();
         assert!(
@@ -385,7 +385,7 @@ fn large_file_that_did_not_change_is_not_read_again() {
         Ok(large_file(file, length))
     };
     let read = |known: &Folder, now| {
-        let tree = walk(&app, "app", limits);
+        let tree = walk(&app, "app", limits, &Activity::default());
         tree.read(Some(&take), (&known.large, now)).0
     };
     let later = SystemTime::now() + Duration::from_secs(3_600);
@@ -475,7 +475,7 @@ fn what_came_went_or_is_another_one_has_changed() {
 /// The stamp of a folder as a process takes it that finds the folder an hour from now.
 fn stamp(app: &Path) -> Option<Stamp> {
     let later = SystemTime::now() + Duration::from_secs(3_600);
-    walk(app, "app", Limits::default()).stamp(later)
+    walk(app, "app", Limits::default(), &Activity::default()).stamp(later)
 }
 
 #[test]
@@ -524,7 +524,8 @@ fn a_stamp_tells_every_change_that_leaves_size_and_time_as_they_were() {
 fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
     let (_place, app) = app();
     let written = fs::metadata(app.join("assets/icon.svg")).and_then(|file| file.modified());
-    let now = walk(&app, "app", Limits::default()).stamp(written.expect("a time"));
+    let now =
+        walk(&app, "app", Limits::default(), &Activity::default()).stamp(written.expect("a time"));
     assert_eq!(now, None, "it may be written again within the same tick");
     assert!(stamp(&app).is_some());
     symlink("/etc/hostname", app.join("assets/foreign")).expect("a link");

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
+use super::activity::Activity;
 use super::beneath::{Beneath, Refused};
 use super::limits::{Limits, is_large_type};
+use crate::report::guard::inject;
 use crate::report::{Code, Diagnostic, Report};
 
 /// What tells a folder from every other that may stand at its path: its device and its number there.
@@ -35,6 +37,7 @@ pub struct Tree {
     pub(super) beneath: Option<Beneath>,
     pub(super) label: String,
     pub(super) limits: Limits,
+    pub(super) activity: Activity,
 }
 
 /// The bytes of a folder's files that are held in memory.
@@ -52,6 +55,7 @@ impl Tree {
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes::default();
         for path in &self.files {
+            self.activity.begin();
             let place = self.beneath.as_ref().map(|folder| folder.path().join(path));
             let Some(Ok(metadata)) = place.map(fs::metadata) else {
                 continue;
@@ -65,13 +69,16 @@ impl Tree {
                 sizes.text += size;
             }
         }
+        self.activity.end();
         sizes
     }
 }
 
-/// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content.
+/// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content. `activity` shows another thread whether the file system responds.
 #[must_use]
-pub fn walk(directory: &Path, label: &str, limits: Limits) -> Tree {
+pub fn walk(directory: &Path, label: &str, limits: Limits, activity: &Activity) -> Tree {
+    activity.begin();
+    inject("walk", label);
     let mut walker = Walker {
         tree: Tree {
             folders: Vec::new(),
@@ -82,6 +89,7 @@ pub fn walk(directory: &Path, label: &str, limits: Limits) -> Tree {
             beneath: None,
             label: label.to_owned(),
             limits,
+            activity: activity.clone(),
         },
         found: HashMap::new(),
         links: VecDeque::new(),
@@ -101,6 +109,7 @@ pub fn walk(directory: &Path, label: &str, limits: Limits) -> Tree {
         Ok(resolved) => walker.all(directory, resolved),
         Err(error) => walker.tree.unreadable("", &error),
     }
+    activity.end();
     walker.tree
 }
 
@@ -213,6 +222,7 @@ impl Walker {
         let Some(beneath) = &self.tree.beneath else {
             return;
         };
+        self.tree.activity.begin();
         let file = match beneath.open(Path::new(&path)) {
             Ok(file) => file,
             Err(refused) => return self.tree.refused(&path, refused),
@@ -281,6 +291,7 @@ impl Walker {
         let mut entries = Dir::new(folder)?;
         while let Some(entry) = entries.read() {
             let entry = entry?;
+            self.tree.activity.begin();
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;

@@ -1,5 +1,6 @@
 //! Compiles the tenants that changed, or stands in with what was good before the process began.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::jobs::packed::Packed;
 use crate::jobs::recalled::Recalled;
+use crate::jobs::render_threads::{Lease, RENDER_THREADS};
 use crate::jobs::work::{Attempt, Done, too_heavy};
 use crate::model::lifecycle::Finished;
 use crate::runner::registry::{Came, Registry};
@@ -15,7 +17,7 @@ use crate::runner::workers::{Again, Job, Kind, Step, Wait, Weight};
 use crate::state::persisted::kept_site;
 use content::address::Assignment;
 use content::name::TenantId;
-use content::report::guard::guard;
+use content::report::guard::{guard, inject};
 use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::{MANIFEST, Site, Written};
 use release::snapshot::ResourceTable;
@@ -62,6 +64,8 @@ impl MadeFrom {
         let (watched, refused) = (self.clone(), self.clone());
         let store = store.cloned();
         let bytes = self.weight();
+        let lease = Arc::new(Lease::default());
+        let given_up = Arc::clone(&lease);
         Job {
             weight: Some(Weight {
                 bytes,
@@ -78,7 +82,11 @@ impl MadeFrom {
             id: id.clone(),
             kind: Kind::Compile,
             is_background,
-            watchdog: Some(Box::new(move || endless(&watched))),
+            watchdog: Some(Box::new(move || {
+                let done = endless(&watched)?;
+                RENDER_THREADS.release(&given_up);
+                Some(done)
+            })),
             work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
                 let is_for_later = compressed == Compressed::WhenAsked && !is_wanted;
@@ -89,7 +97,7 @@ impl MadeFrom {
                     Some(Recalled {
                         compiled, report, ..
                     }) => (Some(compiled), report),
-                    None => self.compile(),
+                    None => self.compile(&lease),
                 };
                 let is_urgent = match &mut compiled {
                     Some(compiled) if is_for_later => {
@@ -233,7 +241,25 @@ impl Registry {
             let job = self.stand_in(&id, &site, addresses, deployment, now);
             jobs.extend(self.or_give_up(&id, job));
         }
+        inject("loop", "hand over");
         self.workers.hand_over(jobs);
+    }
+
+    /// Lets every tenant be rendered again whose job was lost in a panic: the job was not handed over, or its result was not taken. Returns those whose folders have to be read again for the same reason.
+    pub(crate) fn restart_lost_jobs(&mut self) -> BTreeSet<String> {
+        let mut unread = BTreeSet::new();
+        for (id, tenant) in &mut self.tenants {
+            let has_job = |kind| self.workers.has_job(id, kind);
+            if tenant.lifecycle.is_rendering() && !has_job(Kind::Compile) {
+                tenant.lifecycle.stop();
+            }
+            if tenant.lifecycle.is_reading() && !has_job(Kind::Read) && !has_job(Kind::Report) {
+                // The folder may be as it was when it was last taken.
+                tenant.fingerprint = None;
+                unread.insert(id.to_string());
+            }
+        }
+        unread
     }
 
     /// Takes what was done, and waits for more as far as `wait` says.
@@ -245,6 +271,9 @@ impl Registry {
                     came.has_folder |= read.is_some();
                     came.is_urgent = true;
                     self.take_reading(&id, number, read, now);
+                }
+                Done::Unresponsive(number, folder) => {
+                    self.report_unresponsive(id, number, folder);
                 }
                 Done::Compiled(attempt) => {
                     came.is_urgent |= attempt.is_urgent;
@@ -388,6 +417,8 @@ impl Registry {
         let templates = self.themes.get(&theme).cloned();
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
+        let lease = Arc::new(Lease::default());
+        let given_up = Arc::clone(&lease);
         let weight = Weight {
             bytes: weight_of(
                 &site.written,
@@ -413,7 +444,7 @@ impl Registry {
                     compresses: true,
                 },
             };
-            Some((made_from.compile().0?, made_from))
+            Some((made_from.compile(&lease).0?, made_from))
         };
         let name = id.clone();
         let find = move || {
@@ -435,7 +466,9 @@ impl Registry {
             again: None,
             weight: Some(weight),
             watchdog: Some(Box::new(move || {
-                watched.give_up_after(LIMIT).map(|_| Done::StandIn(None))
+                watched.give_up_after(LIMIT)?;
+                RENDER_THREADS.release(&given_up);
+                Some(Done::StandIn(None))
             })),
             work: Box::new(move |_| {
                 let found = guard("kept", name.as_str(), MANIFEST, find);

@@ -4,5 +4,6 @@ pub(crate) mod compile;
 pub(crate) mod packed;
 pub(crate) mod read;
 pub(crate) mod recalled;
+pub(crate) mod render_threads;
 pub(crate) mod unchanged;
 pub(crate) mod work;

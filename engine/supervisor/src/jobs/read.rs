@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
@@ -13,17 +13,20 @@ use crate::jobs::packed::Content;
 use crate::jobs::work::{Done, Read, ToRead};
 use crate::runner::registry::{Registry, ReloadError};
 use crate::runner::tenant::{Tenant, is_unread};
-use crate::runner::workers::{Job, Kind};
+use crate::runner::workers::{Job, Kind, Step};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::persisted::{PersistedCache, kept_replaced};
 use content::name::{TenantId, TenantIdError};
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source;
+use content::source::{self, Activity};
 use content::tenant::conform::conform;
 
 /// With more tenants than this, the content of those that are not at work is kept packed.
 const OPEN: usize = 256;
+
+/// The time within which each call to the file system has to return.
+const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Folders that are to be read.
 pub(crate) enum Folders {
@@ -180,19 +183,43 @@ impl Registry {
             is_new,
             packs: self.packs,
             now: SystemTime::now(),
+            activity: Activity::default(),
         };
         let (number, secure) = (self.readings, self.places.origin.is_secure());
+        let watched = Arc::new(folder.clone());
+        let watchdog = move || {
+            let is_stalled = watched.activity.is_stalled(FILE_SYSTEM_TIMEOUT);
+            is_stalled.then(|| Done::Unresponsive(number, Arc::clone(&watched)))
+        };
         Job {
             id,
             kind: Kind::Read,
             is_background: false,
-            watchdog: None,
+            watchdog: Some(Box::new(watchdog)),
             again: None,
             weight: None,
             work: Box::new(move |_| {
                 folder.read(secure, move |read| Done::Read(number, read.map(Box::new)))
             }),
         }
+    }
+
+    /// Hands over a job that reports a folder whose file system does not respond, with what was persisted of its tenant.
+    pub(crate) fn report_unresponsive(&self, id: TenantId, number: u64, folder: Arc<ToRead>) {
+        let secure = self.places.origin.is_secure();
+        let work = move |_| {
+            let read = folder.unresponsive(FILE_SYSTEM_TIMEOUT, secure);
+            Step::Done(Done::Read(number, Some(Box::new(read))))
+        };
+        self.workers.hand_over(vec![Job {
+            id,
+            kind: Kind::Report,
+            is_background: false,
+            watchdog: None,
+            again: None,
+            weight: None,
+            work: Box::new(work),
+        }]);
     }
 
     /// Takes what a folder holds, unless something newer was taken before.

@@ -76,6 +76,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use content::report::Code;
+    use content::source::Activity;
     use release::store::{Keep, Store};
     use tempfile::TempDir;
 
@@ -105,6 +106,7 @@ mod tests {
             is_new: true,
             packs: true,
             now: SystemTime::now() + Duration::from_secs(3_600),
+            activity: Activity::default(),
         }
     }
 

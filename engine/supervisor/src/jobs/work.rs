@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report};
-use content::source::{self, Folder, Hashes, LargeFile, Limits, Tree};
+use content::source::{self, Activity, Folder, Hashes, LargeFile, Limits, Tree};
 use content::tenant::{Site, Written, read_or_written};
 use release::large;
 use release::store::{Mark, Store};
@@ -32,6 +32,8 @@ pub(crate) enum Done {
     Compiled(Box<Attempt>),
     /// Its pages were compressed.
     Coded(Box<(MadeFrom, Compiled)>),
+    /// The reading with this number was given up, since the file system did not respond.
+    Unresponsive(u64, Arc<ToRead>),
     /// What was good before the process began was compiled; nothing where that was of no use either.
     StandIn(Option<Box<(Compiled, MadeFrom)>>),
 }
@@ -78,7 +80,7 @@ pub(crate) struct Read {
 }
 
 /// A folder that is to be read.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct ToRead {
     pub(crate) id: TenantId,
     pub(crate) path: PathBuf,
@@ -98,6 +100,8 @@ pub(crate) struct ToRead {
     pub(crate) packs: bool,
     /// When it was handed over.
     pub(crate) now: SystemTime,
+    /// Whether the file system responds.
+    pub(crate) activity: Activity,
 }
 
 /// What a look at a folder comes to.
@@ -170,6 +174,20 @@ impl ToRead {
         }
     }
 
+    /// Returns the result of a reading that was given up, since a call to the file system did not return within `limit`. The folder is read again later.
+    pub(crate) fn unresponsive(&self, limit: Duration, secure: bool) -> Read {
+        let message = format!(
+            "the file system of this folder does not respond: a call has been in flight for more than {} seconds",
+            limit.as_secs()
+        );
+        let problem = Diagnostic::error(Code::Unreadable, self.label.clone(), message)
+            .hint("check the mount; the folder is read again once the file system responds");
+        Read {
+            reading: failure(problem.clone()),
+            ..self.failed(problem, secure)
+        }
+    }
+
     fn failed(&self, problem: Diagnostic, secure: bool) -> Read {
         let read = Read {
             report: failure(problem),
@@ -198,7 +216,7 @@ impl ToRead {
 
     /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
     fn list(&self) -> Listed {
-        let tree = source::walk(&self.path, &self.label, Limits::default());
+        let tree = source::walk(&self.path, &self.label, Limits::default(), &self.activity);
         let is_kept = self.packs && self.store.is_some();
         let stamp = is_kept.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));

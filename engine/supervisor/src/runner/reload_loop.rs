@@ -250,10 +250,12 @@ impl ReloadLoop {
     fn survive(&mut self, agenda: &mut Agenda) {
         let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
         error!("{problem}");
+        let unread = self.registry.restart_lost_jobs();
+        agenda.want(Wanted {
+            tenants: Some(unread),
+            themes: false,
+        });
         self.registry.alarm = Some(problem.to_owned());
-        if agenda.pending.is_none() {
-            agenda.pending = Some(Wanted::nothing());
-        }
         agenda.postpone();
         self.board
             .reloaded(Duration::ZERO, Some(problem.to_owned()));

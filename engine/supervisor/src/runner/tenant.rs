@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rayon::ThreadPoolBuilder;
 
 use content::address::Address;
 use content::name::TenantId;
@@ -21,9 +20,11 @@ use render::{Compiled, Inputs, Islands, PlacedMount};
 use server::status::TenantStatus;
 
 use crate::jobs::packed::{Content, Packed};
+use crate::jobs::render_threads::{Lease, RENDER_THREADS};
 use crate::jobs::unchanged::Reading;
 use crate::model::lifecycle::Lifecycle;
 use crate::runner::demand::Demand;
+use crate::runner::workers::processors;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::persisted::PersistedCache;
 use crate::state::recorded::Recorded;
@@ -333,7 +334,8 @@ impl MadeFrom {
             && Arc::ptr_eq(&own.islands, islands)
     }
 
-    pub(crate) fn compile(&self) -> (Option<Compiled>, Report) {
+    /// Renders all pages at all addresses. `lease` holds the threads of a large tenant meanwhile.
+    pub(crate) fn compile(&self, lease: &Lease) -> (Option<Compiled>, Report) {
         let site = &self.site;
         let work = || {
             let opened = self.packed.as_ref().map(|packed| packed.shown_as(site));
@@ -342,13 +344,13 @@ impl MadeFrom {
             render::compile(site, &self.addresses, &self.inputs)
         };
         let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
-        // A small tenant is done sooner than other threads are awake.
-        let is_large = site.pages.len() * self.addresses.len() >= LARGE;
-        let pool = is_large.then(|| ThreadPoolBuilder::new().build().ok());
-        let compiled = match pool.flatten() {
+        // A small tenant is rendered sooner than threads start.
+        let wanted = site.pages.len() * self.addresses.len() / MIN_PAGES_PER_THREAD;
+        let compiled = match RENDER_THREADS.lease(wanted, processors(), lease) {
             Some(pool) => pool.install(work),
             None => work(),
         };
+        RENDER_THREADS.release(lease);
         compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
     }
 }
@@ -368,8 +370,8 @@ fn assets_of(site: &Site) -> Folder {
     }
 }
 
-/// Renderings, pages times addresses, from which a tenant's pages are rendered side by side.
-const LARGE: usize = 16;
+/// Pages, at each address, for which one more thread is worth its start.
+const MIN_PAGES_PER_THREAD: usize = 8;
 
 /// A report of one failure.
 pub(crate) fn failure(diagnostic: Diagnostic) -> Report {

@@ -14,6 +14,7 @@ use render::cache::Cache;
 use render::picture::Picture;
 use server::status::StatusBoard;
 
+use crate::jobs::render_threads::Lease;
 use crate::runner::registry::Registry;
 use crate::runner::tenant::Tenant;
 use crate::runner::workers::SOON;
@@ -107,6 +108,6 @@ impl Tenant {
         let mut made_from = self.lifecycle.served()?.inputs.clone();
         made_from.inputs.cache = Arc::new(Cache::default());
         made_from.inputs.progress = Arc::default();
-        made_from.compile().0
+        made_from.compile(&Lease::default()).0
     }
 }

@@ -187,6 +187,11 @@ impl<T: Send + 'static> Workers<T> {
             || running.any(|running| running.is_background && !running.is_given_up)
     }
 
+    /// Returns whether a job of this kind waits or is in flight for a tenant.
+    pub(crate) fn has_job(&self, id: &TenantId, kind: Kind) -> bool {
+        self.shared.lock().has_job(id, kind)
+    }
+
     /// Whether something is still to be done.
     pub(crate) fn is_busy(&self) -> bool {
         let queue = self.shared.lock();
@@ -249,7 +254,9 @@ impl<T: Send + 'static> Shared<T> {
                 let (threads, old) = (queue.threads[lane as usize], queue.old(lane));
                 let waiting = queue.waiting.range(lane.turns()).take(most).count();
                 let wanted = most.min(waiting + queue.in_lane(lane).count() - old);
-                if threads - old >= wanted || threads >= most + ASIDE + queue.given_up(lane) {
+                if threads - old >= wanted
+                    || threads >= most + ASIDE + queue.stalled_or_given_up(lane)
+                {
                     break;
                 }
                 let shared = Arc::clone(self);
@@ -289,6 +296,7 @@ impl<T: Send + 'static> Shared<T> {
             let (number, weight) = (queue.number(), job.bytes());
             let running = Running {
                 id: job.id.clone(),
+                kind: job.kind,
                 lane,
                 is_background: job.is_background,
                 begin: Instant::now(),

@@ -17,6 +17,9 @@ pub(crate) const SOON: Duration = Duration::from_millis(300);
 /// How often a tenant may be worked on at once: what never ends must not keep its own correction waiting.
 const OF_ONE_TENANT: usize = 2;
 
+/// The limit on threads that readings of one tenant's folder may hold that were given up: on a mount that does not respond, each of them stays until it does.
+const MAX_STALLED: usize = 8;
+
 /// What is done for a tenant. Of one kind, only what was handed over last is begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -24,6 +27,8 @@ pub(crate) enum Kind {
     Read,
     /// It is compiled.
     Compile,
+    /// It is reported that reading its folder was given up.
+    Report,
 }
 
 /// Work, which is told whether a request waits for it, and does not panic.
@@ -146,6 +151,7 @@ const READERS: usize = 4;
 /// A job that is under way.
 pub(super) struct Running<T> {
     pub(super) id: TenantId,
+    pub(super) kind: Kind,
     pub(super) lane: Lane,
     pub(super) is_background: bool,
     pub(super) begin: Instant,
@@ -155,6 +161,9 @@ pub(super) struct Running<T> {
     /// The memory that it holds a share of, in bytes.
     pub(super) weight: u64,
 }
+
+/// The limit on readings beyond the usual number of threads that wait for slow file systems.
+const MAX_SLOW_READERS: usize = 128;
 
 /// Work that takes no more than this is begun whatever else is in progress: a saved page never waits for a large tenant.
 const LIGHT: u64 = 8 << 20;
@@ -265,10 +274,14 @@ impl<T> Queue<T> {
         running.filter(|running| !running.is_given_up)
     }
 
-    pub(super) fn given_up(&self, lane: Lane) -> usize {
-        self.in_lane(lane)
-            .filter(|running| running.is_given_up)
-            .count()
+    /// Returns how many threads are lost, or wait for a file system: these take little memory and no processor.
+    pub(super) fn stalled_or_given_up(&self, lane: Lane) -> usize {
+        let running = self.in_lane(lane);
+        let (lost, reading) = running
+            .filter(|running| running.is_given_up || running.begin.elapsed() > SOON)
+            .partition::<Vec<_>, _>(|running| running.is_given_up);
+        let reading = reading.iter().filter(|running| running.kind == Kind::Read);
+        lost.len() + reading.count().min(MAX_SLOW_READERS)
     }
 
     /// Gives up a job whose watchdog says so.
@@ -293,8 +306,21 @@ impl<T> Queue<T> {
     }
 
     pub(super) fn may_begin(&self, job: &Job<T>) -> bool {
-        let running = self.not_given_up();
-        running.filter(|running| running.id == job.id).count() < OF_ONE_TENANT
+        let own = || {
+            let running = self.running.values();
+            running.filter(|running| running.id == job.id)
+        };
+        let is_stalled = |running: &&Running<T>| running.is_given_up && running.kind == Kind::Read;
+        let has_thread = job.kind != Kind::Read || own().filter(is_stalled).count() < MAX_STALLED;
+        has_thread && own().filter(|running| !running.is_given_up).count() < OF_ONE_TENANT
+    }
+
+    /// Returns whether a job of this kind waits or is in flight for a tenant.
+    pub(super) fn has_job(&self, id: &TenantId, kind: Kind) -> bool {
+        let turns = self.turns.get(id).into_iter().flatten();
+        let mut running = self.not_given_up();
+        turns.into_iter().any(|(other, _)| *other == kind)
+            || running.any(|running| running.id == *id && running.kind == kind)
     }
 
     /// Whether work that takes `bytes` may hold its share of the memory from now on. Work that can never fit may begin, to be refused.

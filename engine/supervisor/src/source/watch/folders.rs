@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use content::source::{self, Identity, Limits};
+use content::source::{self, Activity, Identity, Limits};
 
 /// A folder that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,7 +138,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, Place)>> {
     if !source::is_folder(directory) {
         return Some(Vec::new());
     }
-    let tree = source::walk(directory, "", Limits::default());
+    let tree = source::walk(directory, "", Limits::default(), &Activity::default());
     if tree.is_cut || tree.folders.is_empty() {
         return None;
     }

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::notice::{Notice, NoticeSender};
-use content::source::{self, Limits};
+use content::source::{self, Activity, Limits};
 
 /// How often polling looks.
 pub const POLL: Duration = Duration::from_secs(1);
@@ -122,7 +122,7 @@ fn look(path: &Path, mut show: impl FnMut(&Path, Option<&Metadata>)) {
     let mut look_at = |path: &Path| show(path, fs::metadata(path).ok().as_ref());
     look_at(path);
     if source::is_folder(path) {
-        let tree = source::walk(path, "", Limits::default());
+        let tree = source::walk(path, "", Limits::default(), &Activity::default());
         let folders = tree.folders.iter().map(|(folder, _)| folder);
         for inner in folders.chain(&tree.files) {
             look_at(&path.join(inner));

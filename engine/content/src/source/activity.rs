@@ -1,0 +1,32 @@
+//! Tells a slow disk from one that does not respond.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The file system calls of one reading of a folder. A clone counts for the same reading.
+///
+/// A call on a network mount whose server is gone never returns, and cannot be interrupted. Another thread sees that here, and gives the reading up.
+#[derive(Debug, Clone, Default)]
+pub struct Activity(Arc<Mutex<Option<Instant>>>);
+
+impl Activity {
+    /// Notes that the next call begins now.
+    pub(super) fn begin(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
+    /// Notes that no call is in flight, or only one that may take long.
+    pub(super) fn end(&self) {
+        *self.lock() = None;
+    }
+
+    /// Returns whether a call has been in flight for longer than `limit`.
+    #[must_use]
+    pub fn is_stalled(&self, limit: Duration) -> bool {
+        self.lock().is_some_and(|since| since.elapsed() > limit)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
