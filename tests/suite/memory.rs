@@ -110,8 +110,8 @@ fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
     write(&mut site, 0);
     let server = TestServer::start(site.folder(), &["--state", "state"]);
     let first = || named(&server, "/app/assets/text-0.");
+    wait("the first file", || first().is_some());
     let before = first();
-    assert!(before.is_some());
     write(&mut site, 1);
     wait("the new file", || first() != before);
     // 34 MiB of before and of now, each with codings of no more than that, what is replaced, and what is written.

@@ -31,6 +31,8 @@ pub struct Tree {
     pub linked: Vec<String>,
     /// A limit ended the search: the folder is not to be used.
     pub is_cut: bool,
+    /// Nothing is at the path, or a file is.
+    pub is_gone: bool,
     /// What cannot be taken, and why.
     pub(super) report: Report,
     /// The folder itself; nothing when it cannot be opened.
@@ -85,6 +87,7 @@ pub fn walk(directory: &Path, label: &str, limits: Limits, activity: &Activity) 
             files: Vec::new(),
             linked: Vec::new(),
             is_cut: false,
+            is_gone: !super::is_folder(directory),
             report: Report::default(),
             beneath: None,
             label: label.to_owned(),

@@ -272,6 +272,7 @@ impl Registry {
                     came.is_urgent = true;
                     self.take_reading(&id, number, read, now);
                 }
+                Done::Gone(number) => self.note_gone(&id, number),
                 Done::Unresponsive(number, folder) => {
                     self.report_unresponsive(id, number, folder);
                 }

@@ -19,7 +19,7 @@ use crate::state::persisted::{PersistedCache, kept_replaced};
 use content::name::{TenantId, TenantIdError};
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source::{self, Activity};
+use content::source::{Activity, SourceError};
 use content::tenant::conform::conform;
 
 /// With more tenants than this, the content of those that are not at work is kept packed.
@@ -28,23 +28,13 @@ const OPEN: usize = 256;
 /// The time within which each call to the file system has to return.
 const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Folders that are to be read.
-pub(crate) enum Folders {
-    /// All that there are, by name.
-    All(BTreeMap<String, PathBuf>),
-    /// Those of some tenants.
-    Some(BTreeMap<TenantId, PathBuf>),
-}
-
 impl Registry {
-    /// The tenants' folders. None at all, where there were some, is more likely an unmounted volume than a wish.
-    ///
-    /// Where `only` names tenants that are known and still have theirs, no other is looked for.
-    pub(crate) fn list(&self, only: Option<&BTreeSet<String>>) -> Result<Folders, ReloadError> {
-        if let Some(some) = only.and_then(|names| self.known(names)) {
-            return Ok(Folders::Some(some));
-        }
-        let folders = source::list(&self.places.tenants)?;
+    /// Checks the tenants' folders that were listed. A folder of tenants that has become empty is an error: an unmounted volume is more likely than the removal of all tenants.
+    pub(crate) fn listed(
+        &self,
+        folders: Result<BTreeMap<String, PathBuf>, SourceError>,
+    ) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
+        let folders = folders?;
         let persisted = self
             .persisted
             .as_ref()
@@ -52,18 +42,7 @@ impl Registry {
         if folders.is_empty() && (!self.tenants.is_empty() || persisted.is_some()) {
             return Err(ReloadError::Emptied(self.places.tenants.clone()));
         }
-        Ok(Folders::All(folders))
-    }
-
-    /// The folders of these tenants, if all are known and there, and all was well the last time.
-    fn known(&self, names: &BTreeSet<String>) -> Option<BTreeMap<TenantId, PathBuf>> {
-        let known = |name: &String| {
-            let (id, _) = self.tenants.get_key_value(name.as_str())?;
-            let path = self.places.tenants.join(name);
-            source::is_folder(&path).then(|| (id.clone(), path))
-        };
-        let is_well = self.alarm.is_none() && !names.is_empty();
-        is_well.then(|| names.iter().map(known).collect())?
+        Ok(folders)
     }
 
     /// Takes all tenants from what was kept, at a start that finds no folders.
@@ -93,21 +72,25 @@ impl Registry {
     }
 
     /// Hands over the folders of `only` (all without them) and of tenants that are new, to be read and checked.
-    pub(crate) fn read_tenants(&mut self, folders: Folders, only: Option<&BTreeSet<String>>) {
-        let folders = match folders {
-            Folders::Some(folders) => folders,
-            Folders::All(folders) => {
-                let mut folders = self.named(folders);
-                self.keep_only(&folders);
-                folders.retain(|id, _| {
-                    let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
-                    is_wanted || !self.tenants.contains_key(id)
-                });
-                folders
-            }
-        };
-        let read = |(id, path)| self.reading(id, path);
-        let jobs = folders.into_iter().map(read).collect();
+    pub(crate) fn read_tenants(
+        &mut self,
+        folders: BTreeMap<String, PathBuf>,
+        only: Option<&BTreeSet<String>>,
+    ) {
+        let mut folders = self.named(folders);
+        self.keep_only(&folders);
+        folders.retain(|id, _| {
+            let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
+            let known = self.tenants.get(id);
+            is_wanted || known.is_none_or(|tenant| tenant.is_folder_gone)
+        });
+        self.read_known(folders);
+    }
+
+    /// Hands over these folders, to be read and checked.
+    pub(crate) fn read_known(&mut self, folders: impl IntoIterator<Item = (TenantId, PathBuf)>) {
+        let folders = folders.into_iter();
+        let jobs = folders.map(|(id, path)| self.reading(id, path)).collect();
         self.workers.hand_over(jobs);
     }
 
@@ -172,6 +155,7 @@ impl Registry {
             .fingerprint
             .filter(|_| !tenant.lifecycle.is_reading());
         tenant.lifecycle.request(self.readings);
+        tenant.is_folder_gone = false;
         let folder = ToRead {
             id: id.clone(),
             label: path.display().to_string(),
@@ -199,7 +183,9 @@ impl Registry {
             again: None,
             weight: None,
             work: Box::new(move |_| {
-                folder.read(secure, move |read| Done::Read(number, read.map(Box::new)))
+                folder.read(secure, number, move |read| {
+                    Done::Read(number, read.map(Box::new))
+                })
             }),
         }
     }
@@ -281,6 +267,18 @@ impl Registry {
         tenant.content = read.report;
         tenant.reading = read.reading;
         tenant.fingerprint = read.fingerprint;
+    }
+
+    /// Notes that a tenant has no folder any longer, which a survey has to confirm.
+    pub(crate) fn note_gone(&mut self, id: &TenantId, number: u64) {
+        if let Some(tenant) = self.tenants.get_mut(id) {
+            tenant.is_folder_gone |= tenant.lifecycle.take(number);
+        }
+    }
+
+    /// Returns whether folders have gone since the last survey, which succeeded.
+    pub(crate) fn has_gone(&self) -> bool {
+        self.alarm.is_none() && self.tenants.values().any(|tenant| tenant.is_folder_gone)
     }
 
     /// The tenants that the system would not give all files of. It may do so the next time.

@@ -112,7 +112,7 @@ mod tests {
 
     fn read(folder: &ToRead) -> Option<Read> {
         let done = |read: Option<Read>| Done::Read(0, read.map(Box::new));
-        match folder.clone().read(false, done).finish() {
+        match folder.clone().read(false, 1, done).finish() {
             Done::Read(_, read) => read.map(|read| *read),
             other => panic!("{other:?} is not a reading"),
         }

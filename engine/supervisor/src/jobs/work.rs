@@ -32,6 +32,8 @@ pub(crate) enum Done {
     Compiled(Box<Attempt>),
     /// Its pages were compressed.
     Coded(Box<(MadeFrom, Compiled)>),
+    /// The reading with this number found no folder.
+    Gone(u64),
     /// The reading with this number was given up, since the file system did not respond.
     Unresponsive(u64, Arc<ToRead>),
     /// What was good before the process began was compiled; nothing where that was of no use either.
@@ -106,6 +108,8 @@ pub(crate) struct ToRead {
 
 /// What a look at a folder comes to.
 enum Listed {
+    /// It is not there.
+    Gone,
     /// Its files are as they were when the process before this one read them.
     Unchanged(Box<Read>),
     /// It is to be read.
@@ -142,11 +146,13 @@ impl ToRead {
     pub(crate) fn read(
         self,
         secure: bool,
+        number: u64,
         done: impl Fn(Option<Read>) -> Done + Clone + Send + 'static,
     ) -> Step<Done> {
         let label = self.label.clone();
         let listed = guard("read", self.id.as_str(), &label, || self.list());
         match listed {
+            Ok(Listed::Gone) => Step::Done(Done::Gone(number)),
             Ok(Listed::Unchanged(read)) => Step::Done(done(Some(self.complete(*read, secure)))),
             Ok(Listed::Changed(tree, mark)) => {
                 let bytes = weight_of(&tree);
@@ -217,6 +223,9 @@ impl ToRead {
     /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
     fn list(&self) -> Listed {
         let tree = source::walk(&self.path, &self.label, Limits::default(), &self.activity);
+        if tree.is_gone {
+            return Listed::Gone;
+        }
         let is_kept = self.packs && self.store.is_some();
         let stamp = is_kept.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));

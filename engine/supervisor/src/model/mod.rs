@@ -1,3 +1,4 @@
 //! Decisions without I/O, threads and clocks.
 
+pub(crate) mod agenda;
 pub(crate) mod lifecycle;

@@ -11,16 +11,13 @@ use tracing::warn;
 
 use crate::places::Places;
 use crate::runner::tenant::{Tenant, one_line};
+use crate::source::survey::deployment_file;
 use crate::state::persisted::Persisted;
-use content::address::deployment::{DeploymentFile, FILE};
+use content::address::deployment::DeploymentFile;
 use content::address::{self, Assignment, Origin, Owners, Rules};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source;
 use content::tenant::Site;
-
-/// The most bytes of the file.
-const MOST: u64 = 1 << 20;
 
 /// The addresses as their owner keeps them.
 #[derive(Debug, Default)]
@@ -51,9 +48,14 @@ impl Addresses {
         }
     }
 
-    /// Reads the file again.
-    pub(crate) fn read(&mut self, places: &Places, persisted: Option<&Persisted>) {
-        self.alarm = self.read_file(places, persisted);
+    /// Takes the text of the file as it was read again.
+    pub(crate) fn read(
+        &mut self,
+        places: &Places,
+        text: Result<Option<String>, Diagnostic>,
+        persisted: Option<&Persisted>,
+    ) {
+        self.alarm = self.take_file(places, text, persisted);
     }
 
     /// What operators have to be told of the file.
@@ -67,14 +69,15 @@ impl Addresses {
         report.any(|diagnostic| diagnostic.code == Code::Unreadable)
     }
 
-    fn read_file(&mut self, places: &Places, persisted: Option<&Persisted>) -> Option<String> {
-        let path = match &places.deployment {
-            Some(path) => path.clone(),
-            None => places.tenants.join(FILE),
-        };
-        let label = path.display().to_string();
+    fn take_file(
+        &mut self,
+        places: &Places,
+        text: Result<Option<String>, Diagnostic>,
+        persisted: Option<&Persisted>,
+    ) -> Option<String> {
+        let label = deployment_file(places).display().to_string();
         let is_wanted = places.deployment.is_some() || self.deployment.is_some();
-        let (read, report) = match source::text(&path, MOST) {
+        let (read, report) = match text {
             Ok(Some(text)) => DeploymentFile::read(&label, &text),
             Ok(None) if !is_wanted => {
                 self.report = Report::default();

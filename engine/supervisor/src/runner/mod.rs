@@ -10,6 +10,7 @@ pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod reload_loop;
 pub(crate) mod round;
+pub(crate) mod surveyor;
 pub(crate) mod tenant;
 pub(crate) mod themes;
 pub(crate) mod whole;

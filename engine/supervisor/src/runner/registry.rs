@@ -33,6 +33,7 @@ use crate::runner::workers::{SOON, Wait, Workers};
 use crate::snapshot::hosts::Hosts;
 use crate::snapshot::replaced::{self, Retention};
 use crate::snapshot::shared::Shared;
+use crate::source::survey::{Survey, SurveyRequest};
 use crate::state::persisted::Persisted;
 
 /// Why there is nothing to serve.
@@ -163,21 +164,27 @@ impl Registry {
     /// # Errors
     /// When the folder of tenants or themes cannot be listed, or holds nothing where it held something; the last state stays.
     pub fn reload(&mut self, now: Timestamp) -> Result<Snapshot, ReloadError> {
-        self.reload_some(now, None, true)
+        let survey = self.survey_request(true).run();
+        self.reload_surveyed(now, survey, None)
     }
 
-    /// The same, reading only the folders of `tenants` (all without them) and, if `themes` is set, the themes.
+    /// Returns a request to read what concerns all tenants. `with_themes`: the themes as well.
+    pub(crate) fn survey_request(&self, with_themes: bool) -> SurveyRequest {
+        SurveyRequest::new(&self.places, with_themes)
+    }
+
+    /// Takes a survey, and has the folders of `tenants` (all without them) and of new tenants read.
     ///
     /// # Errors
     /// As [`Registry::reload`].
-    pub fn reload_some(
+    pub(crate) fn reload_surveyed(
         &mut self,
         now: Timestamp,
+        survey: Survey,
         tenants: Option<&BTreeSet<String>>,
-        themes: bool,
     ) -> Result<Snapshot, ReloadError> {
         self.now = now;
-        let folders = match self.list(tenants) {
+        let folders = match self.listed(survey.tenants) {
             Ok(folders) => Some(folders),
             Err(problem) => {
                 self.alarm = Some(problem.to_string());
@@ -185,15 +192,37 @@ impl Registry {
                 None
             }
         };
-        if themes {
+        if let Some(themes) = survey.themes {
             let directory = self.places.themes.as_deref();
-            self.themes.reload(directory, self.persisted.as_ref())?;
+            let persisted = self.persisted.as_ref();
+            self.themes.reload(directory, Some(themes), persisted)?;
+        } else if self.places.themes.is_none() {
+            self.themes.reload(None, None, self.persisted.as_ref())?;
         }
         if let Some(folders) = folders {
             self.alarm = None;
             self.read_tenants(folders, tenants);
         }
-        self.addresses.read(&self.places, self.persisted.as_ref());
+        let persisted = self.persisted.as_ref();
+        self.addresses
+            .read(&self.places, survey.deployment, persisted);
+        Ok(self.reload_read(now))
+    }
+
+    /// Has the folders of these tenants read, which are known.
+    pub(crate) fn reload_known(&mut self, now: Timestamp, tenants: &BTreeSet<String>) -> Snapshot {
+        self.now = now;
+        let known = tenants.iter().filter_map(|name| {
+            let (id, _) = self.tenants.get_key_value(name.as_str())?;
+            Some((id.clone(), self.places.tenants.join(name)))
+        });
+        let known: Vec<_> = known.collect();
+        self.read_known(known);
+        self.reload_read(now)
+    }
+
+    /// Takes what was read in time, and makes a snapshot of it.
+    fn reload_read(&mut self, now: Timestamp) -> Snapshot {
         let wait = match (self.is_patient, self.is_started) {
             (true, _) => Wait::All,
             (false, false) => Wait::Each(AT_THE_START),
@@ -202,7 +231,7 @@ impl Registry {
         self.take_done(wait, now);
         let snapshot = self.settle(wait, now);
         self.is_started = true;
-        Ok(snapshot)
+        snapshot
     }
 
     /// What was done in the meantime; `None` when nothing was, or nobody has to see it at once.

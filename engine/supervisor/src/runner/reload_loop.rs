@@ -13,9 +13,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
+use crate::model::agenda::{Agenda, MIN_RETRY_DELAY, Reload, Scope};
 use crate::runner::background::BackgroundWorker;
 use crate::runner::operator::{Command, Inbox};
 use crate::runner::registry::Registry;
+use crate::runner::surveyor::Surveyor;
+use crate::source::survey::Survey;
 use crate::source::watch::{Changes, NoticeSender, Watch};
 use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
@@ -24,14 +27,11 @@ use server::events::Events;
 use server::snapshot_store::SnapshotStore;
 use server::status::{State, Status, StatusBoard};
 
-/// The longest that nothing is looked at: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
-const LONGEST: Duration = Duration::from_secs(1);
+/// The limit on the time without a look at everything: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
 /// The same while the background waits for the disk.
-const HELD: Duration = Duration::from_millis(50);
-/// How long until what could not be read is tried again, doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// The longest that is waited until it is tried again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_HELD_WAIT: Duration = Duration::from_millis(50);
 
 /// The owner with what it keeps.
 #[derive(Debug)]
@@ -48,77 +48,14 @@ pub struct ReloadLoop {
     pub inbox: Inbox,
 }
 
-/// What is to be read again.
-#[derive(Debug, Clone, Default)]
-struct Wanted {
-    /// The folders of these tenants; of all without them.
-    tenants: Option<BTreeSet<String>>,
-    themes: bool,
-}
-
-impl Wanted {
-    /// Nothing: addresses, pages and the year are looked at all the same.
-    fn nothing() -> Self {
-        Self {
-            tenants: Some(BTreeSet::new()),
-            themes: false,
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
-        let tenants = self.tenants.zip(other.tenants);
-        Self {
-            tenants: tenants.map(|(one, other)| one.into_iter().chain(other).collect()),
-            themes: self.themes || other.themes,
-        }
-    }
-}
-
-/// What the loop has in mind from one turn to the next, and after a panic.
+/// The state of the loop that outlives a panic.
 #[derive(Debug)]
-struct Agenda {
-    /// What is to be read again, and was not yet, or not all of it.
-    pending: Option<Wanted>,
-    /// When it is tried, and how long to wait if that fails.
-    due: Instant,
-    pause: Duration,
+struct Progress {
+    agenda: Agenda,
+    /// The survey in flight, and when it was started.
+    survey: Option<(Reload, Instant)>,
     /// When the clock was last looked at.
     looked: Timestamp,
-}
-
-impl Agenda {
-    fn new(pending: Option<Wanted>) -> Self {
-        Self {
-            pending,
-            due: Instant::now() + FIRST_PAUSE,
-            pause: FIRST_PAUSE,
-            looked: Timestamp::now(),
-        }
-    }
-
-    /// Something changed: it is taken at once, together with what is still pending.
-    fn want(&mut self, wanted: Wanted) {
-        self.pending = Some(match self.pending.take() {
-            Some(pending) => pending.and(wanted),
-            None => wanted,
-        });
-        self.due = Instant::now();
-        self.pause = FIRST_PAUSE;
-    }
-
-    /// What could not be read is tried again, later each time.
-    fn postpone(&mut self) {
-        self.due = Instant::now() + self.pause;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-    }
-
-    /// How long nothing needs to be done.
-    fn until(&self, next_change: Option<Timestamp>) -> Duration {
-        match self.pending {
-            Some(_) => until(next_change).min(self.due.saturating_duration_since(Instant::now())),
-            None => until(next_change),
-        }
-    }
 }
 
 impl ReloadLoop {
@@ -130,21 +67,24 @@ impl ReloadLoop {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
         self.snapshots.on_wanted(self.registry.hurry());
-        let mut agenda = Agenda::new(self.registry.still_wanted());
+        let mut progress = Progress {
+            agenda: Agenda::default(),
+            survey: None,
+            looked: Timestamp::now(),
+        };
+        let unread = self.registry.unread_scopes();
+        progress.agenda.retry(unread, Instant::now());
         if !self.registry.is_started {
-            agenda.pending = Some(Wanted {
-                tenants: None,
-                themes: true,
-            });
-            self.survive(&mut agenda);
+            progress.agenda.request(Scope::Everything, Instant::now());
+            self.recover(&mut progress.agenda);
         }
         thread::spawn(move || {
             loop {
-                let run = || self.run(&mut watch, &mut agenda);
+                let run = || self.run(&mut watch, &mut progress);
                 if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                    self.survive(&mut agenda);
+                    self.recover(&mut progress.agenda);
                     self.board.restarted();
-                    thread::sleep(agenda.pause);
+                    thread::sleep(MIN_RETRY_DELAY);
                 }
             }
         });
@@ -152,10 +92,11 @@ impl ReloadLoop {
     }
 
     /// Takes changes for as long as nothing fails.
-    fn run(&mut self, watch: &mut Watch, agenda: &mut Agenda) {
+    fn run(&mut self, watch: &mut Watch, progress: &mut Progress) {
         self.board.beat();
         watch.begin();
         let background = BackgroundWorker::start();
+        let mut surveyor = Surveyor::default();
         // Whether something is served that was not reported, completed and persisted yet.
         let mut is_new = true;
         loop {
@@ -171,34 +112,45 @@ impl ReloadLoop {
                 inject("loop", "persist");
                 self.registry.keep();
             }
-            is_new = self.turn(watch, agenda);
+            is_new = self.turn(watch, progress, &mut surveyor);
         }
     }
 
     /// Waits for something to do, and does it. Whether there is a new snapshot.
-    fn turn(&mut self, watch: &mut Watch, agenda: &mut Agenda) -> bool {
+    fn turn(
+        &mut self,
+        watch: &mut Watch,
+        progress: &mut Progress,
+        surveyor: &mut Surveyor,
+    ) -> bool {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
-        let longest = match self.registry.workers.is_held() {
-            true => HELD,
-            false => LONGEST,
+        let max_wait = match self.registry.workers.is_held() {
+            true => MAX_HELD_WAIT,
+            false => MAX_WAIT,
         };
-        match watch.next(agenda.until(next_change).min(longest)) {
+        let until_due = progress.agenda.until_due(Instant::now());
+        let wait = until(next_change).min(until_due.unwrap_or(max_wait));
+        match watch.next(wait.min(max_wait)) {
             Some(changes) => {
-                agenda.want(self.wanted(&changes));
+                for scope in self.scopes(&changes) {
+                    progress.agenda.request(scope, Instant::now());
+                }
             }
-            None if self.registry.is_time(agenda.looked, next_change) => {
-                agenda.want(Wanted::nothing())
+            None if self.registry.is_time(progress.looked, next_change) => {
+                progress.agenda.request(Scope::Clock, Instant::now());
             }
             None => {}
         }
-        agenda.looked = Timestamp::now();
-        let is_due = agenda.pending.is_some() && agenda.due <= Instant::now();
-        if is_due {
-            self.reload(agenda);
-        }
+        progress.looked = Timestamp::now();
+        let is_reloaded = self.reload(progress, surveyor);
+        let is_surveyed = self.take_survey(progress, surveyor);
         self.run_commands();
-        self.take_done(agenda) || is_due
+        let is_done = self.take_done(&mut progress.agenda);
+        if self.registry.has_gone() && !progress.agenda.is_surveying() {
+            progress.agenda.request(Scope::List, Instant::now());
+        }
+        is_reloaded || is_surveyed || is_done
     }
 
     /// Runs the queued commands of operators. A reply is sent once the result is in the current snapshot; its receiver may be gone.
@@ -246,37 +198,37 @@ impl ReloadLoop {
         }
     }
 
-    /// After a panic that nobody else has caught: what is pending stays so, and is tried again.
-    fn survive(&mut self, agenda: &mut Agenda) {
+    /// Has everything tried again that was in progress when the loop panicked.
+    fn recover(&mut self, agenda: &mut Agenda) {
         let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
         error!("{problem}");
-        let unread = self.registry.restart_lost_jobs();
-        agenda.want(Wanted {
-            tenants: Some(unread),
-            themes: false,
-        });
+        let now = Instant::now();
+        agenda.recover(now);
+        for name in self.registry.restart_lost_jobs() {
+            agenda.request(Scope::Tenant(name), now);
+        }
         self.registry.alarm = Some(problem.to_owned());
-        agenda.postpone();
         self.board
             .reloaded(Duration::ZERO, Some(problem.to_owned()));
     }
 
-    /// What has to be read again after some changes.
-    fn wanted(&self, changes: &Changes) -> Wanted {
+    /// Returns the parts of the content that some changes concern.
+    fn scopes(&self, changes: &Changes) -> Vec<Scope> {
         let places = self.registry.places();
         let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
             .chain(places.themes.as_deref())
             .collect();
-        let everything = changes.everything || changes.elsewhere(&roots);
-        Wanted {
-            tenants: match everything {
-                true => None,
-                false => changes.below(&places.tenants),
-            },
-            themes: places.themes.as_deref().is_some_and(|themes| {
-                everything || changes.below(themes).is_none_or(|names| !names.is_empty())
-            }),
+        if changes.everything || changes.elsewhere(&roots) {
+            return vec![Scope::Everything];
         }
+        let themes = places.themes.as_deref();
+        let is_theme = |themes| changes.below(themes).is_none_or(|names| !names.is_empty());
+        let themes = themes.is_some_and(is_theme).then_some(Scope::Themes);
+        let tenants = match changes.below(&places.tenants) {
+            None => vec![Scope::Everything],
+            Some(names) => names.into_iter().map(Scope::Tenant).collect(),
+        };
+        themes.into_iter().chain(tenants).collect()
     }
 
     /// Swaps in what took too long to be waited for.
@@ -289,10 +241,7 @@ impl ReloadLoop {
         log_report(&self.registry, &self.board);
         self.announce(None);
         debug!("what took longer is served");
-        if agenda.pending.is_none() {
-            agenda.pending = self.registry.still_wanted();
-            agenda.postpone();
-        }
+        agenda.retry(self.registry.unread_scopes(), Instant::now());
         true
     }
 
@@ -303,27 +252,78 @@ impl ReloadLoop {
         rayon::spawn(move || drop(former));
     }
 
-    /// Reads what is pending again, and swaps in what came of it. What could not be read stays pending.
-    fn reload(&mut self, agenda: &mut Agenda) {
-        inject("loop", "reload");
-        let begin = Instant::now();
-        // Every further attempt would say the same.
-        let is_first = agenda.pause == FIRST_PAUSE;
-        let Wanted { tenants, themes } = agenda.pending.clone().unwrap_or_else(Wanted::nothing);
-        let reloaded = self
-            .registry
-            .reload_some(Timestamp::now(), tenants.as_ref(), themes);
+    /// Reads what is due. Returns whether there is a new snapshot: what concerns all tenants is read on another thread first.
+    fn reload(&mut self, progress: &mut Progress, surveyor: &mut Surveyor) -> bool {
+        let mut is_reloaded = false;
+        loop {
+            let registry = &self.registry;
+            let is_known = |name: &str| registry.tenants.contains_key(name);
+            let now = Instant::now();
+            let next = progress.agenda.next(now, is_known, !surveyor.is_busy());
+            let Some(reload) = next else {
+                return is_reloaded;
+            };
+            inject("loop", "reload");
+            match reload.is_survey {
+                true => {
+                    let request = self.registry.survey_request(reload.themes);
+                    surveyor.start(request, self.registry.workers.wake());
+                    progress.survey = Some((reload, now));
+                }
+                false => {
+                    self.apply(&mut progress.agenda, &reload, None, now);
+                    is_reloaded = true;
+                }
+            }
+        }
+    }
+
+    /// Takes the survey that has ended, if any. Returns whether there is a new snapshot.
+    fn take_survey(&mut self, progress: &mut Progress, surveyor: &mut Surveyor) -> bool {
+        let Some(surveyed) = surveyor.poll() else {
+            return false;
+        };
+        let Some((reload, begun)) = progress.survey.take() else {
+            return false;
+        };
+        let agenda = &mut progress.agenda;
+        agenda.end_survey();
+        match surveyed {
+            Ok(survey) => self.apply(agenda, &reload, Some(survey), begun),
+            Err(problem) => {
+                self.report_failed(&reload, problem.to_owned(), begun);
+                agenda.end(false, Instant::now());
+            }
+        }
+        true
+    }
+
+    /// Applies a reload that began at `begun`, and publishes the result. What could not be read is tried again.
+    fn apply(
+        &mut self,
+        agenda: &mut Agenda,
+        reload: &Reload,
+        survey: Option<Survey>,
+        begun: Instant,
+    ) {
+        let now = Timestamp::now();
+        let is_survey = survey.is_some();
+        let tenants = reload.tenants.as_ref();
+        let reloaded = match survey {
+            Some(survey) => self.registry.reload_surveyed(now, survey, tenants),
+            None => {
+                let tenants = tenants.cloned().unwrap_or_default();
+                Ok(self.registry.reload_known(now, &tenants))
+            }
+        };
         match reloaded {
             Ok(snapshot) => {
                 self.publish(snapshot);
                 inject("loop", "report");
                 log_report(&self.registry, &self.board);
                 self.announce(None);
-                if self.registry.alarm.is_none() {
-                    agenda.pending = self.registry.still_wanted();
-                }
                 let alarm = self.registry.alarm().map(ToOwned::to_owned);
-                self.board.reloaded(begin.elapsed(), alarm);
+                self.board.reloaded(begun.elapsed(), alarm);
                 let names = |names: &BTreeSet<String>| {
                     names
                         .iter()
@@ -331,26 +331,36 @@ impl ReloadLoop {
                         .collect::<Vec<_>>()
                         .join(" ")
                 };
-                let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let tenants = tenants.as_ref().map_or_else(|| "all".to_owned(), names);
-                match is_first {
-                    true => info!(took_ms, tenants, themes, "reloaded"),
-                    false => debug!(took_ms, tenants, themes, "tried again"),
+                let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let tenants = tenants.map_or_else(|| "all".to_owned(), names);
+                let themes = reload.themes;
+                match reload.is_retry {
+                    true => debug!(took_ms, tenants, themes, "tried again"),
+                    false => info!(took_ms, tenants, themes, "reloaded"),
                 }
+                // What the state has stands in for folders that could not be listed.
+                let is_applied = !is_survey || self.registry.alarm.is_none();
+                agenda.end(is_applied, Instant::now());
+                agenda.retry(self.registry.unread_scopes(), Instant::now());
             }
             Err(problem) => {
-                if is_first {
-                    error!(%problem, "nothing was taken; the last state is served");
-                }
-                let problem = problem.to_string();
-                // It stays until the next attempt succeeds, whatever comes in the meantime.
-                self.registry.alarm = Some(problem.clone());
-                log_report(&self.registry, &self.board);
-                self.announce(Some(&problem));
-                self.board.reloaded(begin.elapsed(), Some(problem));
+                self.report_failed(reload, problem.to_string(), begun);
+                agenda.end(false, Instant::now());
             }
         }
-        agenda.postpone();
+    }
+
+    /// Reports a reload that came to nothing.
+    fn report_failed(&mut self, reload: &Reload, problem: String, begun: Instant) {
+        // Every further attempt would say the same.
+        if !reload.is_retry {
+            error!(problem, "nothing was taken; the last state is served");
+        }
+        // It stays until the next attempt succeeds, whatever comes in the meantime.
+        self.registry.alarm = Some(problem.clone());
+        log_report(&self.registry, &self.board);
+        self.announce(Some(&problem));
+        self.board.reloaded(begun.elapsed(), Some(problem));
     }
 
     fn report_watching(&mut self, watch: &Watch) {
@@ -368,14 +378,12 @@ impl ReloadLoop {
 }
 
 impl Registry {
-    /// What the system would not give the last time, to be read again.
-    fn still_wanted(&self) -> Option<Wanted> {
-        let (tenants, themes) = (self.unread(), self.themes.are_unread());
-        let any = themes || !tenants.is_empty() || self.addresses.is_unread();
-        any.then_some(Wanted {
-            tenants: Some(tenants),
-            themes,
-        })
+    /// Returns what the system would not give the last time.
+    fn unread_scopes(&self) -> Vec<Scope> {
+        let list = self.addresses.is_unread().then_some(Scope::List);
+        let themes = self.themes.are_unread().then_some(Scope::Themes);
+        let tenants = self.unread().into_iter().map(Scope::Tenant);
+        tenants.chain(list).chain(themes).collect()
     }
 
     /// Pages come and go at their moment, and the year of the copyright line with the year.
@@ -388,7 +396,7 @@ impl Registry {
 /// How long nothing needs to be looked at, as far as the clock goes.
 fn until(due: Option<Timestamp>) -> Duration {
     let left = due.and_then(|due| Duration::try_from(due - Timestamp::now()).ok());
-    left.unwrap_or(LONGEST).min(LONGEST)
+    left.unwrap_or(MAX_WAIT).min(MAX_WAIT)
 }
 
 /// Puts the tenants' state on the board, and what is new of it in the log.

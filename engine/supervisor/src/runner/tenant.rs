@@ -33,6 +33,8 @@ use crate::state::recorded::Recorded;
 #[derive(Debug)]
 pub(crate) struct Tenant {
     pub(crate) fingerprint: Option<[u8; 32]>,
+    /// Whether the last reading found no folder.
+    pub(crate) is_folder_gone: bool,
     /// What reading the folder said, apart from what its content is.
     pub(crate) reading: Report,
     /// The last content without an error, with the pages that are still to come.
@@ -79,6 +81,7 @@ impl Tenant {
     pub(crate) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
         Self {
             fingerprint: None,
+            is_folder_gone: false,
             reading: Report::default(),
             content_site: None,
             content_folder: None,

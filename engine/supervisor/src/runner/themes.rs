@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use content::report::guard::{guard, inject};
 use content::report::{Code, Diagnostic, Report};
-use content::source::{self, Folder, Limits, SourceError};
+use content::source::{Folder, SourceError};
 use content::theme::{self, Theme};
 use release::store::Store;
 use render::template::Templates;
 
 use crate::runner::tenant::{failure, is_unread};
+use crate::source::survey::ThemeFolders;
 use crate::state::persisted::{Persisted, kept_themes};
 
 /// All themes, by the names of their folders.
@@ -70,20 +71,20 @@ impl LastGood {
 }
 
 impl Themes {
-    /// Reads the themes of a folder, or those within the program. What did not change is not parsed again.
+    /// Takes the themes of `directory` as they were read, or those within the program. What did not change is not parsed again.
     ///
     /// A theme that cannot be used at the start is taken from what was kept.
     pub(crate) fn reload(
         &mut self,
         directory: Option<&Path>,
+        read: Option<ThemeFolders>,
         persisted: Option<&Persisted>,
     ) -> Result<(), SourceError> {
-        self.notes = Report::default();
-        let folders = match directory {
+        let folders = match directory.zip(read) {
             None => theme::embedded(),
-            Some(directory) => {
+            Some((directory, read)) => {
                 directory.clone_into(&mut self.directory);
-                self.folders = match self.read(directory) {
+                self.folders = match self.take(read) {
                     Ok(folders) => folders,
                     Err(problem) => {
                         let persisted = persisted.filter(|_| self.loaded.is_empty());
@@ -154,23 +155,13 @@ impl Themes {
         is_unread(&self.notes)
     }
 
-    fn read(&mut self, directory: &Path) -> Result<BTreeMap<String, Folder>, SourceError> {
-        let mut folders = BTreeMap::new();
-        for (name, path) in source::list(directory)? {
-            let label = path.display().to_string();
-            let read = || source::read(&path, &label, Limits::default(), None);
-            match guard("read theme", &name, &label, read) {
-                Ok((folder, problems)) => {
-                    self.notes.extend(problems);
-                    folders.insert(name, folder);
-                }
-                Err(diagnostic) => {
-                    self.notes.push(diagnostic);
-                    // As it was the last time.
-                    if let Some(before) = self.folders.remove(&name) {
-                        folders.insert(name, before);
-                    }
-                }
+    /// Returns the folders that were read, with a theme as it was before where the program failed to read it.
+    fn take(&mut self, read: ThemeFolders) -> Result<BTreeMap<String, Folder>, SourceError> {
+        self.notes = read.notes;
+        let mut folders = read.folders?;
+        for name in read.failed {
+            if let Some(before) = self.folders.remove(&name) {
+                folders.insert(name, before);
             }
         }
         Ok(folders)

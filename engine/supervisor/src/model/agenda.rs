@@ -1,0 +1,410 @@
+//! Decides what is read again, and when.
+//!
+//! Each scope settles for itself: a tenant that is written to all the time delays its own reload only.
+//! Known tenants are read at once. Everything else needs a survey, of which one runs at a time. What could not be read is tried again, later each time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// The time without a change after which a change is read: longer than the pause between two writes of one copy.
+pub(crate) const SETTLE_TIME: Duration = Duration::from_millis(60);
+
+/// The time after which a scope is read although it still changes.
+pub(crate) const MAX_SETTLE_TIME: Duration = Duration::from_secs(2);
+
+/// The time until what could not be read is tried again, doubled each time.
+pub(crate) const MIN_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// The limit on that time.
+pub(crate) const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
+
+/// A part of the content that is read again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    /// Nothing on disk. Pages that appear, expire or name the year are looked at.
+    Clock,
+    /// One entry of the folder of tenants, by name.
+    Tenant(String),
+    /// The list of tenants, and `deployment.yaml`.
+    List,
+    /// All themes.
+    Themes,
+    /// All tenants and themes.
+    Everything,
+}
+
+/// Something to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reload {
+    /// The entries of the folder of tenants to read; all without them.
+    pub(crate) tenants: Option<BTreeSet<String>>,
+    pub(crate) themes: bool,
+    /// Whether the list of tenants and `deployment.yaml` are read, too.
+    pub(crate) is_survey: bool,
+    /// Whether nothing has changed since it was last tried.
+    pub(crate) is_retry: bool,
+}
+
+/// When a scope changed first and last since it was read.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    first: Instant,
+    last: Instant,
+}
+
+impl Change {
+    /// Returns when it is read.
+    fn due(self) -> Instant {
+        (self.last + SETTLE_TIME).min(self.first + MAX_SETTLE_TIME)
+    }
+}
+
+/// What could not be read.
+#[derive(Debug, Default)]
+struct Retry {
+    scopes: BTreeSet<Scope>,
+    due: Option<Instant>,
+    /// How often it was tried since the last change.
+    attempts: u32,
+}
+
+/// What has to be read again, what is being read, and what could not be read.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    changes: BTreeMap<Scope, Change>,
+    retry: Retry,
+    /// The scopes of the reload in progress.
+    reading: BTreeSet<Scope>,
+    /// The scopes of the survey in flight.
+    surveying: Option<BTreeSet<Scope>>,
+}
+
+impl Agenda {
+    /// Notes a change of a scope, which is read once it has settled.
+    pub(crate) fn note(&mut self, scope: Scope, now: Instant) {
+        let change = Change {
+            first: now,
+            last: now,
+        };
+        self.changes.entry(scope).or_insert(change).last = now;
+        self.retry.attempts = 0;
+        // What failed before may have been corrected.
+        self.retry.due = self.retry.due.map(|due| due.min(now + SETTLE_TIME));
+    }
+
+    /// Has a scope read without waiting for it to settle.
+    pub(crate) fn request(&mut self, scope: Scope, now: Instant) {
+        let settled = now.checked_sub(SETTLE_TIME).unwrap_or(now);
+        self.changes.entry(scope).or_insert(Change {
+            first: settled,
+            last: settled,
+        });
+    }
+
+    /// Has scopes tried again that could not be read, later each time until something changes.
+    pub(crate) fn retry(&mut self, scopes: impl IntoIterator<Item = Scope>, now: Instant) {
+        self.retry.scopes.extend(scopes);
+        if self.retry.scopes.is_empty() || self.retry.due.is_some() {
+            return;
+        }
+        let delay = MIN_RETRY_DELAY.saturating_mul(1 << self.retry.attempts.min(16));
+        self.retry.due = Some(now + delay.min(MAX_RETRY_DELAY));
+        self.retry.attempts += 1;
+    }
+
+    /// Returns what is to be read now. `is_known`: whether an entry is a known tenant, which needs no survey.
+    ///
+    /// The caller reports the end by [`Agenda::end`], for a survey first by [`Agenda::end_survey`].
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        is_known: impl Fn(&str) -> bool,
+        can_survey: bool,
+    ) -> Option<Reload> {
+        let changed = self.changes.iter();
+        let changed = changed.filter(|(_, change)| change.due() <= now);
+        let mut due: BTreeSet<Scope> = changed.map(|(scope, _)| scope.clone()).collect();
+        if self.retry.due.is_some_and(|due| due <= now) {
+            due.extend(self.retry.scopes.iter().cloned());
+            self.retry.due = None;
+        }
+        let needs_survey = |scope: &Scope| match scope {
+            Scope::Clock => false,
+            Scope::Tenant(name) => !is_known(name),
+            Scope::List | Scope::Themes | Scope::Everything => true,
+        };
+        let may_survey = can_survey && self.surveying.is_none();
+        let is_survey = may_survey && due.iter().all(needs_survey);
+        if !is_survey {
+            // Known tenants do not wait for a survey.
+            due.retain(|scope| !needs_survey(scope));
+        }
+        let is_retry = !due.iter().any(|scope| self.changes.contains_key(scope));
+        for scope in &due {
+            self.changes.remove(scope);
+            self.retry.scopes.remove(scope);
+        }
+        if !self.retry.scopes.is_empty() && self.retry.due.is_none() {
+            // They wait for a survey.
+            self.retry.due = Some(now + MIN_RETRY_DELAY);
+        }
+        if due.is_empty() {
+            return None;
+        }
+        let has_everything = due.contains(&Scope::Everything);
+        let name = |scope: &Scope| match scope {
+            Scope::Tenant(name) => Some(name.clone()),
+            _ => None,
+        };
+        let reload = Reload {
+            tenants: (!has_everything).then(|| due.iter().filter_map(name).collect()),
+            themes: has_everything || due.contains(&Scope::Themes),
+            is_survey,
+            is_retry,
+        };
+        match is_survey {
+            true => self.surveying = Some(due),
+            false => self.reading = due,
+        }
+        Some(reload)
+    }
+
+    /// Notes that the survey in flight has ended: its result is applied next.
+    pub(crate) fn end_survey(&mut self) {
+        self.reading
+            .extend(self.surveying.take().into_iter().flatten());
+    }
+
+    /// Notes that the reload in progress has ended. `is_applied`: not to be tried again.
+    pub(crate) fn end(&mut self, is_applied: bool, now: Instant) {
+        let scopes = std::mem::take(&mut self.reading);
+        if !is_applied {
+            self.retry(scopes, now);
+        }
+    }
+
+    /// Has everything tried again that was in progress or in flight when the caller failed, and the list of tenants read. The survey in flight is lost.
+    pub(crate) fn recover(&mut self, now: Instant) {
+        self.end_survey();
+        self.reading.insert(Scope::List);
+        self.end(false, now);
+    }
+
+    /// Returns whether a survey is in flight.
+    pub(crate) const fn is_surveying(&self) -> bool {
+        self.surveying.is_some()
+    }
+
+    /// Returns the time until something is due, after [`Agenda::next`] had nothing more to give; `None` where nothing is noted, or all of it waits for the survey in flight.
+    pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
+        let changes = self.changes.values().map(|change| change.due());
+        let due = changes
+            .chain(self.retry.due)
+            .filter(|due| *due > now)
+            .min()?;
+        Some(due.saturating_duration_since(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tenant(name: &str) -> Scope {
+        Scope::Tenant(name.to_owned())
+    }
+
+    fn names(reload: &Reload) -> Vec<&str> {
+        let names = reload.tenants.iter().flatten();
+        names.map(String::as_str).collect()
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn tenant_that_is_written_to_all_the_time_delays_no_other() {
+        let mut agenda = Agenda::default();
+        let begin = Instant::now();
+        let known = |_: &str| true;
+        agenda.note(tenant("quiet"), begin);
+        let mut read = Vec::new();
+        for step in 0..200 {
+            let now = begin + step * 10 * MS;
+            agenda.note(tenant("busy"), now);
+            if let Some(reload) = agenda.next(now, known, true) {
+                read.push((step * 10, names(&reload).join(" ")));
+                agenda.end(true, now);
+            }
+        }
+        assert_eq!(read, [(60, "quiet".to_owned())]);
+        let now = begin + MAX_SETTLE_TIME;
+        let reload = agenda.next(now, known, true).expect("a reload");
+        assert_eq!(names(&reload), ["busy"], "no longer than that");
+    }
+
+    #[test]
+    fn known_tenants_do_not_wait_for_a_survey() {
+        let mut agenda = Agenda::default();
+        let mut now = Instant::now();
+        let known = |name: &str| name == "known";
+        agenda.request(Scope::Themes, now);
+        agenda.request(tenant("known"), now);
+        let reload = agenda.next(now, known, true).expect("a reload");
+        assert_eq!((names(&reload), reload.is_survey), (vec!["known"], false));
+        agenda.end(true, now);
+        let survey = agenda.next(now, known, true).expect("a survey");
+        assert!(survey.is_survey && survey.themes && survey.tenants == Some(BTreeSet::new()));
+        agenda.note(tenant("known"), now);
+        agenda.note(tenant("new"), now);
+        now += SETTLE_TIME;
+        let reload = agenda.next(now, known, true).expect("a reload");
+        assert_eq!((names(&reload), reload.is_survey), (vec!["known"], false));
+        agenda.end(true, now);
+        assert_eq!(agenda.next(now, known, true), None, "one survey at a time");
+        agenda.end_survey();
+        agenda.end(true, now);
+        let survey = agenda.next(now, known, true).expect("the next survey");
+        assert_eq!((names(&survey), survey.is_survey), (vec!["new"], true));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_tried_again_later_each_time_until_something_changes() {
+        let mut agenda = Agenda::default();
+        let mut now = Instant::now();
+        let known = |_: &str| true;
+        let mut delays = Vec::new();
+        for _ in 0..9 {
+            agenda.retry([tenant("unread")], now);
+            let delay = agenda.until_due(now).expect("a retry");
+            delays.push(delay.as_millis());
+            now += delay;
+            let reload = agenda.next(now, known, true).expect("a reload");
+            assert!(reload.is_retry);
+            agenda.end(true, now);
+        }
+        let expected = [200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000, 10_000];
+        assert_eq!(delays, expected);
+        agenda.note(tenant("unread"), now);
+        now += SETTLE_TIME;
+        assert!(!agenda.next(now, known, true).expect("a reload").is_retry);
+        agenda.end(false, now);
+        assert_eq!(agenda.until_due(now), Some(MIN_RETRY_DELAY));
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Wait(u64),
+        Change(u8),
+        List,
+        Themes,
+        Everything,
+        /// The reload in progress, or the survey in flight, comes to an end.
+        End(bool),
+        Panic,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0_u64..3_000).prop_map(Step::Wait),
+            4 => (0_u8..4).prop_map(Step::Change),
+            1 => Just(Step::List),
+            1 => Just(Step::Themes),
+            1 => Just(Step::Everything),
+            3 => any::<bool>().prop_map(Step::End),
+            1 => Just(Step::Panic),
+        ]
+    }
+
+    /// What a reload covers, of four tenants (of which the first two are known), the list and the themes.
+    fn covers(reload: &Reload, scope: &Scope) -> bool {
+        match scope {
+            Scope::Clock => true,
+            Scope::List => reload.is_survey,
+            Scope::Themes => reload.themes,
+            Scope::Everything => reload.themes && reload.is_survey && reload.tenants.is_none(),
+            Scope::Tenant(name) => reload
+                .tenants
+                .as_ref()
+                .is_none_or(|names| names.contains(name)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn properties_of_every_change_is_read_after_it_was_noted(
+            steps in prop::collection::vec(step(), 1..60),
+        ) {
+            let mut agenda = Agenda::default();
+            let mut now = Instant::now();
+            let known = |name: &str| name < "2";
+            // What changed and has not been read successfully since, with when it was noted.
+            let mut unread: BTreeMap<Scope, Instant> = BTreeMap::new();
+            let mut survey: Option<(Reload, Instant)> = None;
+            let settle = |agenda: &mut Agenda, unread: &mut BTreeMap<Scope, Instant>,
+                          survey: &mut Option<(Reload, Instant)>, now: Instant, succeeds: bool| {
+                while let Some(reload) = agenda.next(now, known, true) {
+                    if reload.is_survey {
+                        assert!(survey.is_none(), "one survey at a time");
+                        *survey = Some((reload, now));
+                        continue;
+                    }
+                    assert!(!reload.themes && reload.tenants.is_some());
+                    agenda.end(succeeds, now);
+                    if succeeds {
+                        unread.retain(|scope, noted| *noted > now || !covers(&reload, scope));
+                    }
+                }
+            };
+            for step in steps {
+                let scope = match &step {
+                    Step::Change(number) => Some(tenant(&number.to_string())),
+                    Step::List => Some(Scope::List),
+                    Step::Themes => Some(Scope::Themes),
+                    Step::Everything => Some(Scope::Everything),
+                    _ => None,
+                };
+                if let Some(scope) = scope {
+                    agenda.note(scope.clone(), now);
+                    unread.insert(scope, now);
+                }
+                match step {
+                    Step::Wait(time) => now += Duration::from_millis(time) + MS,
+                    Step::End(succeeds) => {
+                        if let Some((reload, begun)) = survey.take() {
+                            agenda.end_survey();
+                            agenda.end(succeeds, now);
+                            if succeeds {
+                                unread.retain(|scope, noted| *noted > begun || !covers(&reload, scope));
+                            }
+                        }
+                    }
+                    Step::Panic => {
+                        survey = None;
+                        agenda.recover(now);
+                    }
+                    _ => {}
+                }
+                settle(&mut agenda, &mut unread, &mut survey, now, true);
+                // A known tenant is read at once when it has settled.
+                for (scope, noted) in &unread {
+                    if matches!(scope, Scope::Tenant(name) if known(name)) {
+                        prop_assert!(now < *noted + SETTLE_TIME, "{scope:?} waits");
+                    }
+                }
+            }
+            for _ in 0..20 {
+                now += MAX_RETRY_DELAY;
+                settle(&mut agenda, &mut unread, &mut survey, now, true);
+                if let Some((reload, begun)) = survey.take() {
+                    agenda.end_survey();
+                    agenda.end(true, now);
+                    unread.retain(|scope, noted| *noted > begun || !covers(&reload, scope));
+                }
+            }
+            prop_assert!(unread.is_empty(), "never read: {unread:?}");
+            prop_assert_eq!(agenda.until_due(now), None);
+        }
+    }
+}

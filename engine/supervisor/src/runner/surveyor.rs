@@ -1,0 +1,79 @@
+//! Runs surveys on threads of their own, so that the loop waits for no file system.
+//!
+//! One survey runs at a time. A survey that does not end is given up; its thread stays until the file system responds.
+
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::source::survey::{Survey, SurveyRequest};
+
+/// The time after which a survey is given up.
+pub(crate) const SURVEY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The limit on threads of surveys that were given up.
+const MAX_STALLED: usize = 4;
+
+/// The survey in flight, and those that were given up.
+#[derive(Debug, Default)]
+pub(crate) struct Surveyor {
+    in_flight: Option<(Instant, Receiver<Survey>)>,
+    stalled: Vec<Receiver<Survey>>,
+}
+
+impl Surveyor {
+    /// Returns whether a survey cannot be started now.
+    pub(crate) fn is_busy(&mut self) -> bool {
+        // The thread of a survey that ended has dropped its sender.
+        self.stalled
+            .retain(|receiver| matches!(receiver.try_recv(), Err(TryRecvError::Empty)));
+        self.in_flight.is_some() || self.stalled.len() >= MAX_STALLED
+    }
+
+    /// Starts a survey, and calls `wake` when it has ended.
+    pub(crate) fn start(&mut self, request: SurveyRequest, wake: impl FnOnce() + Send + 'static) {
+        let (sender, receiver) = sync_channel(1);
+        let started = thread::Builder::new()
+            .name("survey".to_owned())
+            .spawn(move || {
+                let wake = WakeOnDrop(Some(wake));
+                // The receiver is dropped with the loop.
+                let _ = sender.send(request.run());
+                drop(sender);
+                drop(wake);
+            });
+        // Without a thread the sender is dropped, which counts as a failure.
+        drop(started);
+        self.in_flight = Some((Instant::now(), receiver));
+    }
+
+    /// Returns the survey that has ended, if any, or why it failed.
+    pub(crate) fn poll(&mut self) -> Option<Result<Survey, &'static str>> {
+        let (begun, receiver) = self.in_flight.take()?;
+        match receiver.try_recv() {
+            Ok(survey) => Some(Ok(survey)),
+            Err(TryRecvError::Disconnected) => Some(Err("the program failed to read the folders")),
+            Err(TryRecvError::Empty) if begun.elapsed() < SURVEY_TIMEOUT => {
+                self.in_flight = Some((begun, receiver));
+                None
+            }
+            Err(TryRecvError::Empty) => {
+                self.stalled.push(receiver);
+                Some(Err(
+                    "the file system of the tenants or themes does not respond",
+                ))
+            }
+        }
+    }
+}
+
+/// Wakes the loop also where the survey panics.
+struct WakeOnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for WakeOnDrop<F> {
+    fn drop(&mut self) {
+        if let Some(wake) = self.0.take() {
+            wake();
+        }
+    }
+}
