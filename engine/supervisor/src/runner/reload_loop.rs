@@ -134,7 +134,7 @@ impl ReloadLoop {
         match watch.next(wait.min(max_wait)) {
             Some(changes) => {
                 for scope in self.scopes(&changes) {
-                    progress.agenda.request(scope, Instant::now());
+                    progress.agenda.note(scope, Instant::now());
                 }
             }
             None if self.registry.is_time(progress.looked, next_change) => {
@@ -143,7 +143,7 @@ impl ReloadLoop {
             None => {}
         }
         progress.looked = Timestamp::now();
-        let is_reloaded = self.reload(progress, surveyor);
+        let is_reloaded = self.reload(watch, progress, surveyor);
         let is_surveyed = self.take_survey(progress, surveyor);
         self.run_commands();
         let is_done = self.take_done(&mut progress.agenda);
@@ -231,6 +231,18 @@ impl ReloadLoop {
         themes.into_iter().chain(tenants).collect()
     }
 
+    /// Returns the changes for which a reload is due.
+    fn changes_of(&self, reload: &Reload) -> Changes {
+        let places = self.registry.places();
+        let tenants = reload.tenants.iter().flatten();
+        let tenants = tenants.map(|name| places.tenants.join(name));
+        let themes = places.themes.clone().filter(|_| reload.themes);
+        Changes {
+            paths: tenants.chain(themes).collect(),
+            everything: reload.tenants.is_none(),
+        }
+    }
+
     /// Swaps in what took too long to be waited for.
     fn take_done(&mut self, agenda: &mut Agenda) -> bool {
         inject("loop", "take");
@@ -253,7 +265,12 @@ impl ReloadLoop {
     }
 
     /// Reads what is due. Returns whether there is a new snapshot: what concerns all tenants is read on another thread first.
-    fn reload(&mut self, progress: &mut Progress, surveyor: &mut Surveyor) -> bool {
+    fn reload(
+        &mut self,
+        watch: &mut Watch,
+        progress: &mut Progress,
+        surveyor: &mut Surveyor,
+    ) -> bool {
         let mut is_reloaded = false;
         loop {
             let registry = &self.registry;
@@ -264,6 +281,8 @@ impl ReloadLoop {
                 return is_reloaded;
             };
             inject("loop", "reload");
+            // Before anything is read: what changes there meanwhile is noticed.
+            watch.refresh(&self.changes_of(&reload));
             match reload.is_survey {
                 true => {
                     let request = self.registry.survey_request(reload.themes);

@@ -9,6 +9,7 @@
 mod folders;
 mod notice;
 mod poll;
+mod probe;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -26,6 +27,7 @@ pub(crate) use self::notice::Mailbox;
 use self::notice::Pending;
 pub use self::notice::{Notice, NoticeSender, WatchDropped};
 pub use self::poll::POLL;
+use self::probe::Probe;
 use content::source::{self, Identity};
 
 /// How changes are noticed.
@@ -39,10 +41,12 @@ pub enum Method {
     Off,
 }
 
-/// How long nothing may change before a change is taken: longer than the pause between two writes of one copy, short enough to be felt as at once.
-const SETTLED: Duration = Duration::from_millis(60);
-/// The longest that a stream of changes to one folder is waited for before it is looked at all the same.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time for which changes are collected before they are passed on.
+const COALESCE_TIME: Duration = Duration::from_millis(10);
+/// How often it is checked whether the roots are other folders or files.
+const ROOTS_INTERVAL: Duration = Duration::from_secs(1);
+/// The time within which a folder can be listed. A folder that takes longer is polled.
+const RESPONSE_TIME: Duration = Duration::from_millis(250);
 /// How often a folder that grows is looked at again before it is left to the next notification.
 const ROUNDS: usize = 16;
 
@@ -70,6 +74,9 @@ pub struct Watch {
     /// Polling stands in for notifications that were wanted.
     fell_back: bool,
     mailbox: Mailbox,
+    /// When the roots were last looked at.
+    looked: Instant,
+    probe: Probe,
 }
 
 impl Watch {
@@ -88,6 +95,8 @@ impl Watch {
             polled: Arc::default(),
             fell_back: false,
             mailbox: Mailbox::default(),
+            looked: Instant::now(),
+            probe: Probe::default(),
         }
     }
 
@@ -133,7 +142,13 @@ impl Watch {
 
     /// Whether a root is another folder or file now: it was mounted, unmounted, moved or written, or a link to it was flipped. Notifications come from the folder that it was.
     fn looks_elsewhere(&mut self) -> bool {
-        let identities = identities(&self.roots);
+        let roots = self.roots.iter().cloned();
+        let mut looked = self.probe.each(roots, RESPONSE_TIME, identity);
+        let known = self.roots.iter().zip(&self.identities);
+        // A root that does not respond counts as it was.
+        let identities: Vec<_> = known
+            .map(|(root, known)| looked.remove(root).flatten().unwrap_or(*known))
+            .collect();
         if identities == self.identities {
             return false;
         }
@@ -162,25 +177,33 @@ impl Watch {
         self.mailbox.sender()
     }
 
-    /// Waits for changes and until they have settled. `None` when nothing happened for `longest`, or when something else is [`Notice::Ready`].
-    pub fn next(&mut self, longest: Duration) -> Option<Changes> {
-        let mut seen = self.mailbox.wait(longest);
-        let is_ready = self.mailbox.take_ready();
-        if !self.mailbox.has_changes() {
-            return (!is_ready && self.looks_elsewhere()).then(Changes::all);
+    /// Waits for changes, for `timeout` at most. Returns those of a few milliseconds, settled or not; `None` where there are none, or other work is [ready](Notice::Ready).
+    pub fn next(&mut self, timeout: Duration) -> Option<Changes> {
+        self.mailbox.wait(timeout);
+        if self.mailbox.has_changes() {
+            // One copy changes many files. Other work does not wait.
+            self.mailbox.wait_for_ready(COALESCE_TIME);
         }
-        let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
-            let now = self.mailbox.wait_for_change(seen, SETTLED);
-            if now == seen {
-                break;
+        self.mailbox.take_ready();
+        if self.looked.elapsed() >= ROOTS_INTERVAL {
+            self.looked = Instant::now();
+            if self.looks_elsewhere() {
+                // What is pending is a part of everything.
+                let pending = self.mailbox.take();
+                self.changes(pending);
+                return Some(Changes::all());
             }
-            seen = now;
         }
-        let changes = self.changes(self.mailbox.take());
-        // Before anybody reads: what changes there while it is read is noticed.
-        self.watch_changed(&changes);
-        Some(changes)
+        let has_changes = self.mailbox.has_changes();
+        has_changes.then(|| {
+            let pending = self.mailbox.take();
+            self.changes(pending)
+        })
+    }
+
+    /// Watches the folders of what has changed, as they are now. To be called before these are read, so that later changes are noticed.
+    pub fn refresh(&mut self, changes: &Changes) {
+        self.watch_changed(changes);
     }
 
     /// Returns what changed, by the paths of tenants and themes.
@@ -227,13 +250,12 @@ impl Watch {
             if self.watcher.is_none() || directories.is_empty() {
                 return;
             }
-            let found: Vec<_> = directories
-                .into_par_iter()
-                .map(|directory| (folders::find(&directory), directory))
-                .collect();
+            let find = |directory: &Path| folders::find(directory);
+            let found = self.probe.each(directories, RESPONSE_TIME, find);
             directories = Vec::new();
             let mut touched = BTreeSet::new();
-            for (found, directory) in found {
+            for (directory, found) in found {
+                let found = found.flatten();
                 match found {
                     Some(_) => self.lock_polled().remove(&directory),
                     None => self.lock_polled().insert(directory.clone()),
@@ -317,26 +339,23 @@ impl Watch {
     }
 
     fn poll_all(&self) {
-        let roots = self.roots.clone();
-        let before = poll::below(&roots);
+        let (roots, probe) = (self.roots.clone(), Probe::default());
+        let before = poll::below(&roots, &probe);
         // The thread ends with this watch.
-        drop(poll::poll(self.sender(), before, move || {
-            poll::below(&roots)
+        drop(poll::poll(self.sender(), poll::known(before), move || {
+            poll::below(&roots, &probe)
         }));
     }
 
     /// Polls what cannot be watched.
     fn poll_some(&self) {
         let polled = Arc::clone(&self.polled);
+        let probe = Probe::default();
         let look = move || {
             let polled = polled.lock().unwrap_or_else(PoisonError::into_inner);
             let directories = polled.clone();
             drop(polled);
-            let stamped = directories.into_iter().map(|directory| {
-                let stamp = poll::stamp(&directory);
-                (directory, stamp)
-            });
-            stamped.collect()
+            poll::stamps(directories, &probe)
         };
         // The thread ends with this watch.
         drop(poll::poll(self.sender(), poll::Stamps::new(), look));
@@ -435,18 +454,17 @@ const EMFILE: i32 = 24;
 type RootIdentity = (Identity, Option<SystemTime>, u64);
 
 fn identities(roots: &[PathBuf]) -> Vec<Option<RootIdentity>> {
-    let roots = roots.iter();
-    roots
-        .map(|root| {
-            let metadata = std::fs::metadata(root).ok()?;
-            let file = Some(&metadata).filter(|metadata| metadata.is_file());
-            Some((
-                (metadata.dev(), metadata.ino()),
-                file.and_then(|metadata| metadata.modified().ok()),
-                file.map_or(0, |metadata| metadata.len()),
-            ))
-        })
-        .collect()
+    roots.iter().map(|root| identity(root)).collect()
+}
+
+fn identity(root: &Path) -> Option<RootIdentity> {
+    let metadata = std::fs::metadata(root).ok()?;
+    let file = Some(&metadata).filter(|metadata| metadata.is_file());
+    Some((
+        (metadata.dev(), metadata.ino()),
+        file.and_then(|metadata| metadata.modified().ok()),
+        file.map_or(0, |metadata| metadata.len()),
+    ))
 }
 
 #[cfg(test)]

@@ -118,19 +118,12 @@ pub(crate) struct Mailbox(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Pending>,
     arrived: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    pending: Pending,
-    /// How many notices of changes have arrived.
-    changes: u64,
-}
-
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -141,19 +134,17 @@ impl Mailbox {
         NoticeSender(Arc::downgrade(&self.0))
     }
 
-    /// Waits until there is anything, for `timeout` at most. Returns how many notices of changes have arrived so far.
-    pub(super) fn wait(&self, timeout: Duration) -> u64 {
-        self.wait_while(timeout, |state| {
-            !state.pending.has_changes() && !state.pending.is_ready
-        })
+    /// Waits until there is anything, for `timeout` at most.
+    pub(super) fn wait(&self, timeout: Duration) {
+        self.wait_while(timeout, |state| !state.has_changes() && !state.is_ready);
     }
 
-    /// Waits for a notice of a change after the first `seen` ones, for `timeout` at most. Returns how many have arrived so far.
-    pub(super) fn wait_for_change(&self, seen: u64, timeout: Duration) -> u64 {
-        self.wait_while(timeout, |state| state.changes == seen)
+    /// Waits for other work for the reload loop, for `timeout` at most.
+    pub(super) fn wait_for_ready(&self, timeout: Duration) {
+        self.wait_while(timeout, |state| !state.is_ready);
     }
 
-    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&State) -> bool) -> u64 {
+    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&Pending) -> bool) {
         let deadline = Instant::now() + timeout;
         let mut state = self.0.lock();
         while is_waiting(&state) {
@@ -164,22 +155,21 @@ impl Mailbox {
             let waited = self.0.arrived.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.changes
     }
 
     /// Returns whether there is a change to look at.
     pub(super) fn has_changes(&self) -> bool {
-        self.0.lock().pending.has_changes()
+        self.0.lock().has_changes()
     }
 
     /// Takes whether there is other work for the reload loop, and leaves the changes.
     pub(super) fn take_ready(&self) -> bool {
-        std::mem::take(&mut self.0.lock().pending.is_ready)
+        std::mem::take(&mut self.0.lock().is_ready)
     }
 
     /// Empties the mailbox.
     pub(super) fn take(&self) -> Pending {
-        std::mem::take(&mut self.0.lock().pending)
+        std::mem::take(&mut *self.0.lock())
     }
 
     /// Waits for [`Notice::Ready`] and takes it. Returns whether it came within `timeout`.
@@ -207,8 +197,7 @@ impl NoticeSender {
     pub fn send(&self, notice: Notice) -> Result<(), WatchDropped> {
         let shared = self.0.upgrade().ok_or(WatchDropped)?;
         let mut state = shared.lock();
-        state.changes += u64::from(!matches!(notice, Notice::Ready));
-        state.pending.add(notice);
+        state.add(notice);
         drop(state);
         shared.arrived.notify_all();
         Ok(())

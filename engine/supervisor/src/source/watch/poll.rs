@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::notice::{Notice, NoticeSender};
+use super::probe::Probe;
 use content::source::{self, Activity, Limits};
 
 /// How often polling looks.
@@ -24,13 +25,19 @@ const TICK: Duration = Duration::from_millis(10);
 /// A digest of what can be seen of each directory without reading its files.
 pub(super) type Stamps = BTreeMap<PathBuf, u64>;
 
+/// The same of one look, in which some directories may not have responded.
+pub(super) type Looked = BTreeMap<PathBuf, Option<u64>>;
+
+/// The time within which the files of a directory can be looked at.
+const RESPONSE_TIME: Duration = Duration::from_secs(10);
+
 /// Looks again and again on a thread of its own, and tells of what is not as it was `before`. The thread ends with the watch.
 ///
 /// The library's own poller keeps times in whole seconds and misses the second of two quick writes.
 pub(super) fn poll(
     sender: NoticeSender,
     mut before: Stamps,
-    look: impl Fn() -> Stamps + Send + 'static,
+    look: impl Fn() -> Looked + Send + 'static,
 ) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut pause = POLL;
@@ -40,7 +47,14 @@ pub(super) fn poll(
                 return;
             }
             let begin = Instant::now();
-            let now = look();
+            let now: Stamps = look()
+                .into_iter()
+                // A directory that does not respond counts as it was.
+                .filter_map(|(path, stamp)| {
+                    let stamp = stamp.or_else(|| before.get(&path).copied());
+                    Some((path, stamp?))
+                })
+                .collect();
             let gone = before.keys().filter(|path| !now.contains_key(*path));
             let changed = now
                 .iter()
@@ -57,13 +71,20 @@ pub(super) fn poll(
 }
 
 /// The stamps of everything directly below the roots, with all that is in it.
-pub(super) fn below(roots: &[PathBuf]) -> Stamps {
-    let entries = entries(roots).into_iter();
-    entries
-        .map(|path| {
-            let stamp = stamp(&path);
-            (path, stamp)
-        })
+pub(super) fn below(roots: &[PathBuf], probe: &Probe) -> Looked {
+    stamps(entries(roots), probe)
+}
+
+/// The stamps of directories, each with all that is in it.
+pub(super) fn stamps(directories: impl IntoIterator<Item = PathBuf>, probe: &Probe) -> Looked {
+    probe.each(directories, RESPONSE_TIME, stamp)
+}
+
+/// The stamps of those directories that responded.
+pub(super) fn known(looked: Looked) -> Stamps {
+    let looked = looked.into_iter();
+    looked
+        .filter_map(|(path, stamp)| Some((path, stamp?)))
         .collect()
 }
 

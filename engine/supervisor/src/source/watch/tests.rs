@@ -11,6 +11,13 @@ fn settle() {
     std::thread::sleep(Duration::from_millis(50));
 }
 
+/// The next changes, whose folders are watched as they are now.
+fn next(watch: &mut Watch, timeout: Duration) -> Option<Changes> {
+    let changes = watch.next(timeout)?;
+    watch.refresh(&changes);
+    Some(changes)
+}
+
 /// A watch that has begun.
 fn begun(roots: Vec<PathBuf>) -> Watch {
     let mut watch = Watch::new(Method::Notifications, roots);
@@ -47,7 +54,7 @@ fn noticed(watch: &mut Watch, tenants: &Path, wanted: &[&str]) {
             begin.elapsed() < Duration::from_secs(20),
             "only {names:?} of {wanted:?} are noticed"
         );
-        if let Some(changes) = watch.next(Duration::from_millis(100)) {
+        if let Some(changes) = next(watch, Duration::from_millis(100)) {
             names.extend(changes.below(tenants).unwrap_or_default());
         }
     }
@@ -90,10 +97,10 @@ fn at_the_limit_of_watches_it_polls() {
     let mut watch = begun(roots);
     assert!(!watch.fell_back());
     watch.handler()(Err(notify::Error::new(ErrorKind::MaxFilesWatch)));
-    let changes = watch.next(Duration::from_secs(20)).expect("a change");
+    let changes = next(&mut watch, Duration::from_secs(20)).expect("a change");
     assert!(changes.everything && watch.fell_back());
     std::fs::write(folder.path().join("new"), "").expect("a file");
-    let changes = watch.next(Duration::from_secs(20)).expect("a change");
+    let changes = next(&mut watch, Duration::from_secs(20)).expect("a change");
     assert!(
         changes.paths.contains(&folder.path().join("new")),
         "{changes:?}"
@@ -130,7 +137,7 @@ fn links_in_circles_and_out_of_the_tenant_cost_no_watch() {
     assert_eq!(polled, [tenants.join("root"), tenants.join("self")].into());
     write(&tenants, "good/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["good"]);
-    assert_eq!(poll::below(&[tenants]).len(), 4);
+    assert_eq!(poll::below(&[tenants], &Probe::default()).len(), 4);
 }
 
 #[test]
@@ -237,12 +244,16 @@ fn what_changes_before_it_has_begun_is_told_and_nothing_else() {
         write(&tenants, "b/pages/index.md", "second");
         std::fs::remove_file(tenants.join("c/pages/index.md")).expect("a file");
         watch.begin();
-        let changes = watch.next(Duration::from_secs(20)).expect("changes");
+        let changes = next(&mut watch, Duration::from_secs(20)).expect("changes");
         let names = ["b", "c"].map(ToOwned::to_owned).into();
         assert_eq!(changes.below(&tenants), Some(names), "{method:?}");
         assert!(!changes.everything && !changes.paths.contains(&file));
         watch.begin();
-        assert_eq!(watch.next(Duration::from_millis(200)), None, "it has begun");
+        assert_eq!(
+            next(&mut watch, Duration::from_millis(200)),
+            None,
+            "it has begun"
+        );
     }
 }
 
@@ -256,14 +267,14 @@ fn a_folder_that_goes_or_comes_before_it_has_begun_is_told() {
     settle();
     std::fs::remove_dir_all(tenants.join("a")).expect("a folder");
     watch.begin();
-    let changes = watch.next(Duration::from_secs(20)).expect("changes");
+    let changes = next(&mut watch, Duration::from_secs(20)).expect("changes");
     assert_eq!(changes.below(&tenants), None, "all are to be listed again");
 }
 
 #[test]
 fn poll_thread_ends_with_its_watch() {
     let watch = Watch::new(Method::Off, Vec::new());
-    let thread = poll::poll(watch.sender(), poll::Stamps::new(), poll::Stamps::new);
+    let thread = poll::poll(watch.sender(), poll::Stamps::new(), poll::Looked::new);
     assert!(!thread.is_finished());
     drop(watch);
     thread.join().expect("a thread that ends");
@@ -280,7 +291,7 @@ fn many_changes_of_a_tenant_are_noticed_as_its_own() {
         let path = tenants.join(format!("inner/{number}.md"));
         sender.send(Notice::Path(path)).expect("a watch");
     }
-    let changes = watch.next(Duration::ZERO).expect("changes");
+    let changes = next(&mut watch, Duration::ZERO).expect("changes");
     let names = ["inner", "loud"].map(ToOwned::to_owned).into();
     assert_eq!(changes.below(&tenants), Some(names));
     assert!(

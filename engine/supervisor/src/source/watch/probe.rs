@@ -1,0 +1,163 @@
+//! Looks at many paths at once, and waits for no file system that does not respond.
+//!
+//! A call on a network mount whose server is gone never returns. Its thread is left alone, and its path is not looked at again until the call has returned.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The limit on threads that look at paths whose file systems respond.
+const MAX_THREADS: usize = 8;
+
+/// The pause between two looks for calls that take too long.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The paths that are being looked at, with when that began. A clone is the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Probe(Arc<Mutex<BTreeMap<PathBuf, Instant>>>);
+
+/// The work of one call of [`Probe::each`].
+struct Work<T, F> {
+    probe: Probe,
+    waiting: Mutex<VecDeque<PathBuf>>,
+    results: SyncSender<(PathBuf, T)>,
+    look: F,
+}
+
+impl Probe {
+    /// Applies `look` to each of the paths on other threads. A path has no result where a call has been in flight for longer than `limit`, now or since an earlier look.
+    pub(super) fn each<T, F>(
+        &self,
+        paths: impl IntoIterator<Item = PathBuf>,
+        limit: Duration,
+        look: F,
+    ) -> BTreeMap<PathBuf, Option<T>>
+    where
+        T: Send + 'static,
+        F: Fn(&Path) -> T + Send + Sync + 'static,
+    {
+        let mut found: BTreeMap<PathBuf, Option<T>> =
+            paths.into_iter().map(|path| (path, None)).collect();
+        let mut missing: BTreeSet<PathBuf> = {
+            let in_flight = self.lock();
+            let paths = found.keys().filter(|path| !in_flight.contains_key(*path));
+            paths.cloned().collect()
+        };
+        let (results, received) = sync_channel(missing.len().max(1));
+        let work = Arc::new(Work {
+            probe: self.clone(),
+            waiting: Mutex::new(missing.iter().cloned().collect()),
+            results,
+            look,
+        });
+        let mut threads = 0;
+        while threads < MAX_THREADS.min(missing.len()) && work.start() {
+            threads += 1;
+        }
+        if threads == 0 {
+            // Without a thread it is done here.
+            work.run();
+        }
+        while !missing.is_empty() {
+            match received.recv_timeout(CHECK_INTERVAL) {
+                Ok((path, result)) => {
+                    missing.remove(&path);
+                    found.insert(path, Some(result));
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let stalled: Vec<PathBuf> = {
+                let in_flight = self.lock();
+                let is_stalled = |path: &&PathBuf| {
+                    let begun = in_flight.get(*path);
+                    begun.is_some_and(|begun| begun.elapsed() > limit)
+                };
+                missing.iter().filter(is_stalled).cloned().collect()
+            };
+            for path in stalled {
+                missing.remove(&path);
+                // In the place of the thread that is lost.
+                work.start();
+            }
+        }
+        found
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T, F> Work<T, F>
+where
+    T: Send + 'static,
+    F: Fn(&Path) -> T + Send + Sync + 'static,
+{
+    /// Starts a thread that looks at what waits. Returns whether there is one.
+    fn start(self: &Arc<Self>) -> bool {
+        let work = Arc::clone(self);
+        let thread = thread::Builder::new().name("probe".to_owned());
+        thread.spawn(move || work.run()).is_ok()
+    }
+
+    fn run(&self) {
+        loop {
+            let waiting = || self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(path) = waiting().pop_front() else {
+                return;
+            };
+            self.probe.lock().insert(path.clone(), Instant::now());
+            let result = (self.look)(&path);
+            self.probe.lock().remove(&path);
+            // The caller may have stopped waiting for this path.
+            let _ = self.results.try_send((path, result));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn path_that_hangs_delays_no_other_and_is_not_looked_at_twice() {
+        let probe = Probe::default();
+        let (end, ends) = channel::<()>();
+        let ends = Arc::new(Mutex::new(ends));
+        let names: Vec<PathBuf> = (0..40).map(|number| number.to_string().into()).collect();
+        let hangs = |path: &Path| path == Path::new("3") || path == Path::new("30");
+        let look = {
+            let ends = Arc::clone(&ends);
+            move |path: &Path| {
+                if hangs(path) {
+                    let _ = ends.lock().expect("a lock").recv();
+                }
+                path.to_owned()
+            }
+        };
+        let found = probe.each(names.clone(), Duration::from_millis(50), look);
+        for (path, result) in &found {
+            let expected = (!hangs(path)).then(|| path.clone());
+            assert_eq!(*result, expected, "{path:?}");
+        }
+        let again = probe.each(names.clone(), Duration::from_secs(60), Path::to_owned);
+        let missing: Vec<_> = again
+            .iter()
+            .filter(|(_, result)| result.is_none())
+            .collect();
+        assert_eq!(missing.len(), 2, "they still hang");
+        drop(end);
+        while !probe.lock().is_empty() {
+            thread::yield_now();
+        }
+        let found = probe.each(names, Duration::from_secs(60), Path::to_owned);
+        assert!(found.values().all(Option::is_some));
+    }
+}
