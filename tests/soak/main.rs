@@ -33,7 +33,7 @@ const RESTLESS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Lines of a page, each of which names the version.
 const LINES: usize = 60;
-/// What the program keeps of replaced files, for a day, over all tenants (`OF_ALL` in `engine/rowhouse/src/reload/replaced.rs`), in bytes.
+/// What the program keeps of replaced files, for a day, over all tenants (`OF_ALL` in `engine/supervisor/src/snapshot/replaced.rs`), in bytes.
 const REPLACED: u64 = 96 << 20;
 /// Rounds in which that fills: in a short run there may be less of them.
 const FILLED: u64 = 1_000;

@@ -7,12 +7,12 @@
 //!
 //! | folder | contents |
 //! |---|---|
-//! | [`model`] | decisions without I/O, threads and clocks: the lifecycle of one tenant |
-//! | [`runner`] | the loop, the registry of tenants, the job pool, commands of operators, eviction |
+//! | [`model`] | decisions without I/O, threads and clocks: what is read when, and the lifecycle of one tenant |
+//! | [`runner`] | the loop, the registry of tenants, the job pool, surveys, commands of operators, eviction |
 //! | [`jobs`] | reading, rendering and restoring one tenant, each on a thread of the pool |
 //! | [`snapshot`] | snapshot assembly: hosts, shared files, replaced files, findings |
 //! | [`state`] | the data that survives a restart: valid folders, caches, releases, pins |
-//! | [`source`] | folders on disk: watching and polling |
+//! | [`source`] | folders on disk: watching, polling and surveys |
 //!
 //! A slow tenant delays `check` and `export` only: other tenants are served, and the slow tenant follows when its job ends.
 //! A panic in a job becomes an error of its tenant, theme or host, whose last valid state stays ([`content::report::guard`]).

@@ -131,16 +131,13 @@ impl ReloadLoop {
         };
         let until_due = progress.agenda.until_due(Instant::now());
         let wait = until(next_change).min(until_due.unwrap_or(max_wait));
-        match watch.next(wait.min(max_wait)) {
-            Some(changes) => {
-                for scope in self.scopes(&changes) {
-                    progress.agenda.note(scope, Instant::now());
-                }
+        if let Some(changes) = watch.next(wait.min(max_wait)) {
+            for scope in self.scopes(&changes) {
+                progress.agenda.note(scope, Instant::now());
             }
-            None if self.registry.is_time(progress.looked, next_change) => {
-                progress.agenda.request(Scope::Clock, Instant::now());
-            }
-            None => {}
+        }
+        if self.registry.is_time(progress.looked, next_change) {
+            progress.agenda.request(Scope::Clock, Instant::now());
         }
         progress.looked = Timestamp::now();
         let is_reloaded = self.reload(watch, progress, surveyor);
@@ -234,9 +231,13 @@ impl ReloadLoop {
     /// Returns the changes for which a reload is due.
     fn changes_of(&self, reload: &Reload) -> Changes {
         let places = self.registry.places();
+        // As the watch has them.
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let folder = absolute(&places.tenants);
         let tenants = reload.tenants.iter().flatten();
-        let tenants = tenants.map(|name| places.tenants.join(name));
-        let themes = places.themes.clone().filter(|_| reload.themes);
+        let tenants = tenants.map(|name| folder.join(name));
+        let themes = places.themes.as_deref().filter(|_| reload.themes);
+        let themes = themes.map(absolute);
         Changes {
             paths: tenants.chain(themes).collect(),
             everything: reload.tenants.is_none(),
