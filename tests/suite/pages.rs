@@ -1,10 +1,12 @@
 //! What a folder becomes: pages, heads, structured data, links under every mount, to the byte.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::sync::Arc;
 
 use release::snapshot::{Coding, HostEntry, Resource};
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of, workspace};
+use tempfile::TempDir;
 
 /// Every place of the fixture that has pages: host and prefix.
 const PLACES: [(&str, &str); 4] = [
@@ -449,4 +451,52 @@ fn sections_of_a_group_stand_in_one_part_that_links_can_name() {
         assert!(about.contains(word), "{word}\n{about}");
     }
     assert!(!about.contains("Send Message"), "{about}");
+}
+
+/// The files of fonts that a page preloads, and those of its upright letters that its style names, by their names without a hash.
+fn fonts_of(html: &str) -> (Vec<String>, Vec<String>) {
+    let named = |text: &str| {
+        let (_, file) = text.split_once("/assets/").expect("a file");
+        let (file, _) = file.split_once(".woff2").expect("a font");
+        let (name, _) = file.rsplit_once('.').expect("a hash");
+        name.to_owned()
+    };
+    let preloaded = html.split("<link rel=\"preload\"").skip(1);
+    let faces = html.split("@font-face{").skip(1);
+    let faces = faces.filter_map(|face| face.split('}').next());
+    let upright = faces.filter(|face| face.contains("url(") && !face.contains("italic"));
+    (preloaded.map(named).collect(), upright.map(named).collect())
+}
+
+#[test]
+fn a_page_whose_words_need_several_files_of_a_font_has_it_in_one() {
+    let folder = TempDir::new().expect("a folder");
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join("tenants/sample").join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    write("tenant.yaml", "name: Sample\ntheme: base\nroot: true\n");
+    for (name, title) in [
+        ("index", "Plain words"),
+        ("german", "Größe"),
+        ("polish", "Łódź"),
+        ("vietnamese", "Tiếng Việt"),
+    ] {
+        write(
+            &format!("pages/{name}.md"),
+            &format!("---\ntitle: {title}\n---\nWords, \"and\" signs…\n"),
+        );
+    }
+    let site = TestSite::copy_of(folder.path());
+    let fonts = |path: &str| fonts_of(&site.page("studio.example", "", path).expect("a page"));
+    let first = ["big-shoulders", "public-sans"].map(ToOwned::to_owned);
+    let whole = ["big-shoulders.whole", "public-sans.whole"].map(ToOwned::to_owned);
+    let (preloaded, named) = fonts("/");
+    assert_eq!(preloaded, first);
+    assert!(!named.iter().any(|file| whole.contains(file)), "{named:?}");
+    assert!(named.contains(&"public-sans.more".to_owned()), "{named:?}");
+    for path in ["/german", "/polish", "/vietnamese"] {
+        assert_eq!(fonts(path), (whole.to_vec(), whole.to_vec()), "{path}");
+    }
 }

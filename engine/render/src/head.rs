@@ -35,8 +35,6 @@ pub(super) struct Head {
     pub app_store_id: Option<String>,
     /// An Atom feed: title and address.
     pub feed: Option<(String, String)>,
-    /// Fonts to fetch at once.
-    pub fonts: Vec<String>,
     /// The graph of structured data (JSON-LD 1.1).
     pub structured_data: Option<Json>,
 }
@@ -108,13 +106,6 @@ impl Head {
             out.link("alternate", href, &more);
         }
         out.0.push_str(STYLE_MARK);
-        for font in &self.fonts {
-            out.link(
-                "preload",
-                font,
-                " as=\"font\" type=\"font/woff2\" crossorigin",
-            );
-        }
         if let Some(graph) = &self.structured_data {
             out.raw(&format!(
                 "<script type=\"application/ld+json\">{}</script>",
@@ -155,6 +146,17 @@ impl Head {
             out.meta("name", "twitter:image:alt", &image.alt);
         }
     }
+}
+
+/// The tags that have a browser fetch fonts at once.
+#[must_use]
+pub(super) fn preload(fonts: Vec<String>) -> String {
+    let mut out = Tags::default();
+    for font in fonts {
+        let more = " as=\"font\" type=\"font/woff2\" crossorigin";
+        out.link("preload", &font, more);
+    }
+    out.0
 }
 
 #[derive(Default)]

@@ -7,11 +7,10 @@ mod used;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cssparser::UnicodeRange;
-
-use self::characters::Characters;
+use self::characters::{Characters, Letters};
 use self::minify::minified;
-use self::used::{Rules, Uses, classes};
+pub(super) use self::used::font_of;
+use self::used::{Face, Rules, Uses, classes};
 
 use super::asset::{ASSETS, Asset};
 use super::card::Card;
@@ -36,6 +35,14 @@ pub(super) struct Styles {
 
 /// So many styles are kept. When there are more, they are written anew.
 const MOST_WRITTEN: usize = 64;
+
+/// The style of a page.
+pub(super) struct PageStyle {
+    /// The style.
+    pub css: String,
+    /// The fonts that it has in one file, each with the address of the file.
+    pub whole_fonts: BTreeMap<String, String>,
+}
 
 /// What of a page decides about its styles.
 pub(super) struct Shown<'a> {
@@ -93,18 +100,38 @@ impl Styles {
     }
 
     /// The style of a page. The order of rules is the same everywhere: those of the theme, then those of kinds by their names, then the roles that these name, then the colours of sites.
-    pub(super) fn of_page(&self, page: &Shown<'_>) -> String {
+    pub(super) fn of_page(&self, page: &Shown<'_>) -> PageStyle {
         let classes = classes(page.html);
-        let mut css = self.of_rules(page, &classes).to_string();
+        let faces = self.faces();
+        let whole = whole_fonts(page, &faces);
+        let mut css = self.of_rules(page, &classes, &faces, &whole).to_string();
         if !self.site_colours.is_empty() {
             let shown = |site: &&Card| classes.contains(format!("tenant-{}", site.tenant).as_str());
             css.push_str(&self.colours_of(page.sites.iter().filter(shown)));
         }
-        css
+        let file = |(font, face): (&str, &Face)| (font.to_owned(), face.file.clone());
+        PageStyle {
+            css,
+            whole_fonts: whole.into_iter().map(file).collect(),
+        }
+    }
+
+    /// All fonts that are for some characters.
+    fn faces(&self) -> Vec<&Face> {
+        let mut faces = Vec::new();
+        let all = self.kinds.values().chain([&self.everywhere]);
+        all.for_each(|rules| rules.add_faces(&mut faces));
+        faces
     }
 
     /// The rules and roles that a page with these classes uses.
-    fn of_rules(&self, page: &Shown<'_>, classes: &BTreeSet<&str>) -> Arc<str> {
+    fn of_rules(
+        &self,
+        page: &Shown<'_>,
+        classes: &BTreeSet<&str>,
+        faces: &[&Face],
+        whole: &BTreeMap<&str, &Face>,
+    ) -> Arc<str> {
         let apart = std::str::from_utf8(page.apart).unwrap_or_default();
         let named: BTreeSet<&str> = roles_of(page.html).chain(roles_of(apart)).collect();
         let known = classes
@@ -112,12 +139,14 @@ impl Styles {
             .filter(|class| self.classes.contains(**class));
         let kinds = self.kinds.keys().filter(|kind| (page.has_kind)(kind));
         let characters = Characters::of(page.html, apart, page.language);
-        let shows =
-            |ranges: &[UnicodeRange]| characters.are_in(ranges) || self.characters.are_in(ranges);
-        let mut ranges = Vec::new();
-        let all = self.kinds.values().chain([&self.everywhere]);
-        all.for_each(|rules| rules.add_ranges(&mut ranges));
-        let fonts = ranges.iter().map(|ranges| match shows(ranges) {
+        let needs = |face: &Face| match whole.get(face.font()) {
+            Some(whole) => std::ptr::eq(*whole, face),
+            None => {
+                let shown = [&characters, &self.characters];
+                !face.is_whole() && shown.iter().any(|these| these.are_in(&face.ranges))
+            }
+        };
+        let fonts = faces.iter().map(|face| match needs(face) {
             true => "1",
             false => "0",
         });
@@ -143,7 +172,7 @@ impl Styles {
             let uses = Uses {
                 has: &has,
                 asks,
-                shows: &shows,
+                needs: &needs,
             };
             self.everywhere.write(uses, &mut css);
             for (kind, rules) in &self.kinds {
@@ -204,6 +233,25 @@ impl Styles {
             false => format!("@layer roles{{{rules}}}"),
         }
     }
+}
+
+/// The fonts that a page needs in one file, by their names. A browser that has one file of a font and waits for another shows one word in two fonts.
+fn whole_fonts<'f>(page: &Shown<'_>, faces: &[&'f Face]) -> BTreeMap<&'f str, &'f Face> {
+    let mut found = BTreeMap::new();
+    let mut wholes = faces.iter().filter(|face| face.is_whole()).peekable();
+    if wholes.peek().is_none() {
+        return found;
+    }
+    let apart = std::str::from_utf8(page.apart).unwrap_or_default();
+    let letters = Letters::of(page.html, apart, page.language);
+    for whole in wholes {
+        let parts = faces.iter().filter(|face| face.font() == whole.font());
+        let parts: Vec<&Face> = parts.copied().filter(|face| !face.is_whole()).collect();
+        if letters.need(whole, &parts) {
+            found.insert(whole.font(), *whole);
+        }
+    }
+    found
 }
 
 /// The custom properties that a text asks for: `accent` for `var(--accent)` and `var(--accent, red)`.
@@ -298,6 +346,69 @@ mod tests {
         let text = ".a{content:\"</STYLE><p>\"}.b{content:\"</style\"}";
         let escaped = ".a{content:\"<\\/STYLE><p>\"}.b{content:\"<\\/style\"}";
         assert_eq!(inline(text), escaped);
+    }
+
+    /// The faces that a page has: of the upright font the first file, the second or the whole, and of the italics the same in lower case.
+    fn faces_of(body: &str, language: &str) -> String {
+        let face = |name: &str, more: &str| {
+            format!("@font-face{{src:url(\"/assets/{name}.woff2\");{more}}}")
+        };
+        let css = [
+            face("a.1f", "--f:F;unicode-range:U+20,U+41-5A,U+61-7A"),
+            face("a.more.2f", "--f:M;unicode-range:U+22,U+A1-FF"),
+            face("a.whole.3f", "--f:W;unicode-range:U+20-17F"),
+            face("i.4f", "--f:f;font-style:italic;unicode-range:U+20,U+61-7A"),
+            face(
+                "i.more.5f",
+                "--f:m;font-style:italic;unicode-range:U+22,U+41-5A,U+A1-FF",
+            ),
+            face(
+                "i.whole.6f",
+                "--f:w;font-style:italic;unicode-range:U+20-17F",
+            ),
+        ];
+        let styles = Styles {
+            everywhere: Rules::new(&css.concat()),
+            ..Styles::default()
+        };
+        let style = styles.of_page(&Shown {
+            html: &format!("<title>\u{17e}</title><body>{body}"),
+            apart: b"",
+            language,
+            islands: &[],
+            may_write: &|_, _| false,
+            has_kind: &|_| false,
+            sites: &[],
+        });
+        let faces = style.css.split("--f:").skip(1);
+        let faces: String = faces.map(|face| &face[..1]).collect();
+        let whole: Vec<&str> = style.whole_fonts.keys().map(String::as_str).collect();
+        assert_eq!(whole.contains(&"a"), faces.contains('W'), "{body}");
+        faces
+    }
+
+    #[test]
+    fn no_word_is_in_two_files_of_a_font() {
+        for (body, language, faces) in [
+            ("<p>Plain words", "en", "Ffm"),
+            // A sign is no part of a word.
+            ("<p>Words \"and\" ¿signs?", "en", "FMfm"),
+            ("<p>Café", "en", "Wfm"),
+            ("<p>u\u{308}ber", "de", "Wfm"),
+            ("<p>Łódź", "pl", "Ww"),
+            ("<p title=\"Öl\">plain", "de", "Wfm"),
+            // What no file has decides nothing.
+            ("<p>Жук and beetle", "en", "Ff"),
+            ("<p>Plain <em>words</em>", "en", "Ffm"),
+            ("<p>Plain <em class=\"a\"><b>Words</b></em>", "en", "Fw"),
+            ("<p>schön <cite>schon</cite>", "de", "Ww"),
+            // Visitors write what they want, in their language.
+            ("<p>plain<input>", "en", "FMfm"),
+            ("<p>plain<input>", "de", "Ww"),
+        ] {
+            let found = faces_of(body, language);
+            assert_eq!(found, faces, "{body}");
+        }
     }
 
     #[test]

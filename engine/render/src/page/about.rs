@@ -166,13 +166,6 @@ impl Renderer<'_> {
                 .as_ref()
                 .and_then(|app| app.apple.as_ref()?.app_id.as_ref())
                 .map(|id| id.as_str().to_owned()),
-            fonts: theme
-                .theme
-                .manifest
-                .preload
-                .iter()
-                .filter_map(|path| asset_href(scope, path))
-                .collect(),
             ..Head::default()
         }
     }

@@ -1,16 +1,16 @@
 //! The style that a page carries, and the header fields that allow it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Renderer;
 use crate::apart::FILE_MARK;
 use crate::asset::{Asset, policy_hash};
-use crate::head::STYLE_MARK;
+use crate::head::{STYLE_MARK, preload};
 use crate::island::Hydration;
 use crate::policy::{self, BodyKind};
-use crate::stylesheet::Shown;
-use crate::template::Scope;
+use crate::stylesheet::{PageStyle, Shown, font_of};
+use crate::template::{Scope, asset_href};
 use content::address::Address;
 use release::snapshot::fields::Fields;
 
@@ -67,16 +67,25 @@ impl Renderer<'_> {
             has_kind: &|kind| kinds.contains(kind),
             sites: &self.inputs.deployment.sites,
         };
-        let style = self.templates().assets.styles.of_page(&shown) + own;
+        let PageStyle { css, whole_fonts } = self.templates().assets.styles.of_page(&shown);
+        let style = css + own;
+        let fonts = self.preloaded(scope, &whole_fonts);
+        let head = format!("<style>{style}</style>\n{}", preload(fonts));
         Written {
-            html: self.with_grounds(&html).replacen(
-                STYLE_MARK,
-                &format!("<style>{style}</style>\n"),
-                1,
-            ),
+            html: self.with_grounds(&html).replacen(STYLE_MARK, &head, 1),
             style: policy_hash(&style),
             drawings,
         }
+    }
+
+    /// The addresses of the fonts that a page asks for before its style is read.
+    fn preloaded(&self, scope: &Scope, whole: &BTreeMap<String, String>) -> Vec<String> {
+        let files = &self.templates().theme.manifest.preload;
+        let address = |file: &String| match whole.get(font_of(file)) {
+            Some(whole) => Some(whole.clone()),
+            None => asset_href(scope, file),
+        };
+        files.iter().filter_map(address).collect()
     }
 
     /// The fields of the pages with these styles at an address.

@@ -2,7 +2,7 @@
 //!
 //! Themes keep their fonts as WOFF 2, because browsers want them so; they are unpacked here, and no second copy has to be kept in step.
 //! A drawing names a font as its file is named: `font-family="big-shoulders"` for `fonts/big-shoulders.woff2`. What a file calls itself within depends on who cut it.
-//! A font may lie in several files, cut by characters so that a browser fetches those that a page needs. The name ends at the first dot: `big-shoulders.more.woff2` has more of the same font.
+//! A font may lie in several files, cut by characters so that a browser fetches those that a page needs. The name ends at the first dot: `big-shoulders.more.woff2` has more of the same font, and `big-shoulders.whole.woff2` has all of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,12 @@ pub(crate) struct Fonts {
     database: Arc<Database>,
     /// The code points that some font draws.
     drawable: BTreeSet<u32>,
+    /// Those of them that only files with all of a font have.
+    only_in_whole: BTreeSet<u32>,
+    /// Of all fonts but these files.
     digest: [u8; 32],
+    /// Of all fonts.
+    whole_digest: [u8; 32],
 }
 
 impl Fonts {
@@ -32,35 +37,28 @@ impl Fonts {
     pub(crate) fn of(theme: &Theme) -> Self {
         inject("fonts", &theme.name);
         let mut database = Database::new();
-        let mut hash = Sha256::new();
         let files = theme.files.iter();
-        for (path, bytes) in files.filter(|(path, _)| path.starts_with("fonts/")) {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let font = match name.rsplit_once('.') {
-                Some((stem, "woff2")) => unpacked(bytes).map(|font| (stem, font)),
-                Some((stem, "ttf" | "otf")) => Some((stem, bytes.to_vec())),
-                _ => None,
-            };
-            if let Some((stem, font)) = font {
-                hash.update(&font);
-                let family = stem.split('.').next().unwrap_or(stem);
-                add(&mut database, family, font);
-            }
+        let files = files.filter(|(path, _)| path.starts_with("fonts/"));
+        let (whole, parts): (Vec<_>, Vec<_>) = files.partition(|(path, _)| is_whole(path));
+        let mut hash = Sha256::new();
+        let mut drawable = BTreeSet::new();
+        for (path, bytes) in parts {
+            drawable.extend(add(&mut database, &mut hash, path, bytes));
         }
-        let faces: Vec<ID> = database.faces().map(|face| face.id).collect();
-        let drawable = faces.into_iter().filter_map(|face| {
-            database.with_face_data(face, |data, index| {
-                let font = FontRef::from_index(data, index).ok()?;
-                let mappings = font.charmap().mappings();
-                let drawn = mappings.filter(|(_, glyph)| glyph.to_u32() != 0);
-                Some(drawn.map(|(character, _)| character).collect())
-            })?
-        });
-        let drawable: Vec<Vec<u32>> = drawable.collect();
+        let digest = hash.clone().finalize().into();
+        // After the parts: what these draw does not change where a file with all of a font is added.
+        let mut only_in_whole = BTreeSet::new();
+        for (path, bytes) in whole {
+            only_in_whole.extend(add(&mut database, &mut hash, path, bytes));
+        }
+        only_in_whole.retain(|character| !drawable.contains(character));
+        drawable.extend(&only_in_whole);
         Self {
-            drawable: drawable.into_iter().flatten().collect(),
             database: Arc::new(database),
-            digest: hash.finalize().into(),
+            drawable,
+            only_in_whole,
+            digest,
+            whole_digest: hash.finalize().into(),
         }
     }
 
@@ -69,9 +67,13 @@ impl Fonts {
         Arc::clone(&self.database)
     }
 
-    /// What drawings in these fonts depend on.
-    pub(super) const fn digest(&self) -> &[u8; 32] {
-        &self.digest
+    /// What a drawing in these fonts depends on.
+    pub(super) fn digest_for(&self, svg: &str) -> &[u8; 32] {
+        let mut characters = svg.chars().map(u32::from);
+        match characters.any(|character| self.only_in_whole.contains(&character)) {
+            true => &self.whole_digest,
+            false => &self.digest,
+        }
     }
 
     /// Returns the characters of a text that no font draws. Spaces and characters that are never visible need no font.
@@ -165,14 +167,46 @@ fn with_character(
     faces.find(|face| !used.contains(face) && has(*face))
 }
 
-fn add(database: &mut Database, name: &str, font: Vec<u8>) {
+/// Whether a file has all of a font that other files have in parts.
+fn is_whole(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split('.').nth(1) == Some("whole")
+}
+
+/// Adds a font's file. Returns the code points that it draws: none where the file is no font.
+fn add(database: &mut Database, hash: &mut Sha256, path: &str, bytes: &[u8]) -> Vec<u32> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let font = match name.rsplit_once('.') {
+        Some((stem, "woff2")) => unpacked(bytes).map(|font| (stem, font)),
+        Some((stem, "ttf" | "otf")) => Some((stem, bytes.to_vec())),
+        _ => None,
+    };
+    let Some((stem, font)) = font else {
+        return Vec::new();
+    };
+    hash.update(&font);
+    let family = stem.split('.').next().unwrap_or(stem);
+    let mut drawn = Vec::new();
     for id in database.load_font_source(Source::Binary(Arc::new(font))) {
         if let Some(mut face) = database.face(id).cloned() {
-            face.families = vec![(name.to_owned(), Language::English_UnitedStates)];
+            face.families = vec![(family.to_owned(), Language::English_UnitedStates)];
             database.remove_face(id);
-            database.push_face_info(face);
+            let id = database.push_face_info(face);
+            drawn.extend(characters(database, id));
         }
     }
+    drawn
+}
+
+/// The code points that a face draws.
+fn characters(database: &Database, face: ID) -> Vec<u32> {
+    let characters = database.with_face_data(face, |data, index| {
+        let font = FontRef::from_index(data, index).ok()?;
+        let mappings = font.charmap().mappings();
+        let drawn = mappings.filter(|(_, glyph)| glyph.to_u32() != 0);
+        Some(drawn.map(|(character, _)| character).collect())
+    });
+    characters.flatten().unwrap_or_default()
 }
 
 fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -223,12 +257,12 @@ mod tests {
     }
 
     /// Letters of the first file and of the second in turn, as words have them.
-    const WORDS: &str = "Größe \u{201e}naïve\u{201c} \u{2013} Ærø\u{2019}s café \u{2014} 5 €\u{2026} \u{201c}Señor\u{201d} ½ × Łódź";
+    const WORDS: &str = "Größe \u{201e}naïve\u{201c} \u{2013} Ærø\u{2019}s café \u{2014} 5 €\u{2026} \u{201c}Señor\u{201d} ½ × Łódź Ж";
 
     #[test]
     fn a_family_in_several_files_is_one() {
         let fonts = fonts();
-        let missing = ["Ł", "ź"];
+        let missing = ["Ж"];
         for family in ["big-shoulders", "public-sans", "public-sans-italic"] {
             let glyphs = drawn(&fonts, family, WORDS);
             assert_eq!(glyphs.len(), WORDS.chars().count(), "{family}");
@@ -237,6 +271,14 @@ mod tests {
                 assert_eq!(from.as_deref(), expected, "{family}: {letter}");
             }
         }
+    }
+
+    #[test]
+    fn drawings_depend_on_a_whole_font_only_for_its_own_letters() {
+        let fonts = fonts();
+        let plain = fonts.digest_for("<svg/>");
+        assert_eq!(fonts.digest_for("<text>Größe 5 €</text>"), plain);
+        assert_ne!(fonts.digest_for("<text>Łódź</text>"), plain);
     }
 
     #[test]

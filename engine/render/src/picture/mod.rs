@@ -111,7 +111,7 @@ impl Drawing {
         let svg = svg.into();
         let mut hash = Sha256::new();
         hash.update(format!("{form:?} {:?} ", ground));
-        hash.update(fonts.digest());
+        hash.update(fonts.digest_for(&svg));
         hash.update(svg.as_bytes());
         Self {
             digest: hash.finalize().into(),

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::Bound::Included;
 
 use cssparser::{ParseError, Parser, ParserInput, Token, UnicodeRange};
+use unicode_general_category::{GeneralCategory as Category, get_general_category};
+
+use super::used::Face;
+use content::name::nfc;
 
 /// The marks that browsers put around quotations in languages other than English, which has others (CSS Generated Content 3, section 3.2).
 const QUOTES: &str = "«»‘’‚“”„‹›「」『』";
@@ -26,20 +30,13 @@ impl Default for Characters {
 impl Characters {
     /// Those of a page in a language, and of the drawings that it shows.
     pub(super) fn of(html: &str, drawings: &str, language: &str) -> Self {
-        let body = html.find("<body").map_or(html, |start| &html[start..]);
-        // Visitors write what they want, and so do islands that are rendered by the browser alone.
-        let is_open = [
-            "<input",
-            "<textarea",
-            " contenteditable",
-            " render=\"browser\"",
-        ];
+        let body = body_of(html);
         let mut found = BTreeSet::new();
-        if language != "en" && !language.starts_with("en-") {
+        if !is_english(language) {
             found.extend(QUOTES.chars().map(u32::from));
         }
         let is_known = [body, drawings].iter().all(|text| add(text, &mut found));
-        match is_known && !is_open.iter().any(|field| body.contains(field)) {
+        match is_known && !is_open(body) {
             true => Self::These(found),
             false => Self::Any,
         }
@@ -71,6 +68,103 @@ impl Characters {
             }),
         }
     }
+}
+
+fn body_of(html: &str) -> &str {
+    html.find("<body").map_or(html, |start| &html[start..])
+}
+
+fn is_english(language: &str) -> bool {
+    language == "en" || language.starts_with("en-")
+}
+
+/// Whether visitors write what they want, or islands that are rendered by the browser alone do.
+fn is_open(body: &str) -> bool {
+    let fields = [
+        "<input",
+        "<textarea",
+        " contenteditable",
+        " render=\"browser\"",
+    ];
+    fields.iter().any(|field| body.contains(field))
+}
+
+/// The elements that browsers slant (WHATWG HTML, section 15.3.4), but for addresses, which themes set upright.
+const ITALIC: [&str; 5] = ["cite", "dfn", "em", "i", "var"];
+
+/// The letters of a page: one word has several of them, and all are to be in one font.
+#[derive(Debug, Default)]
+pub(super) struct Letters {
+    all: BTreeSet<u32>,
+    /// Those of slanted elements, and those beyond ASCII, which styles may slant.
+    italic: BTreeSet<u32>,
+    /// Whether visitors may write others.
+    are_open: bool,
+}
+
+impl Letters {
+    /// Those of a page in a language, and of the drawings that it shows.
+    pub(super) fn of(html: &str, drawings: &str, language: &str) -> Self {
+        // Browsers compose a letter and its marks where a font has both in one.
+        let body = nfc(body_of(html));
+        let mut all = BTreeSet::new();
+        add(&body, &mut all);
+        add(drawings, &mut all);
+        all.retain(|code| is_letter(*code));
+        let mut italic = BTreeSet::new();
+        for name in ITALIC {
+            let (start, end) = (format!("<{name}"), format!("</{name}>"));
+            for element in body.split(&start).skip(1) {
+                if element.starts_with([' ', '>']) {
+                    let inside = element.split(&end).next().unwrap_or_default();
+                    add(&format!("<{inside}"), &mut italic);
+                }
+            }
+        }
+        italic.retain(|code| is_letter(*code));
+        italic.extend(all.iter().filter(|code| **code > 0x7f));
+        Self {
+            all,
+            italic,
+            are_open: is_open(&body) && !is_english(language),
+        }
+    }
+
+    /// Whether a font that lies in several files is needed in one: no part has all letters of the page that the whole has.
+    pub(super) fn need(&self, whole: &Face, parts: &[&Face]) -> bool {
+        let letters = match whole.is_italic {
+            true => &self.italic,
+            false => &self.all,
+        };
+        let is_in = |code: u32, face: &Face| {
+            let mut ranges = face.ranges.iter();
+            ranges.any(|range| (range.start..=range.end).contains(&code))
+        };
+        let own = || letters.iter().filter(|code| is_in(**code, whole));
+        let mut parts = parts.iter();
+        self.are_open || !parts.any(|part| own().all(|code| is_in(*code, part)))
+    }
+}
+
+fn is_letter(code: u32) -> bool {
+    use Category::{
+        EnclosingMark, LowercaseLetter, ModifierLetter, NonspacingMark, OtherLetter, SpacingMark,
+        TitlecaseLetter, UppercaseLetter,
+    };
+    let category = char::from_u32(code).map(get_general_category);
+    matches!(
+        category,
+        Some(
+            EnclosingMark
+                | LowercaseLetter
+                | ModifierLetter
+                | NonspacingMark
+                | OtherLetter
+                | SpacingMark
+                | TitlecaseLetter
+                | UppercaseLetter
+        )
+    )
 }
 
 /// Adds the characters of markup. `false` where it has an entity that is not known here, which may be any character.

@@ -1,6 +1,6 @@
 //! The rules of a stylesheet, and those of them that a page can use.
 //!
-//! A `@font-face` is left out where the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5).
+//! A `@font-face` is left out where the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5), and where the page has its font in another file ([`Face::is_whole`]).
 //! A selector is left out only where it cannot match, for it names a class that occurs nowhere in the page; and with its last selector, the rule. Of the classes in `:is(.a,.b)` one is enough, and those that do not occur go. Other classes that stand in parentheses, as in `:not(.a)`, decide nothing.
 
 use std::collections::BTreeSet;
@@ -17,8 +17,39 @@ pub(super) struct Uses<'a> {
     pub(super) has: &'a dyn Fn(&str) -> bool,
     /// Whether something asks for a custom property of `:root`.
     pub(super) asks: &'a dyn Fn(&str) -> bool,
-    /// Whether it shows a character that is in one of these ranges.
-    pub(super) shows: &'a dyn Fn(&[UnicodeRange]) -> bool,
+    /// Whether it needs a `@font-face`.
+    pub(super) needs: &'a dyn Fn(&Face) -> bool,
+}
+
+/// A `@font-face` for some characters.
+#[derive(Debug)]
+pub(super) struct Face {
+    /// Its characters.
+    pub(super) ranges: Vec<UnicodeRange>,
+    /// Where its file is; empty where it has none of its own.
+    pub(super) file: String,
+    /// Whether its letters are slanted.
+    pub(super) is_italic: bool,
+    text: String,
+}
+
+impl Face {
+    /// The font that its file has, or has a part of.
+    pub(super) fn font(&self) -> &str {
+        font_of(&self.file)
+    }
+
+    /// Whether its file has all of the font, for pages with letters of several of the font's other files: `a.whole.woff2` beside `a.woff2` and `a.more.woff2`.
+    pub(super) fn is_whole(&self) -> bool {
+        let name = self.file.rsplit('/').next().unwrap_or_default();
+        name.split('.').nth(1) == Some("whole")
+    }
+}
+
+/// The font of a file: its name up to the first dot.
+pub(crate) fn font_of(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    name.split('.').next().unwrap_or_default()
 }
 
 /// The rules of a stylesheet in their order.
@@ -30,7 +61,7 @@ enum Rule {
     /// What every page has: statements, and at-rules such as `@keyframes`.
     Always(String),
     /// A `@font-face` for some characters.
-    Face(Vec<UnicodeRange>, String),
+    Face(Face),
     /// A style rule: its selectors, and what follows them from the brace on.
     Style(Vec<Selector>, String),
     /// What it opens with, such as `@media print{`, and the rules inside.
@@ -60,20 +91,23 @@ impl Rules {
                     let is_group = at.as_deref().is_some_and(|at| GROUPS.contains(&at));
                     let is_face = at.as_deref() == Some("font-face");
                     let mut nested = Self::default();
-                    let mut ranges = None;
+                    let mut face = None;
                     // What cannot be read was refused when the style was minified.
                     let _ = parser.parse_nested_block(|inner| {
                         if is_group {
                             nested = Self::read(inner);
                         } else if is_face {
-                            ranges = ranges_of(inner);
+                            face = Face::read(inner);
                         }
                         to_the_end(inner)
                     });
                     let inside = parser.slice_from(inside);
-                    rules.push(match (is_group, ranges, at.is_some()) {
+                    rules.push(match (is_group, face, at.is_some()) {
                         (true, ..) => Rule::Group(opening, nested),
-                        (_, Some(ranges), _) => Rule::Face(ranges, opening + inside),
+                        (_, Some(face), _) => Rule::Face(Face {
+                            text: opening + inside,
+                            ..face
+                        }),
                         (_, None, true) => Rule::Always(opening + inside),
                         (_, None, false) => {
                             let written = opening.strip_suffix('{').unwrap_or(&opening);
@@ -97,7 +131,7 @@ impl Rules {
     pub(super) fn add_classes(&self, classes: &mut BTreeSet<String>) {
         for rule in &self.0 {
             match rule {
-                Rule::Always(_) | Rule::Face(..) => {}
+                Rule::Always(_) | Rule::Face(_) => {}
                 Rule::Style(selectors, _) => {
                     let named = selectors.iter().flat_map(Selector::classes);
                     classes.extend(named.map(ToOwned::to_owned));
@@ -107,12 +141,12 @@ impl Rules {
         }
     }
 
-    /// Adds the ranges of all fonts that have one.
-    pub(super) fn add_ranges<'r>(&'r self, ranges: &mut Vec<&'r [UnicodeRange]>) {
+    /// Adds the fonts that are for some characters.
+    pub(super) fn add_faces<'r>(&'r self, faces: &mut Vec<&'r Face>) {
         for rule in &self.0 {
             match rule {
-                Rule::Face(own, _) => ranges.push(own),
-                Rule::Group(_, rules) => rules.add_ranges(ranges),
+                Rule::Face(face) => faces.push(face),
+                Rule::Group(_, rules) => rules.add_faces(faces),
                 Rule::Always(_) | Rule::Style(..) => {}
             }
         }
@@ -120,14 +154,14 @@ impl Rules {
 
     /// Writes the rules for such a page. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
     pub(super) fn write(&self, page: Uses<'_>, css: &mut String) {
-        let Uses { has, asks, shows } = page;
+        let Uses { has, asks, needs } = page;
         // The group that was written last, which goes on where the next is the same.
         let mut last = "";
         for rule in &self.0 {
             match rule {
                 Rule::Always(text) => css.push_str(text),
-                Rule::Face(ranges, text) if shows(ranges) => css.push_str(text),
-                Rule::Face(..) => continue,
+                Rule::Face(face) if needs(face) => css.push_str(&face.text),
+                Rule::Face(_) => continue,
                 Rule::Style(selectors, block) => {
                     let matching = selectors.iter().filter_map(|selector| selector.text(has));
                     let matching = matching.collect::<Vec<String>>().join(",");
@@ -321,24 +355,62 @@ fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
     }
 }
 
-/// The characters that a `@font-face` is for; `None` where these are all, or cannot be made out.
-fn ranges_of(face: &mut Parser<'_, '_>) -> Option<Vec<UnicodeRange>> {
-    while let Ok(token) = face.next().cloned() {
-        let Token::Ident(name) = token else {
-            pass(face, &token);
-            continue;
-        };
-        if name.eq_ignore_ascii_case("unicode-range") {
-            face.expect_colon().ok()?;
-            let ranges = face.parse_until_before(Delimiter::Semicolon, |value| {
-                value.parse_comma_separated(|range| {
-                    UnicodeRange::parse(range).map_err(ParseError::<()>::from)
+impl Face {
+    /// Reads a `@font-face`; `None` where it is for all characters, or these cannot be made out.
+    fn read(block: &mut Parser<'_, '_>) -> Option<Self> {
+        let mut ranges = None;
+        let mut file = String::new();
+        let mut is_italic = false;
+        while let Ok(token) = block.next().cloned() {
+            let Token::Ident(name) = token else {
+                pass(block, &token);
+                continue;
+            };
+            block.expect_colon().ok()?;
+            block
+                .parse_until_before(Delimiter::Semicolon, |value| {
+                    match name.to_ascii_lowercase().as_str() {
+                        "unicode-range" => {
+                            let list = value.parse_comma_separated(|range| {
+                                UnicodeRange::parse(range).map_err(ParseError::<()>::from)
+                            });
+                            ranges = Some(list?);
+                        }
+                        "src" => file = first_file(value),
+                        "font-style" => {
+                            is_italic = !value.expect_ident()?.eq_ignore_ascii_case("normal");
+                        }
+                        _ => {}
+                    }
+                    to_the_end(value)
                 })
-            });
-            return ranges.ok();
+                .ok()?;
+        }
+        Some(Self {
+            ranges: ranges?,
+            file,
+            is_italic,
+            text: String::new(),
+        })
+    }
+}
+
+/// The first address of a list of sources; empty where there is none.
+fn first_file(sources: &mut Parser<'_, '_>) -> String {
+    while let Ok(token) = sources.next().cloned() {
+        match token {
+            Token::UnquotedUrl(address) => return address.to_string(),
+            Token::Function(name) if name.eq_ignore_ascii_case("url") => {
+                let address = sources.parse_nested_block(|inner| {
+                    let address = inner.expect_string()?.to_string();
+                    Ok::<_, ParseError<'_, ()>>(address)
+                });
+                return address.unwrap_or_default();
+            }
+            token => pass(sources, &token),
         }
     }
-    None
+    String::new()
 }
 
 fn to_the_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {

@@ -6,7 +6,7 @@ use super::*;
 const ALL: Uses<'_> = Uses {
     has: &|_| true,
     asks: &|_| true,
-    shows: &|_| true,
+    needs: &|_| true,
 };
 
 fn written(css: &str, page: Uses<'_>) -> String {
@@ -92,13 +92,33 @@ fn a_font_goes_where_the_page_shows_none_of_its_characters() {
     let showing = |letter: char| {
         let letter = u32::from(letter);
         let is_in = |range: &UnicodeRange| (range.start..=range.end).contains(&letter);
-        let shows = &|ranges: &[UnicodeRange]| ranges.iter().any(is_in);
-        written(&css, Uses { shows, ..ALL })
+        let needs = &|face: &Face| face.ranges.iter().any(is_in);
+        written(&css, Uses { needs, ..ALL })
     };
     assert_eq!(showing('B'), format!("{letters}{rest}"));
     assert_eq!(showing('\u{3b1}'), format!("{letters}{rest}"));
     assert_eq!(showing('\u{4ff}'), format!("{more}{rest}"));
     assert_eq!(showing('b'), rest);
+}
+
+#[test]
+fn a_font_is_known_by_its_file() {
+    let css = "@font-face{src:local(\"x\"),url(\"/assets/a-b.whole.1f.woff2\") format(\"woff2\");unicode-range:U+41;font-style:italic}@layer c{@font-face{unicode-range:U+41;src:url(/assets/a.more.2f.woff2);font-style:normal}}@font-face{unicode-range:U+41;src:local(b)}";
+    let rules = Rules::new(css);
+    let mut faces = Vec::new();
+    rules.add_faces(&mut faces);
+    let known = faces.iter().map(|face| {
+        let kind = (face.is_whole(), face.is_italic);
+        (face.font(), face.file.as_str(), kind)
+    });
+    assert_eq!(
+        known.collect::<Vec<_>>(),
+        [
+            ("a-b", "/assets/a-b.whole.1f.woff2", (true, true)),
+            ("a", "/assets/a.more.2f.woff2", (false, false)),
+            ("", "", (false, false)),
+        ]
+    );
 }
 
 #[test]
