@@ -101,7 +101,7 @@ fn picture_that_browsers_do_not_show_is_an_error_with_types_to_convert_to() {
     let report = site.report_text();
     for part in [
         "error[picture-type]: browsers do not show `door.HEIC`",
-        "convert the file to JPEG, PNG, WebP, AVIF or SVG",
+        "convert the file to JPEG, PNG, WebP or AVIF",
         "error[picture-type]: browsers do not show `clip.mov`",
         "convert the file to MP4 (H.264) or WebM",
     ] {

@@ -64,6 +64,7 @@ pub(super) fn supported_types(name: &str) -> &'static str {
         "aif" | "aiff" | "amr" | "caf" | "mid" | "midi" | "wma" => "MP3, M4A or Opus",
         "doc" | "docx" | "key" | "odp" | "ods" | "odt" | "pages" | "ppt" | "pptx" | "xls"
         | "xlsx" => "PDF",
+        "heic" | "heif" | "tif" | "tiff" => "JPEG, PNG, WebP or AVIF",
         _ => "JPEG, PNG, WebP, AVIF or SVG",
     }
 }
