@@ -8,6 +8,7 @@
 
 mod activity;
 mod beneath;
+mod incomplete;
 mod large;
 mod limits;
 mod stamp;
@@ -25,6 +26,7 @@ use thiserror::Error;
 
 pub use self::activity::Activity;
 use self::beneath::Beneath;
+use self::incomplete::is_incomplete;
 pub use self::large::{LargeFile, TakeLarge};
 pub use self::limits::Limits;
 use self::limits::is_large_type;
@@ -256,7 +258,7 @@ impl Tree {
                 }
                 self.activity.begin();
                 let take = take_large.map(|take| (take, known.get(&path), now));
-                match file(&beneath, &mut self, &path, take, &mut left) {
+                match file(&beneath, &mut self, &path, take, now, &mut left) {
                     Some(Taken::InMemory(bytes)) => drop(folder.files.insert(path, bytes)),
                     Some(Taken::Large(file)) => drop(folder.large.insert(path, file)),
                     None => {}
@@ -299,6 +301,7 @@ fn file(
     tree: &mut Tree,
     path: &str,
     take_large: Option<(TakeLarge<'_>, Option<&LargeFile>, SystemTime)>,
+    now: SystemTime,
     left: &mut Left,
 ) -> Option<Taken> {
     let file = match beneath.open(Path::new(path)) {
@@ -343,6 +346,16 @@ fn file(
                 return None;
             }
         }
+    }
+    if let Some(Taken::InMemory(bytes)) = &taken
+        && is_incomplete(bytes, &metadata, now, limits.upload_pause)
+    {
+        let message = "the file is incomplete: its upload has not ended";
+        let diagnostic = Diagnostic::error(Code::Unreadable, tree.name_of(path), message);
+        tree.refuse(diagnostic.hint(
+            "wait for the upload to end: the file is read again until it is complete, or has not changed for a few seconds",
+        ));
+        return None;
     }
     let length = taken.as_ref().map_or(size, Taken::length);
     if length > one {

@@ -1,5 +1,7 @@
 //! How much of a folder is listed and read.
 
+use std::time::Duration;
+
 /// The most that one folder may hold: enough for any small site, too little to hurt the neighbours.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -21,6 +23,8 @@ pub struct Limits {
     pub depth: usize,
     /// Diagnostics of what cannot be taken, before the rest is not looked at.
     pub errors: usize,
+    /// The time after its last change in which a file that ends early counts as being uploaded. Zero takes every file as it is.
+    pub upload_pause: Duration,
 }
 
 impl Default for Limits {
@@ -35,6 +39,7 @@ impl Default for Limits {
             entries: 50_000,
             depth: 16,
             errors: 100,
+            upload_pause: Duration::ZERO,
         }
     }
 }

@@ -531,3 +531,36 @@ fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
     symlink("/etc/hostname", app.join("assets/foreign")).expect("a link");
     assert_eq!(stamp(&app), None);
 }
+
+#[test]
+fn picture_whose_upload_has_not_ended_is_not_taken() {
+    let place = TempDir::new().expect("a folder");
+    let app = place.path().join("app");
+    fs::create_dir_all(app.join("assets")).expect("a folder");
+    let picture = app.join("assets/door.jpg");
+    fs::write(&picture, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1]).expect("a file");
+    let now = SystemTime::now();
+    let read = |now| {
+        let limits = Limits {
+            upload_pause: Duration::from_secs(10),
+            ..Limits::default()
+        };
+        let tree = walk(&app, "app", limits, &Activity::default());
+        tree.read(None, (&BTreeMap::new(), now))
+    };
+    let (folder, report) = read(now);
+    assert!(folder.files.is_empty());
+    let messages: Vec<_> = report.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["the file is incomplete: its upload has not ended"]
+    );
+    let (folder, report) = read(now + Duration::from_secs(11));
+    assert_eq!(
+        (folder.files.len(), report.iter().len()),
+        (1, 0),
+        "it stays so"
+    );
+    fs::write(&picture, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1, 0xFF, 0xD9]).expect("a file");
+    assert_eq!(read(now).0.files.len(), 1);
+}

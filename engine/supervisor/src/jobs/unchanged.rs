@@ -107,6 +107,7 @@ mod tests {
             packs: true,
             now: SystemTime::now() + Duration::from_secs(3_600),
             activity: Activity::default(),
+            upload_pause: Duration::ZERO,
         }
     }
 

@@ -104,6 +104,8 @@ pub(crate) struct ToRead {
     pub(crate) now: SystemTime,
     /// Whether the file system responds.
     pub(crate) activity: Activity,
+    /// See [`Limits::upload_pause`].
+    pub(crate) upload_pause: Duration,
 }
 
 /// What a look at a folder comes to.
@@ -222,7 +224,11 @@ impl ToRead {
 
     /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
     fn list(&self) -> Listed {
-        let tree = source::walk(&self.path, &self.label, Limits::default(), &self.activity);
+        let limits = Limits {
+            upload_pause: self.upload_pause,
+            ..Limits::default()
+        };
+        let tree = source::walk(&self.path, &self.label, limits, &self.activity);
         if tree.is_gone {
             return Listed::Gone;
         }
