@@ -394,6 +394,38 @@ fn a_circle_is_found_however_it_is_written() {
 }
 
 #[test]
+fn model_of_the_supervisor_decides_without_input_and_output() {
+    let impure = [
+        "std::fs",
+        "std::io",
+        "std::net",
+        "std::sync",
+        "std::thread",
+        "Instant::now",
+        "SystemTime::now",
+        "Timestamp::now",
+        "rayon::",
+        "tokio::",
+        "tracing::",
+    ];
+    let files = files();
+    let model = files
+        .iter()
+        .filter(|file| file.starts_with("engine/supervisor/src/model/"));
+    let mut found = Vec::new();
+    for file in model {
+        let source = text(file);
+        let code = source
+            .split("\n#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        let used = impure.iter().filter(|name| code.contains(**name));
+        found.extend(used.map(|name| format!("{file}: {name}")));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
 fn every_source_says_why_it_is_there() {
     let silent: Vec<String> = files()
         .into_iter()

@@ -76,7 +76,8 @@ pub(crate) struct Lifecycle<I, R> {
     pages: Pages<I>,
     visitors: Visitors<I, R>,
     state: State,
-    since: SystemTime,
+    /// When it came into this state, once that was settled.
+    since: Option<SystemTime>,
 }
 
 impl<I, R> Default for Lifecycle<I, R> {
@@ -86,7 +87,7 @@ impl<I, R> Default for Lifecycle<I, R> {
             pages: Pages::Idle,
             visitors: Visitors::Absent,
             state: State::Absent,
-            since: SystemTime::now(),
+            since: None,
         }
     }
 }
@@ -244,27 +245,33 @@ impl<I: Clone + PartialEq, R> Lifecycle<I, R> {
     }
 
     /// Settles how visitors are served, now that it is known whether the folder has errors.
-    pub(crate) fn settle(&mut self, has_errors: bool) {
+    pub(crate) fn settle(&mut self, has_errors: bool, now: SystemTime) {
         let state = match (&self.visitors, has_errors) {
             (Visitors::Absent, _) => State::Absent,
             (Visitors::Waiting(_), _) => State::Pending,
             (Visitors::Served(_), false) => State::Live,
             (Visitors::Served(_), true) => State::Degraded,
         };
-        if state != self.state {
+        if state != self.state || self.since.is_none() {
             self.state = state;
-            self.since = SystemTime::now();
+            self.since = Some(now);
         }
     }
 
     /// How visitors are served, and since when.
     pub(crate) const fn state(&self) -> (State, SystemTime) {
-        (self.state, self.since)
+        let since = match self.since {
+            Some(since) => since,
+            None => SystemTime::UNIX_EPOCH,
+        };
+        (self.state, since)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     type Tested = Lifecycle<&'static str, u32>;
@@ -362,7 +369,7 @@ mod tests {
         let mut tested = Tested::default();
         tested.begin(&"one");
         tested.wait("one", 0);
-        tested.settle(true);
+        tested.settle(true, SystemTime::UNIX_EPOCH);
         assert_eq!(tested.state().0, State::Pending);
         assert_eq!(tested.finish("one", None), Finished::NeedsStandIn);
         assert_eq!(served(&tested), Some(0), "something may stand in");
@@ -384,7 +391,7 @@ mod tests {
         tested.finish("one", Some(1));
         assert!(tested.is_at_rest());
         tested.sleep("one", 0);
-        tested.settle(false);
+        tested.settle(false, SystemTime::UNIX_EPOCH);
         assert_eq!(tested.state().0, State::Live);
         assert!(!tested.is_under_way() && !tested.is_at_rest());
         assert!(!tested.begin(&"one") && tested.awaits(&"one"));
@@ -396,18 +403,18 @@ mod tests {
     #[test]
     fn visitors_get_the_last_good_state_whatever_is_wrong() {
         let mut tested = Tested::default();
-        tested.settle(true);
+        tested.settle(true, SystemTime::UNIX_EPOCH);
         assert_eq!(tested.state().0, State::Absent);
         tested.begin(&"one");
         tested.finish("one", Some(1));
-        tested.settle(false);
+        tested.settle(false, SystemTime::UNIX_EPOCH);
         assert_eq!(tested.state().0, State::Live);
-        tested.settle(true);
-        let (state, since) = tested.state();
-        assert_eq!(state, State::Degraded);
-        tested.settle(true);
+        let since = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        tested.settle(true, since);
+        assert_eq!(tested.state(), (State::Degraded, since));
+        tested.settle(true, since + Duration::from_secs(1));
         assert_eq!(tested.state(), (State::Degraded, since), "since then");
-        tested.settle(false);
+        tested.settle(false, SystemTime::UNIX_EPOCH);
         assert_eq!(tested.state().0, State::Live);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
@@ -286,7 +286,7 @@ impl Tenant {
     /// Settles how the tenant is doing, and since when.
     pub(crate) fn settle(&mut self) {
         let has_errors = self.errors().next().is_some();
-        self.lifecycle.settle(has_errors);
+        self.lifecycle.settle(has_errors, SystemTime::now());
     }
 }
 
