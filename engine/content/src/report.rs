@@ -92,7 +92,7 @@ codes! {
     IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
     KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
     LowContrast => "low-contrast", "Two colours of a tenant that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
-    MarkupAsText => "markup-as-text", "Markup in a text that rowhouse does not read, so that visitors read it as it is written: shortcodes of other generators, a link whose address holds a space, a code fence that nothing ends.";
+    MarkupAsText => "markup-as-text", "Markup in a text that rowhouse does not read, so that visitors read it as it is written, or that has no effect: shortcodes of other generators, names of emoji, formulas, a link whose address holds a space, a code fence that nothing ends, settings behind the language of code.";
     MissingAlt => "missing-alt", "A picture needs words for those who do not see it (WCAG 2.2, success criterion 1.1.1).";
     MissingAsset => "missing-asset", "A picture, icon or drawing that neither the tenant's `assets` nor its theme has.";
     MissingDate => "missing-date", "An entry of a collection with a feed needs a `date`: feed readers order entries by it. Until it has one, the feed leaves it out.";
@@ -100,7 +100,7 @@ codes! {
     MissingKey => "missing-key", "A key that has no default is not there.";
     MissingLetters => "missing-letters", "No font of the theme has a character of the text of a social image. A picture with gaps in its text would say something else, so it is drawn without any text.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
-    MissingWord => "missing-word", "A theme has no word in one of its languages that its templates, the program itself or its other languages name.";
+    MissingWord => "missing-word", "A theme has no word in one of its languages that its templates, the program itself or its other languages name. Where the program names it, visitors read the word of the theme `base`, and this is a warning.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
     NotUtf8 => "not-utf8", "Text files are UTF-8, and so are the names of files and folders.";
     OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";

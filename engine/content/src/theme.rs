@@ -146,6 +146,12 @@ pub fn embedded() -> BTreeMap<String, Folder> {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 
+/// The words of the theme `base` within the program, which says everything that the program asks for.
+static BUILT_IN: LazyLock<BTreeMap<String, Strings>> = LazyLock::new(|| {
+    let base = embedded().remove("base").unwrap_or_default();
+    words::built_in(&base.files)
+});
+
 impl Theme {
     /// The languages that it speaks, with their words.
     #[must_use]
@@ -205,6 +211,8 @@ fn whole(
         }
     };
     let fingerprint = fingerprint(&line, folders);
+    let mut strings = layers.strings;
+    words::complete(&label, &mut strings, &BUILT_IN, report);
     let theme = Theme {
         name: name.to_owned(),
         label,
@@ -213,7 +221,7 @@ fn whole(
         files: layers.files,
         kinds,
         settings: Arc::new(settings),
-        strings: layers.strings,
+        strings,
         fingerprint,
     };
     words::check(&theme.label, &theme.files, &theme.languages(), report);

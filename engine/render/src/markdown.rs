@@ -7,6 +7,7 @@
 
 pub(super) mod dialect;
 mod headings;
+mod marks;
 mod notes;
 pub(super) mod outline;
 mod parsed;
@@ -104,18 +105,31 @@ pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
     ids.collect()
 }
 
+/// The beginning of a text, of some bytes at most.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The most bytes of a picture's words that are looked at.
+const MOST_WORDS: usize = 2_000;
+
 /// What stands between the brackets of a picture, as it is written.
 fn words_of(written: &str) -> &str {
     let inner = written.strip_prefix("![");
+    // Pictures within pictures each hold the words of all.
     inner
+        .map(|inner| beginning(inner, MOST_WORDS))
         .and_then(|inner| inner.split(']').next())
         .unwrap_or_default()
 }
 
-/// The pieces of HTML in a text that are more than comments, with the lines that they begin at, from 1.
+/// The pieces of HTML in a text that are more than comments, with the bytes that they begin at.
 #[must_use]
 pub(super) fn html(text: &str) -> Vec<(String, usize)> {
-    let lines = LineIndex::of(text);
     let mut pieces: Vec<(String, usize)> = Vec::new();
     let mut block = None;
     for (event, range) in parse(text).events {
@@ -126,16 +140,16 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
                     whole.push_str(&part);
                 }
             }
-            Event::InlineHtml(part) => pieces.push((part.into_string(), lines.number(range.start))),
+            Event::InlineHtml(part) => pieces.push((part.into_string(), range.start)),
             Event::End(TagEnd::HtmlBlock) => {
                 let piece = block.take();
-                pieces.extend(piece.map(|(whole, start)| (whole, lines.number(start))));
+                pieces.extend(piece);
             }
             _ => {}
         }
     }
     let mut open = 0_usize;
-    let pieces = pieces.into_iter().filter_map(|(piece, line)| {
+    let pieces = pieces.into_iter().filter_map(|(piece, start)| {
         let shown = without_comments(&piece);
         // Words behind a comment are text, and shown as such.
         let first = shown
@@ -150,7 +164,7 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
         } else {
             open + 1
         };
-        (!told).then(|| (first.to_owned(), line))
+        (!told).then(|| (first.to_owned(), start))
     });
     pieces.collect()
 }
@@ -427,8 +441,23 @@ mod tests {
     fn html_is_found_and_comments_are_not() {
         let text = "One <b>bold</b> <!-- note --> word\n\n<!-- a\nb -->\n\n<div>\n<p>x\n</div>\n\n`<i>` &lt;i>\n";
         let found = html(text);
-        let found: Vec<_> = found.iter().map(|(html, line)| (&**html, *line)).collect();
-        assert_eq!(found, [("<b>", 1), ("<div>", 6)]);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(html, start)| (html.as_str(), &text[*start..][..html.len()]))
+            .collect();
+        assert_eq!(found, [("<b>", "<b>"), ("<div>", "<div>")]);
+    }
+
+    #[test]
+    fn words_of_pictures_within_pictures_are_bounded() {
+        let text = format!("{}{}", "![".repeat(2_000), "](a.png)".repeat(2_000));
+        let found = references(&text);
+        assert_eq!(found.len(), 2_000);
+        assert!(
+            found
+                .iter()
+                .all(|picture| picture.words.len() <= MOST_WORDS)
+        );
     }
 
     #[test]

@@ -44,7 +44,10 @@ impl<'a> LineIndex<'a> {
             Some(end) => &self.text[*start..*end],
             None => &self.text[*start..],
         };
-        rest.lines().next().unwrap_or_default()
+        match rest.strip_suffix('\n') {
+            Some(line) => line.strip_suffix('\r').unwrap_or(line),
+            None => rest,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::strings::{Kind, Strings};
+use super::strings::{Kind, Strings, Text, read};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
 
 /// The words that the program itself asks for, with their placeholders.
@@ -32,6 +32,49 @@ pub const ASKED: &[(&str, &[(&str, Kind)])] = &[
     ("engine.tasks.open", &[]),
     ("engine.unknown_host", &[]),
 ];
+
+/// Reads the words of a theme within the program, by language.
+#[must_use]
+pub(super) fn built_in(files: &BTreeMap<String, Bytes>) -> BTreeMap<String, Strings> {
+    let languages = files.iter().filter_map(|(path, bytes)| {
+        let language = path.strip_prefix("strings/")?.strip_suffix(".yaml")?;
+        let text = std::str::from_utf8(bytes).ok()?;
+        let node = crate::yaml::parse(text, 1).ok()?;
+        Some((language.to_owned(), read(&node).0))
+    });
+    languages.collect()
+}
+
+/// Adds the words that the program asks for and a theme lacks, and says so: a theme that was made for an earlier program stays in use.
+pub(super) fn complete(
+    label: &str,
+    languages: &mut BTreeMap<String, Strings>,
+    built_in: &BTreeMap<String, Strings>,
+    report: &mut Report,
+) {
+    for (language, strings) in languages {
+        let primary = language.split('-').next().unwrap_or_default();
+        let words = built_in.get(primary).or_else(|| built_in.get("en"));
+        let missing = ASKED.iter().map(|(key, _)| *key);
+        for key in missing.filter(|key| key.starts_with("engine.")) {
+            let Some(text) = words.and_then(|words| words.get(key)) else {
+                continue;
+            };
+            if strings.contains_key(key) {
+                continue;
+            }
+            let words = match text {
+                Text::One(pattern) => pattern.written.as_str(),
+                Text::Plural(_) => "the words of the program",
+            };
+            let file = format!("{label}/strings/{language}.yaml");
+            let message = format!("there is no `{key}`, and visitors read `{words}`");
+            let diagnostic = Diagnostic::warning(Code::MissingWord, file, message);
+            report.push(diagnostic.hint(format!("add `{key}` to this file")));
+            strings.insert(key.to_owned(), text.clone());
+        }
+    }
+}
 
 /// How templates name a word, and a group of words.
 const CALLS: [(&str, bool); 2] = [("t(key=\"", false), ("words(of=\"", true)];
@@ -162,5 +205,29 @@ fn place(text: &str, at: usize, word: &str) -> Place {
         line: before.matches('\n').count() + 1,
         column: before[line_begin..].chars().count() + 1,
         length: word.chars().count().max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Severity;
+
+    #[test]
+    fn theme_without_a_word_of_the_program_says_that_of_the_program() {
+        let node = crate::yaml::parse("engine: {table: جدول}", 1).expect("YAML");
+        let mut languages = BTreeMap::from([
+            ("ar".to_owned(), read(&node).0),
+            ("de-AT".to_owned(), Strings::new()),
+        ]);
+        let mut report = Report::default();
+        let words = built_in(&super::super::embedded()["base"].files);
+        complete("themes/arab", &mut languages, &words, &mut report);
+        let written = |language: &str, key: &str| languages[language][key].written();
+        assert_eq!(written("ar", "engine.table"), "جدول");
+        assert_eq!(written("ar", "engine.alerts.note"), "Note");
+        assert_eq!(written("de-AT", "engine.alerts.note"), "Hinweis");
+        assert!(report.is_servable());
+        assert_eq!(report.count(Severity::Warning), 2 * ASKED.len() - 1);
     }
 }

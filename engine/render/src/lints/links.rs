@@ -83,6 +83,12 @@ struct Spot<'a> {
 #[derive(Clone, Copy)]
 enum At<'a> {
     Place(Place),
+    /// Some bytes of the text of a page.
+    InPage {
+        lines: &'a LineIndex<'a>,
+        page: &'a Page,
+        range: &'a Range<usize>,
+    },
     /// A line, from 1, of the text in YAML that begins at a place.
     InBlock(Place, usize),
     /// Some words in the line that is `line` of its file.
@@ -97,6 +103,7 @@ impl Spot<'_> {
     fn place(&self, site: &Site) -> Place {
         match self.at {
             At::Place(place) => place,
+            At::InPage { lines, page, range } => place_in(lines, page, range),
             At::InBlock(place, line) => {
                 let text = site.written.texts.get(self.file);
                 text.map_or(place, |text| {
@@ -129,24 +136,30 @@ impl<'a> Checker<'a> {
             let lines = LineIndex::of(&page.body);
             let findings = markdown::dialect::findings(&page.body);
             for finding in &findings {
-                let place = place_in(&lines, page, &finding.range);
+                let at = At::InPage {
+                    lines: &lines,
+                    page,
+                    range: &finding.range,
+                };
                 self.finding(
                     finding,
                     Spot {
                         file: &page.file,
-                        at: At::Place(place),
+                        at,
                         page: None,
                     },
                 );
             }
-            let is_part = |html: &str| {
-                let mut findings = findings.iter();
-                findings.any(|finding| page.body[finding.range.clone()].contains(html))
-            };
-            for (html, line) in markdown::html(&page.body) {
-                if is_part(&html) {
+            let mut around = findings.iter().peekable();
+            let mut told = 0;
+            for (html, start) in markdown::html(&page.body) {
+                while let Some(finding) = around.next_if(|finding| finding.range.start <= start) {
+                    told = told.max(finding.range.end);
+                }
+                if start < told {
                     continue;
                 }
+                let line = lines.number(start);
                 let at = At::Words {
                     words: &html,
                     written: lines.get(line),
@@ -209,8 +222,8 @@ impl<'a> Checker<'a> {
                     for finding in markdown::dialect::findings(&text.text) {
                         self.finding(&finding, at(lines.number(finding.range.start)));
                     }
-                    for (html, line) in markdown::html(&text.text) {
-                        self.html(&html, at(line));
+                    for (html, start) in markdown::html(&text.text) {
+                        self.html(&html, at(lines.number(start)));
                     }
                     for reference in markdown::references(&text.text) {
                         self.in_markdown(&reference, at(reference.line));
@@ -374,6 +387,8 @@ impl<'a> Checker<'a> {
         };
         if let Some(fragment) = fragment
             && !fragment.is_empty()
+            // The beginning of a page, in every browser (HTML, section 7.4.6.4).
+            && !fragment.eq_ignore_ascii_case("top")
             && !ids.contains(fragment)
             && !(percent_decode_str(fragment).decode_utf8())
                 .is_ok_and(|decoded| ids.contains(&*nfc(&decoded)))
@@ -424,7 +439,8 @@ impl<'a> Checker<'a> {
             let hint = match meant(page, fragments) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!(
-                    "add `pages{page}.md`, or correct the link; another site begins with `https://`"
+                    "add `pages{}.md`, or correct the link; another site begins with `https://`",
+                    page.trim_end_matches('/')
                 ),
             };
             (format!("`{link}` leads to no page"), Some(hint))

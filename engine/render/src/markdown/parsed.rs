@@ -181,13 +181,20 @@ const LONGEST_ADDRESS: usize = 2_000;
 /// The bare addresses of a text in their order.
 fn addresses(text: &str) -> Vec<Address> {
     let mut found: Vec<Address> = Vec::new();
-    let mut at = 0;
+    // The end of the signs that could be of one address.
+    let (mut at, mut end) = (0, 0);
     while let Some(next) = text[at..].find(['h', 'H', 'w', 'W', '@']) {
         let start = at + next;
         at = start + 1;
         let address = match text.as_bytes()[start] {
             b'@' => mail(text, start, found.last().map_or(0, |last| last.range.end)),
-            _ => web(text, start),
+            _ => {
+                if end <= start {
+                    let rest = &text[start..];
+                    end = start + rest.find(ends_address).unwrap_or(rest.len());
+                }
+                web(text, start, end)
+            }
         };
         if let Some(address) = address {
             at = address.range.end;
@@ -197,9 +204,10 @@ fn addresses(text: &str) -> Vec<Address> {
     found
 }
 
-fn web(text: &str, start: usize) -> Option<Address> {
+/// The address of the web that begins at a byte, of the signs up to `end`.
+fn web(text: &str, start: usize, end: usize) -> Option<Address> {
     let before = text[..start].chars().next_back();
-    let rest = &text[start..];
+    let rest = &text[start..end];
     let begins = |begin: &str| {
         let head = rest.get(..begin.len());
         head.is_some_and(|head| head.eq_ignore_ascii_case(begin))
@@ -209,8 +217,11 @@ fn web(text: &str, start: usize) -> Option<Address> {
         "" => !before.is_some_and(|sign| sign.is_ascii_alphanumeric()),
         _ => !before.is_some_and(|sign| sign.is_alphanumeric() || "/.-_@:".contains(sign)),
     };
+    if !is_apart || rest.len() > LONGEST_ADDRESS {
+        return None;
+    }
     let length = web_length(rest);
-    if !is_apart || length <= begin.len() {
+    if length <= begin.len() {
         return None;
     }
     let address = &rest[..length];
@@ -225,23 +236,19 @@ fn web(text: &str, start: usize) -> Option<Address> {
     })
 }
 
-/// How far an address of the web goes: to a space or a quote, without the punctuation of the sentence around it.
+/// Whether a sign stands in no address of the web.
+fn ends_address(sign: char) -> bool {
+    sign.is_whitespace()
+        || sign.is_control()
+        || "<>\"`“”„‘’«»".contains(sign)
+        // Punctuation of Chinese and Japanese, which no space follows.
+        || matches!(sign, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}')
+}
+
+/// How far an address of the web goes: without the punctuation of the sentence around it.
 fn web_length(rest: &str) -> usize {
-    let ends = |sign: char| {
-        sign.is_whitespace()
-            || sign.is_control()
-            || "<>\"`“”„‘’«»".contains(sign)
-            // Punctuation of Chinese and Japanese, which no space follows.
-            || matches!(sign, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}')
-    };
-    let near = rest
-        .char_indices()
-        .take_while(|(at, sign)| *at <= LONGEST_ADDRESS && !ends(*sign));
-    let end = near.last().map_or(0, |(at, sign)| at + sign.len_utf8());
-    if end > LONGEST_ADDRESS {
-        return 0;
-    }
-    let open = |bracket| rest[..end].matches(bracket).count();
+    let end = rest.len();
+    let open = |bracket| rest.matches(bracket).count();
     let (mut round, mut square) = (
         open(')').saturating_sub(open('(')),
         open(']').saturating_sub(open('[')),
