@@ -66,6 +66,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.dev,
     )?
     .impatient()
+    .awaiting_uploads()
     .with_memory(memory)
     .with_work_memory(memory::for_work(memory))
     .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));

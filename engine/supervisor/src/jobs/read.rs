@@ -25,9 +25,6 @@ use content::tenant::conform::conform;
 /// With more tenants than this, the content of those that are not at work is kept packed.
 const OPEN: usize = 256;
 
-/// The time after its last change in which a file that ends early counts as being uploaded.
-const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
-
 /// The time within which each call to the file system has to return.
 const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -171,11 +168,7 @@ impl Registry {
             packs: self.packs,
             now: SystemTime::now(),
             activity: Activity::default(),
-            // Only a server reads again.
-            upload_pause: match self.is_patient {
-                true => Duration::ZERO,
-                false => UPLOAD_PAUSE,
-            },
+            upload_pause: self.upload_pause,
         };
         let (number, secure) = (self.readings, self.places.origin.is_secure());
         let watched = Arc::new(folder.clone());

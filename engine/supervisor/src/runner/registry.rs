@@ -50,6 +50,9 @@ pub enum ReloadError {
 /// How long a tenant may take at the start to be waited for: who is sent here once the process is ready should find it, and the others should not wait for long.
 const AT_THE_START: Duration = Duration::from_secs(10);
 
+/// The time after its last change in which a file that ends early counts as being uploaded.
+const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
+
 /// What came of waiting for the workers.
 #[derive(Debug, Default)]
 pub(crate) struct Came {
@@ -95,6 +98,8 @@ pub struct Registry {
     pub(crate) renders: RenderTimes,
     /// Whether content is kept packed.
     pub(crate) packs: bool,
+    /// The time after its last change in which a file that ends early counts as being uploaded.
+    pub(crate) upload_pause: Duration,
     /// Whether those that take long are waited for, too.
     pub(crate) is_patient: bool,
     /// Whether pages are compressed.
@@ -146,6 +151,7 @@ impl Registry {
             in_memory: InMemory::default(),
             renders: RenderTimes::default(),
             packs: false,
+            upload_pause: Duration::ZERO,
             is_patient: true,
             compresses: true,
             shows_kinds: false,
@@ -323,6 +329,13 @@ impl Registry {
     #[must_use]
     pub const fn without_codings(mut self) -> Self {
         self.compresses = false;
+        self
+    }
+
+    /// Leaves files out that end early and were written a few seconds before, until they are read again. For a server alone, which reads again.
+    #[must_use]
+    pub const fn awaiting_uploads(mut self) -> Self {
+        self.upload_pause = UPLOAD_PAUSE;
         self
     }
 
