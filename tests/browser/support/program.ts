@@ -39,6 +39,9 @@ export async function start(folder: string, ...command: string[]): Promise<Progr
     return address !== undefined && (await fetch(`http://${address}/readyz`)).ok;
   };
   await expect.poll(ready, { message: 'a ready server', timeout: 80_000 }).toBe(true);
+  // On a busy machine the pages may take longer to render than a request waits.
+  const home = async () => (await fetch(origin)).status;
+  await expect.poll(home, { message: 'rendered pages', timeout: 80_000 }).not.toBe(503);
   return [server, origin, `http://${admin()}`];
 }
 

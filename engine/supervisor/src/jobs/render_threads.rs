@@ -1,6 +1,6 @@
 //! A limit on the threads that render the pages of large tenants side by side.
 //!
-//! Each of these threads has a JavaScript engine of its own. All jobs together lease as many threads as there are processors, so that a new theme for many large tenants does not start that many for each of them.
+//! Each of these threads has a JavaScript engine of its own. All jobs together lease no more than a few threads for each processor, so that a new theme for many large tenants does not start that many for each of them.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

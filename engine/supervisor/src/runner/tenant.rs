@@ -349,7 +349,11 @@ impl MadeFrom {
         let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
         // A small tenant is rendered sooner than threads start.
         let wanted = site.pages.len() * self.addresses.len() / MIN_PAGES_PER_THREAD;
-        let compiled = match RENDER_THREADS.lease(wanted, processors(), lease) {
+        let compiled = match RENDER_THREADS.lease(
+            wanted.min(processors()),
+            MAX_THREADS_PER_PROCESSOR * processors(),
+            lease,
+        ) {
             Some(pool) => pool.install(work),
             None => work(),
         };
@@ -372,6 +376,9 @@ fn assets_of(site: &Site) -> Folder {
             .collect(),
     }
 }
+
+/// The limit on the threads of all large tenants, for each processor. Two of them render side by side as if each were alone.
+const MAX_THREADS_PER_PROCESSOR: usize = 2;
 
 /// Pages, at each address, for which one more thread is worth its start.
 const MIN_PAGES_PER_THREAD: usize = 8;

@@ -47,6 +47,8 @@ const COALESCE_TIME: Duration = Duration::from_millis(10);
 const ROOTS_INTERVAL: Duration = Duration::from_secs(1);
 /// The time within which a folder can be listed. A folder that takes longer is polled.
 const RESPONSE_TIME: Duration = Duration::from_millis(250);
+/// The same where all folders are listed.
+const STARTUP_RESPONSE_TIME: Duration = Duration::from_secs(5);
 /// How often a folder that grows is looked at again before it is left to the next notification.
 const ROUNDS: usize = 16;
 
@@ -251,7 +253,12 @@ impl Watch {
                 return;
             }
             let find = |directory: &Path| folders::find(directory);
-            let found = self.probe.each(directories, RESPONSE_TIME, find);
+            // At startup everything else is read at the same time.
+            let limit = match changes.everything {
+                true => STARTUP_RESPONSE_TIME,
+                false => RESPONSE_TIME,
+            };
+            let found = self.probe.each(directories, limit, find);
             directories = Vec::new();
             let mut touched = BTreeSet::new();
             for (directory, found) in found {
