@@ -10,7 +10,7 @@ import { findChromium } from '../chromium.mjs';
 import { expectNoViolations } from '../support/axe.ts';
 import { repository } from '../support/environment.ts';
 import { sidewaysOverflow } from '../support/layout.ts';
-import { serve } from '../support/program.ts';
+import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 test.describe.configure({ mode: 'serial' });
@@ -37,8 +37,8 @@ test.beforeAll(async () => {
   good = readFileSync(terms, 'utf8');
 });
 
-test.afterAll(() => {
-  server.kill();
+test.afterAll(async () => {
+  await stop(server);
   rmSync(folder, { recursive: true });
 });
 

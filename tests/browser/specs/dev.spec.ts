@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import { repository } from '../support/environment.ts';
-import { serve } from '../support/program.ts';
+import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 // A page that is not there any more, or not yet, is asked for on purpose.
@@ -34,8 +34,8 @@ test.beforeAll(async () => {
   [server, origin] = await serve(street, '--dev');
 });
 
-test.afterAll(() => {
-  server.kill();
+test.afterAll(async () => {
+  await stop(server);
   rmSync(street, { recursive: true });
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expectNoViolations } from '../support/axe.ts';
 import { repository } from '../support/environment.ts';
-import { serve } from '../support/program.ts';
+import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 test.describe.configure({ mode: 'serial' });
@@ -32,8 +32,8 @@ test.beforeAll(async () => {
   [server, origin] = await serve(place, '--dev');
 });
 
-test.afterAll(() => {
-  server.kill();
+test.afterAll(async () => {
+  await stop(server);
   rmSync(place, { recursive: true });
 });
 

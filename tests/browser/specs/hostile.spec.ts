@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repository } from '../support/environment.ts';
-import { serve } from '../support/program.ts';
+import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 // Browsers say what they refuse, and a file that is saved is a navigation that never ends.
@@ -63,8 +63,8 @@ test.beforeAll(async () => {
   [server, origin] = await serve(street);
 });
 
-test.afterAll(() => {
-  server.kill();
+test.afterAll(async () => {
+  await stop(server);
   rmSync(street, { recursive: true });
 });
 

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { expectNoViolations } from '../support/axe.ts';
-import { start } from '../support/program.ts';
+import { start, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 test.describe.configure({ mode: 'serial' });
@@ -14,8 +14,8 @@ test.beforeAll(async () => {
   [server, origin] = await start(tmpdir(), 'manual');
 });
 
-test.afterAll(() => {
-  server.kill();
+test.afterAll(async () => {
+  await stop(server);
 });
 
 test('a search leads to a flag by keyboard alone', async ({ page }) => {

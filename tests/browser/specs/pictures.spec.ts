@@ -7,7 +7,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import { repository } from '../support/environment.ts';
 import { holdBack } from '../support/hold.ts';
 import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
-import { serve } from '../support/program.ts';
+import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
 test.describe.configure({ mode: 'serial' });
@@ -62,8 +62,8 @@ test.beforeAll(async () => {
   [server, origin] = await serve(folder);
 });
 
-test.afterAll(() => {
-  server.kill();
+test.afterAll(async () => {
+  await stop(server);
   rmSync(folder, { recursive: true });
 });
 

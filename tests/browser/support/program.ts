@@ -1,5 +1,6 @@
 /** A program of a spec's own, on a folder of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from '@playwright/test';
 import { binary } from './environment.ts';
@@ -43,6 +44,14 @@ export async function start(folder: string, ...command: string[]): Promise<Progr
   const home = async () => (await fetch(origin)).status;
   await expect.poll(home, { message: 'rendered pages', timeout: 80_000 }).not.toBe(503);
   return [server, origin, `http://${admin()}`];
+}
+
+/** Ends a program, and waits until it has written its state: its folder can be removed then. */
+export async function stop(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, 'exit');
+  server.kill();
+  await ended;
 }
 
 /**
