@@ -116,7 +116,7 @@ fn what_pages_are_made_of_needs_no_policy() {
 #[test]
 fn a_download_is_named_as_its_author_named_it() {
     let answers = files_of_evil(&with_evil(&[
-        ("press kit.pdf", b"%PDF"),
+        ("press kit.pdf", b"%PDF-1.7 %%EOF"),
         ("a\"b;c\u{e4}.exe", b"MZ"),
     ]));
     let names: Vec<&str> = answers
