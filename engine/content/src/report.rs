@@ -112,7 +112,7 @@ codes! {
     ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
     RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
     RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";
-    SafeFilter => "safe-filter", "A template uses the filter `safe`, which puts text into the page as HTML. Whoever writes that text can put anything into the page. UI strings stay text behind it.";
+    SafeFilter => "safe-filter", "A template uses the filter `safe`, which puts text into the page as HTML. The author of that text can put anything into the page. UI strings stay text behind the filter.";
     StoreReadiness => "store-readiness", "Something that the reviewers of the app stores look for on an app's site is not there.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";
     TitleLength => "title-length", "A title of more than 60 characters is cut off in results and tabs.";

@@ -1,6 +1,6 @@
 //! Files that are too large for memory: on the disk, and read a block at a time.
 //!
-//! Each block is compared with its hash whenever it is read. A file that is cut short or damaged while it is in use fails that one reading, and nobody ever gets other bytes than those that were hashed.
+//! Each block is compared with its hash whenever it is read. A file that is cut short or damaged while it is in use fails that one reading. No response ever has other bytes than those that were hashed.
 //!
 //! **Invariant:** what was taken stays as it was, whatever becomes of the file that it was taken from.
 
@@ -32,7 +32,7 @@ pub struct LargeFile {
     blocks: Arc<[Hash]>,
 }
 
-/// What [`LargeFile::new`] takes: the open file, its bytes, their hash, and that of each block.
+/// The parts of a [`LargeFile`]: the open file, its bytes, their hash, and that of each block.
 pub type LargeParts = (Arc<File>, u64, Hash, Arc<[Hash]>);
 
 /// Files with the same bytes are equal.
@@ -139,7 +139,7 @@ fn damaged() -> io::Error {
     )
 }
 
-/// Copies the next bytes of a file, `length` at most, into a file of ours in `folder`, which has no name: nobody else can change it, and it is gone with its last holder, also when the process is killed.
+/// Copies the next bytes of a file, `length` at most, into a file in `folder` without a name. No other process can change the file, which is removed with its last holder, also when the process is killed.
 ///
 /// # Errors
 /// When the file cannot be read, or there is no room for ours.

@@ -36,7 +36,7 @@ pub struct Snapshot {
 /// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
 pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
 
-/// What the paths of replaced files begin with, below their prefix. Nothing behind it has a slash.
+/// The beginning of the paths of replaced files, below their prefix. The rest of such a path has no slash.
 pub const REPLACED_BELOW: &str = "/assets/";
 
 /// Resources by path, percent-decoded, without a trailing slash (`/` for the root).

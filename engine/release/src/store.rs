@@ -228,7 +228,7 @@ impl Store {
             failures: self.failures.clone(),
             lock,
         };
-        // What is in it is limited by kind: `Job::is_counted` says how.
+        // `Job::is_counted` says how its jobs are limited.
         let (jobs, received) = channel();
         let thread = thread::spawn(move || writer.run(&received));
         // Of two threads that come here at once, one has the lock.

@@ -11,7 +11,7 @@ use super::stamp::FileStamp;
 /// A file that is too large for memory.
 #[derive(Debug, Clone)]
 pub struct LargeFile {
-    /// Its bytes, in a file that nobody changes any more.
+    /// The bytes, in a file that no longer changes.
     pub file: Arc<File>,
     /// How many bytes it has.
     pub length: u64,

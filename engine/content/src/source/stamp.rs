@@ -13,13 +13,13 @@ use super::Tree;
 /// A SHA-256 of the names, sizes, times, numbers and devices of a folder's files.
 pub type Stamp = [u8; 32];
 
-/// What was written so short a time before may be written again within one tick of the file system's clock, and look the same. These tell times in steps of ten milliseconds at most.
+/// The limit on one tick of a file system's clock: a file that changes twice within a tick looks the same. Most clocks tick every ten milliseconds or sooner.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The same where a time has no part below a millisecond: some file systems tell times in steps of two seconds.
 const COARSE_TICK: Duration = Duration::from_secs(3);
 
-/// What tells a file from what it was before.
+/// The times and numbers that change with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     times: [i64; 4],

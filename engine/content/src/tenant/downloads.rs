@@ -64,7 +64,7 @@ pub(super) fn check_texts(
     (file, text): (&str, Option<&String>),
     report: &mut Report,
 ) {
-    // What has a path already, by its file in an export: on some disks `A` is `a`.
+    // The paths in use, by their files in an export: on some disks `A` is `a`.
     let paths = |page| Page::paths(page).map(move |path| (path, page));
     let paths = pages.iter().flat_map(paths);
     let of_page = |(path, page): (&str, &Page)| (exported::key(path), format!("`{}`", page.file));

@@ -1,6 +1,6 @@
-//! What a link says, as authors write it: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`, `sms:...`, `geo:...`.
+//! Reads links as authors write them: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`, `sms:...`, `geo:...`.
 //!
-//! **Invariant:** there is one reader of links. What it refuses is told to the author, and never reaches an `href`.
+//! **Invariant:** there is one reader of links. A link that the reader refuses is reported to the author, and never reaches an `href`.
 
 use std::borrow::Cow;
 

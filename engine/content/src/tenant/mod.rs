@@ -68,7 +68,7 @@ pub struct Site {
     pub hidden: BTreeMap<String, Hidden>,
     /// The files that pages show or offer, by their keys ([`assets`]).
     pub assets: BTreeMap<String, Bytes>,
-    /// Those of them that are too large for memory, likewise.
+    /// The files that are too large for memory, by the same paths.
     pub large: BTreeMap<String, LargeFile>,
     /// What its theme has to say something about, and the texts of its files, for reports.
     pub written: Written,

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// What the name of a file begins with that is not complete yet. No name of content begins with it, however it goes on.
+/// The beginning of the names of files that are not complete yet. No name of content begins like this.
 const TEMPORARY: &str = ".";
 
 /// When what is written is on the disk, whatever happens to the machine.
@@ -116,7 +116,7 @@ pub(super) fn is_temporary(name: &str) -> bool {
     name.starts_with(TEMPORARY)
 }
 
-/// Removes what a process that was killed left incomplete in a folder. To be called by the process that writes, between two files: then nobody else has any.
+/// Removes the incomplete files that a killed process left in a folder. To be called by the process that writes, between two files, when no incomplete file is its own.
 pub(super) fn remove_temporary(folder: &Path) -> io::Result<()> {
     for name in names(folder)? {
         if is_temporary(&name) {

@@ -130,7 +130,7 @@ pub(super) enum Job {
 impl Job {
     /// Returns whether the job counts against [`MAX_WAITING_JOBS`].
     ///
-    /// Of the others there are few: whoever records looks at [`queued`](super::Store::queued), a table waits once however often it changes, and whoever wants to know when all is done waits for that.
+    /// The other jobs have limits of their own: a recorder looks at [`queued`](super::Store::queued), a table is queued once however often it changes, and a caller that waits for all jobs has one.
     pub(super) const fn is_counted(&self) -> bool {
         match self {
             Self::Forget(_) | Self::Pin(..) | Self::Check(_) | Self::Collect => true,

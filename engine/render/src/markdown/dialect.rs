@@ -29,8 +29,8 @@ pub(crate) struct Finding {
     pub(crate) hint: String,
 }
 
-/// The longest shortcode that is looked for, in bytes.
-const LONGEST: usize = 2_000;
+/// The limit on the length of a shortcode or another marked text, in bytes.
+const MAX_MARKED_BYTES: usize = 2_000;
 /// The most characters of markup that a message quotes.
 const QUOTED: usize = 60;
 /// The most findings of one text. Reports list far fewer of a kind.
@@ -180,14 +180,14 @@ impl Finder<'_> {
     fn end_of(&mut self, mark: &'static str, from: usize) -> Option<usize> {
         let place = self.marks.next(mark, from)?;
         let end = place + mark.len();
-        let is_near = place - from <= LONGEST;
+        let is_near = place - from <= MAX_MARKED_BYTES;
         (is_near && self.marks.next("\n\n", from).is_none_or(|gap| gap >= place)).then_some(end)
     }
 
     /// Returns the next place of a mark within a run, if it is near.
     fn within(&mut self, mark: &'static str, from: usize, run: &Run) -> Option<usize> {
         let place = self.marks.next(mark, from)?;
-        (place + mark.len() <= run.range.end && place - from <= LONGEST).then_some(place)
+        (place + mark.len() <= run.range.end && place - from <= MAX_MARKED_BYTES).then_some(place)
     }
 
     /// Returns the bytes from a place to the end of its line.
