@@ -77,6 +77,8 @@ pub(crate) struct Agenda {
     reading: BTreeSet<Scope>,
     /// The scopes of the survey in flight.
     surveying: Option<BTreeSet<Scope>>,
+    /// When [`Agenda::next`] was last called. A scope that was due by then and is still noted waits for the survey in flight.
+    looked: Option<Instant>,
 }
 
 impl Agenda {
@@ -121,6 +123,7 @@ impl Agenda {
         is_known: impl Fn(&str) -> bool,
         can_survey: bool,
     ) -> Option<Reload> {
+        self.looked = Some(now);
         let changed = self.changes.iter();
         let changed = changed.filter(|(_, change)| change.due() <= now);
         let mut due: BTreeSet<Scope> = changed.map(|(scope, _)| scope.clone()).collect();
@@ -198,10 +201,8 @@ impl Agenda {
     /// Returns the time until something is due, after [`Agenda::next`] had nothing more to give; `None` where nothing is noted, or all of it waits for the survey in flight.
     pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
         let changes = self.changes.values().map(|change| change.due());
-        let due = changes
-            .chain(self.retry.due)
-            .filter(|due| *due > now)
-            .min()?;
+        let is_new = |due: &Instant| self.looked.is_none_or(|looked| *due >= looked);
+        let due = changes.chain(self.retry.due).filter(is_new).min()?;
         Some(due.saturating_duration_since(now))
     }
 }
@@ -242,6 +243,18 @@ mod tests {
         let now = begin + MAX_SETTLE_TIME;
         let reload = agenda.next(now, known, true).expect("a reload");
         assert_eq!(names(&reload), ["busy"], "no longer than that");
+    }
+
+    #[test]
+    fn change_that_becomes_due_after_the_last_look_is_due_at_once() {
+        let mut agenda = Agenda::default();
+        let begin = Instant::now();
+        let known = |_: &str| true;
+        agenda.note(tenant("app"), begin);
+        let looked = begin + SETTLE_TIME - MS;
+        assert_eq!(agenda.next(looked, known, true), None);
+        assert_eq!(agenda.until_due(looked), Some(MS));
+        assert_eq!(agenda.until_due(looked + 2 * MS), Some(Duration::ZERO));
     }
 
     #[test]

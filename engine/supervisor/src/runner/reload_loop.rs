@@ -50,7 +50,7 @@ pub struct ReloadLoop {
 
 /// The state of the loop that outlives a panic.
 #[derive(Debug)]
-struct Progress {
+struct LoopState {
     agenda: Agenda,
     /// The survey in flight, and when it was started.
     survey: Option<(Reload, Instant)>,
@@ -67,22 +67,22 @@ impl ReloadLoop {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
         self.snapshots.on_wanted(self.registry.hurry());
-        let mut progress = Progress {
+        let mut state = LoopState {
             agenda: Agenda::default(),
             survey: None,
             looked: Timestamp::now(),
         };
         let unread = self.registry.unread_scopes();
-        progress.agenda.retry(unread, Instant::now());
+        state.agenda.retry(unread, Instant::now());
         if !self.registry.is_started {
-            progress.agenda.request(Scope::Everything, Instant::now());
-            self.recover(&mut progress.agenda);
+            state.agenda.request(Scope::Everything, Instant::now());
+            self.recover(&mut state.agenda);
         }
         thread::spawn(move || {
             loop {
-                let run = || self.run(&mut watch, &mut progress);
+                let run = || self.run(&mut watch, &mut state);
                 if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                    self.recover(&mut progress.agenda);
+                    self.recover(&mut state.agenda);
                     self.board.restarted();
                     thread::sleep(MIN_RETRY_DELAY);
                 }
@@ -92,7 +92,7 @@ impl ReloadLoop {
     }
 
     /// Takes changes for as long as nothing fails.
-    fn run(&mut self, watch: &mut Watch, progress: &mut Progress) {
+    fn run(&mut self, watch: &mut Watch, state: &mut LoopState) {
         self.board.beat();
         watch.begin();
         let background = BackgroundWorker::start();
@@ -112,40 +112,35 @@ impl ReloadLoop {
                 inject("loop", "persist");
                 self.registry.keep();
             }
-            is_new = self.turn(watch, progress, &mut surveyor);
+            is_new = self.turn(watch, state, &mut surveyor);
         }
     }
 
     /// Waits for something to do, and does it. Whether there is a new snapshot.
-    fn turn(
-        &mut self,
-        watch: &mut Watch,
-        progress: &mut Progress,
-        surveyor: &mut Surveyor,
-    ) -> bool {
+    fn turn(&mut self, watch: &mut Watch, state: &mut LoopState, surveyor: &mut Surveyor) -> bool {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
         let max_wait = match self.registry.workers.is_held() {
             true => MAX_HELD_WAIT,
             false => MAX_WAIT,
         };
-        let until_due = progress.agenda.until_due(Instant::now());
+        let until_due = state.agenda.until_due(Instant::now());
         let wait = until(next_change).min(until_due.unwrap_or(max_wait));
         if let Some(changes) = watch.next(wait.min(max_wait)) {
             for scope in self.scopes(&changes) {
-                progress.agenda.note(scope, Instant::now());
+                state.agenda.note(scope, Instant::now());
             }
         }
-        if self.registry.is_time(progress.looked, next_change) {
-            progress.agenda.request(Scope::Clock, Instant::now());
+        if self.registry.is_time(state.looked, next_change) {
+            state.agenda.request(Scope::Clock, Instant::now());
         }
-        progress.looked = Timestamp::now();
-        let is_reloaded = self.reload(watch, progress, surveyor);
-        let is_surveyed = self.take_survey(progress, surveyor);
+        state.looked = Timestamp::now();
+        let is_reloaded = self.reload(watch, state, surveyor);
+        let is_surveyed = self.take_survey(state, surveyor);
         self.run_commands();
-        let is_done = self.take_done(&mut progress.agenda);
-        if self.registry.has_gone() && !progress.agenda.is_surveying() {
-            progress.agenda.request(Scope::List, Instant::now());
+        let is_done = self.take_done(&mut state.agenda);
+        if self.registry.has_gone() && !state.agenda.is_surveying() {
+            state.agenda.request(Scope::List, Instant::now());
         }
         is_reloaded || is_surveyed || is_done
     }
@@ -269,7 +264,7 @@ impl ReloadLoop {
     fn reload(
         &mut self,
         watch: &mut Watch,
-        progress: &mut Progress,
+        state: &mut LoopState,
         surveyor: &mut Surveyor,
     ) -> bool {
         let mut is_reloaded = false;
@@ -277,7 +272,7 @@ impl ReloadLoop {
             let registry = &self.registry;
             let is_known = |name: &str| registry.tenants.contains_key(name);
             let now = Instant::now();
-            let next = progress.agenda.next(now, is_known, !surveyor.is_busy());
+            let next = state.agenda.next(now, is_known, !surveyor.is_busy());
             let Some(reload) = next else {
                 return is_reloaded;
             };
@@ -288,10 +283,10 @@ impl ReloadLoop {
                 true => {
                     let request = self.registry.survey_request(reload.themes);
                     surveyor.start(request, self.registry.workers.wake());
-                    progress.survey = Some((reload, now));
+                    state.survey = Some((reload, now));
                 }
                 false => {
-                    self.apply(&mut progress.agenda, &reload, None, now);
+                    self.apply(&mut state.agenda, &reload, None, now);
                     is_reloaded = true;
                 }
             }
@@ -299,14 +294,14 @@ impl ReloadLoop {
     }
 
     /// Takes the survey that has ended, if any. Returns whether there is a new snapshot.
-    fn take_survey(&mut self, progress: &mut Progress, surveyor: &mut Surveyor) -> bool {
+    fn take_survey(&mut self, state: &mut LoopState, surveyor: &mut Surveyor) -> bool {
         let Some(surveyed) = surveyor.poll() else {
             return false;
         };
-        let Some((reload, begun)) = progress.survey.take() else {
+        let Some((reload, begun)) = state.survey.take() else {
             return false;
         };
-        let agenda = &mut progress.agenda;
+        let agenda = &mut state.agenda;
         agenda.end_survey();
         match surveyed {
             Ok(survey) => self.apply(agenda, &reload, Some(survey), begun),

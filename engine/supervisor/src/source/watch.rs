@@ -45,7 +45,7 @@ pub enum Method {
 const COALESCE_TIME: Duration = Duration::from_millis(10);
 /// How often it is checked whether the roots are other folders or files.
 const ROOTS_INTERVAL: Duration = Duration::from_secs(1);
-/// The time within which a folder can be listed. A folder that takes longer is polled.
+/// The time within which a folder can be listed. A folder that takes longer is polled, too.
 const RESPONSE_TIME: Duration = Duration::from_millis(250);
 /// The same where all folders are listed.
 const STARTUP_RESPONSE_TIME: Duration = Duration::from_secs(5);
@@ -262,7 +262,11 @@ impl Watch {
             directories = Vec::new();
             let mut touched = BTreeSet::new();
             for (directory, found) in found {
-                let found = found.flatten();
+                let Some(found) = found else {
+                    // The watches that it has stay: on a busy machine it may only be slow.
+                    self.lock_polled().insert(directory);
+                    continue;
+                };
                 match found {
                     Some(_) => self.lock_polled().remove(&directory),
                     None => self.lock_polled().insert(directory.clone()),
