@@ -31,6 +31,7 @@ mod tables;
 mod tests;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -422,9 +423,24 @@ impl Store {
     /// The number of the tenant's pinned release.
     #[must_use]
     pub fn pinned(&self, tenant: &str) -> Option<u64> {
-        if !has_name(tenant) {
-            return None;
+        match has_name(tenant) {
+            true => self.pin_of(tenant),
+            false => None,
         }
+    }
+
+    /// Returns the numbers of all pinned releases, by tenant. A pin that cannot be read is logged, and is left out.
+    #[must_use]
+    pub fn pins(&self) -> BTreeMap<String, u64> {
+        let tenants = self.releases.tenants().unwrap_or_else(|error| {
+            warn!(%error, "the tenants that have releases cannot be listed");
+            Vec::new()
+        });
+        let pin = |tenant: String| self.pin_of(&tenant).map(|number| (tenant, number));
+        tenants.into_iter().filter_map(pin).collect()
+    }
+
+    fn pin_of(&self, tenant: &str) -> Option<u64> {
         self.releases.pinned(tenant).unwrap_or_else(|error| {
             warn!(tenant, %error, "which release is pinned cannot be read");
             None

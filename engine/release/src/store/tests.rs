@@ -149,6 +149,27 @@ fn the_oldest_go_but_never_a_pinned_one() {
 }
 
 #[test]
+fn pins_of_all_tenants_are_read_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    assert!(store.pins().is_empty());
+    for tenant in ["corner", "hall", "loft", "yard"] {
+        store.record(tenant, release(1, &[("/", "home")]));
+        store.record(tenant, release(2, &[("/", "new")]));
+    }
+    store.pin("corner", 1).expect("pinned");
+    store.pin("hall", 2).expect("pinned");
+    store.pin("loft", 1).expect("pinned");
+    fs::write(folder.path().join("releases/loft/pinned"), [0xff]).expect("a file");
+    let expected = [("corner".to_owned(), 1), ("hall".to_owned(), 2)].into();
+    assert_eq!(store.pins(), expected, "a damaged pin is left out alone");
+    let reader = Store::reader(folder.path().to_owned());
+    assert_eq!(reader.pins(), expected);
+    store.unpin("hall").expect("unpinned");
+    assert_eq!(store.pins(), [("corner".to_owned(), 1)].into());
+}
+
+#[test]
 fn blob_that_no_release_names_is_removed_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 1, PLENTY);
