@@ -7,14 +7,14 @@
  * Runs in the browser, with mount.tsx.
  */
 
-/** What takes a press, text or the focus. */
-const CONTROLS = 'a[href], button, input, textarea, select, summary';
+import { CONTROLS, keepPress } from './press.ts';
 
 type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 /** Looks at the island's controls. The function that it returns carries over what they hold to those in their place. */
 export function keepEntries(island: HTMLElement): () => void {
   const before = controls(island);
+  const carryPress = keepPress(island);
   let focused = document.activeElement;
   const onFocus = ({ target }: Event) => {
     focused = target as Element;
@@ -22,9 +22,9 @@ export function keepEntries(island: HTMLElement): () => void {
   island.addEventListener('focusin', onFocus);
   return () => {
     island.removeEventListener('focusin', onFocus);
-    const after = controls(island);
-    if (before.every((control) => control.isConnected)) return;
-    for (const [old, control] of paired(before, after)) {
+    const replaced = !before.every((control) => control.isConnected);
+    const successors = replaced ? paired(before, controls(island)) : new Map<HTMLElement, HTMLElement>();
+    for (const [old, control] of successors) {
       // A press that waits for the island reaches the control that is shown now.
       old.addEventListener('click', () => control.click());
       if (isField(old) && isField(control)) copyEntry(old, control);
@@ -34,21 +34,22 @@ export function keepEntries(island: HTMLElement): () => void {
         copySelection(old, control);
       }
     }
+    carryPress((control) => successors.get(control as HTMLElement) ?? control);
   };
 }
 
 const controls = (island: HTMLElement) => [...island.querySelectorAll<HTMLElement>(CONTROLS)];
 
 /** Each control with the one in its place: the first button with the first button. What an extension adds pairs with nothing. */
-function paired(before: HTMLElement[], after: HTMLElement[]): [HTMLElement, HTMLElement][] {
-  const pairs: [HTMLElement, HTMLElement][] = [];
+function paired(before: HTMLElement[], after: HTMLElement[]): Map<HTMLElement, HTMLElement> {
+  const pairs = new Map<HTMLElement, HTMLElement>();
   for (const old of before) {
     const { name } = old as Partial<Field>;
     const isAlike = (control: HTMLElement) =>
       control.localName === old.localName && (!name || (control as Partial<Field>).name === name);
     const alike = after.filter(isAlike);
     const control = alike[before.filter(isAlike).indexOf(old)];
-    if (control && control !== old) pairs.push([old, control]);
+    if (control && control !== old) pairs.set(old, control);
   }
   return pairs;
 }

@@ -41,7 +41,7 @@ export interface IslandError {
 export type Fail = (element: HTMLElement, stage: Stage, cause: unknown) => boolean;
 
 const fail: Fail = (element, stage, cause) => {
-  const island = element.getAttribute('name') ?? '';
+  const island = element.getAttribute('name') as string;
   element.dataset.state = 'failed';
   const detail: IslandError = { island, stage, cause };
   const proceed = element.dispatchEvent(
@@ -60,8 +60,8 @@ class RowIsland extends HTMLElement implements Island {
   // A module runs once the document is parsed: the children are all there. An element that is moved is connected again:
   // that starts nothing anew.
   async connectedCallback() {
-    const client = `${this.getAttribute('client')}`;
     try {
+      const client = this.getAttribute('client') as string;
       const policy = policies[client] ?? (await this.#load<typeof import('./when.ts')>(WHEN)).when(client);
       policy(this);
     } catch (cause) {
@@ -76,7 +76,7 @@ class RowIsland extends HTMLElement implements Island {
 
   /** A module that lies beside the island's own, `$&`. */
   #load<T>(file: string): Promise<T> {
-    return import(`${this.getAttribute('src')}`.replace(/[^/]+$/, file));
+    return import((this.getAttribute('src') as string).replace(/[^/]+$/, file));
   }
 
   async #start() {
@@ -87,7 +87,7 @@ class RowIsland extends HTMLElement implements Island {
         this.#load<{ default: FunctionComponent<object> }>('$&'),
         this.#load<typeof import('./mount.tsx')>(RUNTIME),
       ]);
-      await mount(this, Component, JSON.parse(`${this.getAttribute('props')}`), fail);
+      await mount(this, Component, JSON.parse(this.getAttribute('props') as string), fail);
     } catch (cause) {
       fail(this, 'loading', cause);
     }

@@ -39,19 +39,18 @@ export function mount(
 
   /** Whether the error screen is to be shown. */
   const onFail = (cause: unknown): boolean => {
-    const untouched = hydrating && !mounted;
-    const proceed = fail(element, mounted ? 'running' : hydrating ? 'hydrating' : 'rendering', cause);
-    if (!untouched) {
-      settled();
-      return proceed;
-    }
+    if (mounted) return fail(element, 'running', cause);
+    const proceed = fail(element, hydrating ? 'hydrating' : 'rendering', cause);
     // React is still committing; before the next frame the nodes that the visitor had are in place again.
     queueMicrotask(() => {
-      root.unmount();
-      element.replaceChildren(...served);
+      if (hydrating) {
+        root.unmount();
+        element.replaceChildren(...served);
+      }
+      carryOver();
       settled();
     });
-    return false;
+    return proceed && !hydrating;
   };
 
   const options: RootOptions = {

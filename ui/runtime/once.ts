@@ -8,7 +8,7 @@ export function showOnce(): void {
   for (const element of document.querySelectorAll<HTMLElement>('[data-once]')) {
     element.hidden = false;
     try {
-      element.hidden = `${element.dataset.once}` in localStorage;
+      element.hidden = (element.dataset.once as string) in localStorage;
     } catch {
       // Storage is blocked: nothing is kept.
     }

@@ -1,7 +1,7 @@
 /** A page that a translator or an extension has changed before its islands live: no press and no typed text is lost. */
-import type { Page } from '@playwright/test';
-import { holdBack } from '../support/hold.ts';
-import { living, visit } from '../support/settle.ts';
+import type { Locator, Page } from '@playwright/test';
+import { holdBack, holdReact } from '../support/hold.ts';
+import { living, turnToIslands, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
 const REACT = /\/runtime\.\w+\.js$/;
@@ -34,6 +34,134 @@ test('one press on a translated notice closes it', async ({ page }) => {
   await expect(notice).toBeVisible();
   await notice.getByRole('button').first().click();
   await expect(notice).toBeHidden();
+});
+
+const PRESSES: Record<string, Record<'begin' | 'end', (page: Page) => Promise<void>>> = {
+  mouse: { begin: (page) => page.mouse.down(), end: (page) => page.mouse.up() },
+  'space bar': { begin: (page) => page.keyboard.down(' '), end: (page) => page.keyboard.up(' ') },
+};
+
+for (const [by, { begin, end }] of Object.entries(PRESSES)) {
+  test.describe(`a press by ${by} on a translated menu counts once`, () => {
+    test.use({ viewport: { width: 360, height: 740 } });
+
+    /** The menu's button, with the pointer and the focus on it. */
+    async function translatedMenu(page: Page) {
+      await visit(page, '/about');
+      await translate(page);
+      const button = page.getByRole('banner').getByRole('button');
+      await button.hover();
+      await button.focus();
+      return button;
+    }
+
+    /** The menu is open, and the next press closes it: nothing presses it again. */
+    async function isPressedOnce(page: Page, button: Locator) {
+      await living(page, 'Header');
+      await expect(button).toHaveAttribute('aria-expanded', 'true');
+      await button.click();
+      await expect(button).toHaveAttribute('aria-expanded', 'false');
+    }
+
+    test('that begins before its script is there and ends after', async ({ page }) => {
+      const release = await holdBack(page, REACT);
+      const button = await translatedMenu(page);
+      await begin(page);
+      release();
+      await living(page, 'Header');
+      await expect(button).toHaveAttribute('aria-expanded', 'false');
+      await end(page);
+      await isPressedOnce(page, button);
+    });
+
+    test('that begins before its script is there and ends while it hydrates', async ({ page }) => {
+      const release = await holdBack(page, REACT);
+      const react = await holdReact(page);
+      const button = await translatedMenu(page);
+      await begin(page);
+      release();
+      await react.held();
+      await end(page);
+      await react.release();
+      await isPressedOnce(page, button);
+    });
+
+    test('that begins while it hydrates and ends after', async ({ page }) => {
+      const react = await holdReact(page);
+      const button = await translatedMenu(page);
+      await turnToIslands(page);
+      await react.held();
+      await begin(page);
+      await react.release();
+      await living(page, 'Header');
+      await end(page);
+      await isPressedOnce(page, button);
+    });
+
+    test('that begins and ends while it hydrates', async ({ page }) => {
+      const react = await holdReact(page);
+      const button = await translatedMenu(page);
+      await turnToIslands(page);
+      await react.held();
+      await begin(page);
+      await end(page);
+      await react.release();
+      await isPressedOnce(page, button);
+    });
+
+    test('that begins and ends once it lives', async ({ page }) => {
+      const button = await translatedMenu(page);
+      await turnToIslands(page);
+      await living(page, 'Header');
+      await begin(page);
+      await end(page);
+      await isPressedOnce(page, button);
+    });
+  });
+}
+
+test('the enter key on a translated menu counts once while it hydrates', async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  const react = await holdReact(page);
+  await visit(page, '/about');
+  await translate(page);
+  const button = page.getByRole('banner').getByRole('button');
+  await button.focus();
+  await react.held();
+  await page.keyboard.press('Enter');
+  await react.release();
+  await living(page, 'Header');
+  await expect(button).toHaveAttribute('aria-expanded', 'true');
+});
+
+test('a field that is pressed while it hydrates takes what is typed then', async ({ page }) => {
+  const react = await holdReact(page);
+  await visit(page, '/contact');
+  await translate(page);
+  const field = page.locator('row-island[name="InquiryForm"] form input').first();
+  await turnToIslands(page);
+  await react.held();
+  await field.click();
+  await page.keyboard.type('Ada');
+  await react.release();
+  await living(page, 'InquiryForm');
+  await page.keyboard.type(' L.');
+  await expect(field).toHaveValue('Ada L.');
+});
+
+test('a press that ends beside the control where it began is none', async ({ page }) => {
+  const release = await holdBack(page, REACT);
+  await visit(page, '/');
+  await translate(page);
+  const notice = page.locator('row-island[name="Consent"] section');
+  await notice.getByRole('button').first().hover();
+  await page.mouse.down();
+  release();
+  await living(page, 'Consent');
+  await notice.getByRole('heading').hover();
+  await page.mouse.up();
+  await notice.getByRole('heading').click();
+  await expect(notice).toBeVisible();
 });
 
 test('a translated form keeps what was typed before and while its script comes', async ({ page }) => {

@@ -43,3 +43,28 @@ export async function holdLoader(page: Page): Promise<(arrives?: boolean) => voi
   });
   return release;
 }
+
+/**
+ * Holds back the tasks in which React hydrates, so that a test can act between an island's start and its life. Call
+ * before the page is opened. `held` waits until there is such a task, `release` lets all run.
+ */
+export async function holdReact(page: Page): Promise<{ held(): Promise<void>; release(): Promise<void> }> {
+  await page.addInitScript(() => {
+    const post = MessagePort.prototype.postMessage;
+    const tasks: (() => void)[] = [];
+    MessagePort.prototype.postMessage = function (this: MessagePort, ...message: [unknown]) {
+      tasks.push(() => post.apply(this, message));
+    };
+    const release = () => {
+      MessagePort.prototype.postMessage = post;
+      for (const task of tasks.splice(0)) task();
+    };
+    Object.assign(window, { reactTasks: { tasks, release } });
+  });
+  type Held = { reactTasks: { tasks: unknown[]; release(): void } };
+  const held = async () => {
+    await page.waitForFunction(() => (window as unknown as Held).reactTasks.tasks.length > 0);
+  };
+  const release = () => page.evaluate(() => (window as unknown as Held).reactTasks.release());
+  return { held, release };
+}
