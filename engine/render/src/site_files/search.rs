@@ -1,6 +1,6 @@
 //! The index of a tenant's pages, for a search in the page: `{"pages": [[href, title]...], "parts": [[page, fragment, heading, words]...]}`.
 //!
-//! It names every part of every page that is to be found, with the words in it that tell it from others: those that the fewest parts have come first, and as many stay as there is room for.
+//! It names every part of every page that is to be found. The words of a page's description always stay, since its author chose them for a search. Of the other words those that the fewest parts have come first, and as many stay as there is room for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) const MEDIA_TYPE: &str = "application/json";
 const LARGEST: usize = 50_000;
 
 /// How many words of a part are tried, until the index is small enough.
-const WORDS: [usize; 10] = [200, 100, 60, 40, 25, 15, 10, 5, 2, 0];
+const WORDS: [usize; 13] = [200, 100, 60, 40, 25, 15, 10, 8, 6, 4, 2, 1, 0];
 
 /// The shortest word of an alphabet that is worth its bytes. One sign of a script without letter case, such as `駅`, can be a word.
 const SHORTEST: usize = 2;
@@ -37,7 +37,9 @@ struct Entry {
     page: usize,
     id: Option<String>,
     heading: String,
-    /// The rarest first.
+    /// Words of the page's description, which always stay.
+    description: Vec<String>,
+    /// Other words, the rarest first.
     words: Vec<String>,
 }
 
@@ -61,12 +63,14 @@ impl SearchIndex {
         let mut parts: Vec<Entry> = Vec::new();
         for (index, page) in found.iter().enumerate() {
             let mut outline = outline(&page.body, scope.page_ids(Some(page)));
-            let about =
-                sections_of(page) + " " + page.front.description.as_deref().unwrap_or_default();
             if let Some(first) = outline.first_mut() {
-                first.words.push_str(&about);
+                first.words.push_str(&sections_of(page));
             }
-            parts.extend(outline.into_iter().map(|part| entry(index, &part)));
+            let mut descriptions = page.front.description.iter();
+            parts.extend(outline.into_iter().map(|part| {
+                let description = descriptions.next().map(String::as_str);
+                entry(index, &part, description.unwrap_or_default())
+            }));
         }
         let mut spread: BTreeMap<String, usize> = BTreeMap::new();
         for word in parts.iter().flat_map(|part| &part.words) {
@@ -119,7 +123,10 @@ impl SearchIndex {
 
     fn with(&self, pages: &[Json], parts: usize, words: usize) -> String {
         let parts = self.parts[..parts].iter().map(|part| {
-            let words = &part.words[..part.words.len().min(words)];
+            let words = part.words.iter().take(words);
+            let words: Vec<&str> = (part.description.iter().chain(words))
+                .map(String::as_str)
+                .collect();
             json!([
                 part.page,
                 part.id.as_deref().unwrap_or_default(),
@@ -131,16 +138,18 @@ impl SearchIndex {
     }
 }
 
-fn entry(page: usize, part: &Part) -> Entry {
-    let heading: BTreeSet<String> = words(&part.heading).into_iter().collect();
-    let own: BTreeSet<String> = (words(&part.words).into_iter())
-        .filter(|word| !heading.contains(word))
-        .collect();
+fn entry(page: usize, part: &Part, description: &str) -> Entry {
+    let mut seen: BTreeSet<String> = words(&part.heading).into_iter().collect();
+    let mut unseen = |text: &str| -> BTreeSet<String> {
+        let found = words(text).into_iter();
+        found.filter(|word| seen.insert(word.clone())).collect()
+    };
     Entry {
         page,
         id: part.id.clone(),
         heading: part.heading.clone(),
-        words: own.into_iter().collect(),
+        description: unseen(description).into_iter().collect(),
+        words: unseen(&part.words).into_iter().collect(),
     }
 }
 
@@ -207,6 +216,21 @@ fn gather_value(value: &Json, texts: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_description_stay_where_there_is_no_room_for_others() {
+        let part = Part {
+            words: "Another sentence.".to_owned(),
+            ..Part::default()
+        };
+        let index = SearchIndex {
+            pages: Vec::new(),
+            parts: vec![entry(0, &part, "Make a backup, then restore it.")],
+        };
+        let text = index.with(&[], 1, 0);
+        assert!(text.contains("backup it make restore then"), "{text}");
+        assert!(!text.contains("sentence"), "{text}");
+    }
 
     #[test]
     fn short_words_and_those_of_other_scripts_are_words() {
