@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -189,4 +190,26 @@ fn shells_and_man_know_every_command_and_flag() {
     }
     let stranger = run(&workspace(), &["man", "srve"]);
     assert_eq!(stranger.status.code(), Some(2), "{}", stderr(&stranger));
+}
+
+#[test]
+fn an_address_in_use_is_named_with_its_own_flag() {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("an address");
+    let taken = socket.local_addr().expect("an address").to_string();
+    let free = "127.0.0.1:0";
+    for (flag, flags) in [
+        ("--listen", vec!["--listen", &taken, "--admin", free]),
+        ("--admin", vec!["--listen", free, "--admin", &taken]),
+        ("--https", vec!["--listen", free, "--https", &taken]),
+        (
+            "--http-redirect",
+            vec!["--listen", free, "--https", free, "--http-redirect", &taken],
+        ),
+    ] {
+        let flags: Vec<&str> = [&["serve"], &*flags].concat();
+        let output = run(&fixture("sites"), &flags);
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        let wanted = format!("cannot use the address of `{flag}`: cannot listen on `{taken}`");
+        assert!(stderr(&output).contains(&wanted), "{}", stderr(&output));
+    }
 }

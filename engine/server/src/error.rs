@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
-    #[error("cannot listen on `{address}`: choose another address with `--listen`")]
+    #[error("cannot listen on `{address}`")]
     Bind {
         /// The address.
         address: SocketAddr,

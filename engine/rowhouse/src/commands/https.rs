@@ -1,6 +1,6 @@
 //! What the flags about HTTPS describe, made ready: sockets, certificates, an authority.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners>
         .iter()
         .all(|sockets| sockets.is_empty());
     if is_alone {
-        listeners.clear.push(bind(arguments.listen)?);
+        listeners.clear.push(listen(arguments.listen, "--listen")?);
     }
     let flags = &arguments.https;
     for (sockets, address, flag) in [
@@ -35,12 +35,15 @@ pub(super) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners>
         ),
     ] {
         if let Some(address) = address.filter(|_| sockets.is_empty()) {
-            let socket =
-                bind(address).with_context(|| format!("the address is set by `{flag}`"))?;
-            sockets.push(socket);
+            sockets.push(listen(address, flag)?);
         }
     }
     Ok(listeners)
+}
+
+/// Listens on the address of a flag.
+pub(super) fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    bind(address).with_context(|| format!("cannot use the address of `{flag}`"))
 }
 
 /// What HTTPS is spoken with; nothing where there is no socket for it. The operators' own certificates are read here.

@@ -30,7 +30,7 @@ use release::store::Keep;
 use server::admin::{self, Admin};
 use server::descriptors::connections_that_fit;
 use server::events::Events;
-use server::listen::{Listeners, bind};
+use server::listen::Listeners;
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use server::spans::RequestSpans;
@@ -52,8 +52,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let visitors = https::listeners(arguments)?;
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
-    let operators =
-        bind(arguments.admin).context("the address for operators is set by `--admin`")?;
+    let operators = https::listen(arguments.admin, "--admin")?;
     let keep = Keep {
         releases: arguments.keep_releases,
         bytes: arguments.state_size,
