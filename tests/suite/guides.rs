@@ -75,17 +75,21 @@ const BLOCKS: [(&str, &[Place]); 13] = [
 ];
 
 /// A block of code with its language.
-type Block = (String, String);
+pub(crate) type Block = (String, String);
 
-fn blocks_of(text: &str) -> Vec<Block> {
+/// The blocks of a text, those of numbered steps without their indentation.
+pub(crate) fn blocks_of(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
-        if let Some(language) = line.strip_prefix("```") {
-            let block = lines.by_ref().take_while(|line| *line != "```");
-            let block = block.map(|line| format!("{line}\n")).collect();
-            blocks.push((language.to_owned(), block));
-        }
+        let Some(language) = line.trim_start().strip_prefix("```") else {
+            continue;
+        };
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        let block = lines.by_ref().take_while(|line| line.trim_start() != "```");
+        let block = block.map(|line| line.strip_prefix(indentation).unwrap_or(line));
+        let block = block.map(|line| format!("{line}\n")).collect();
+        blocks.push((language.to_owned(), block));
     }
     blocks
 }
@@ -310,20 +314,31 @@ fn the_island_of_the_guide_is_one() {
 }
 
 /// The programs that guides call. The lines of `rowhouse` are parsed by a test of `rowhouse::manual`.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 24] = [
+    "./new/rowhouse",
     ".ci/dist",
     "caddy",
+    "cargo",
+    "cd",
     "cp",
     "curl",
     "echo",
+    "grep",
     "install",
+    "journalctl",
     "kubectl",
     "mkdir",
+    "mv",
     "openssl",
     "podman",
+    "printf",
     "rowhouse",
+    "rsync",
+    "sha256sum",
     "ssh",
+    "sudo",
     "systemctl",
+    "tar",
 ];
 
 /// The program that a line calls, behind variables that are set for it.

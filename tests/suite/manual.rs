@@ -9,6 +9,7 @@ use rowhouse_tests::{Answer, TestServer, Visitor, address_in, binary, fixture, r
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+use crate::guides::blocks_of;
 use crate::program::{run, stderr, stdout};
 use crate::reference::pages;
 
@@ -36,9 +37,9 @@ fn the_manual_passes_its_own_check() {
 fn every_block_of_yaml_or_json_in_the_manual_can_be_read() {
     let mut blocks = 0;
     for (path, text) in pages() {
-        for block in text.split("```yaml\n").skip(1) {
-            let yaml = block.split("\n```").next().expect("an end");
-            let read = serde_saphyr::from_str::<Json>(yaml);
+        let all = blocks_of(&text).into_iter();
+        for (_, yaml) in all.filter(|(language, _)| language == "yaml") {
+            let read = serde_saphyr::from_str::<Json>(&yaml);
             // The tutorial adds lines to a file.
             assert!(read.is_ok(), "{path}: {read:?}\n{yaml}");
             blocks += 1;
@@ -129,6 +130,63 @@ fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
     assert!(told.expect("kill").success());
     assert!(child.wait().expect("an end").success());
     assert_eq!(served.left(), 0, "nothing is left behind");
+}
+
+/// Words of tasks, as an operator or an author types them, with the page that the search of the manual finds.
+const TASKS: [(&str, &str); 24] = [
+    ("alert", "/guides/at-night"),
+    ("astro", "/guides/migrate"),
+    ("backup", "/guides/backup"),
+    ("certificate", "/guides/certificates"),
+    ("comparison", "/explanation/comparison"),
+    ("faq", "/guides/troubleshooting"),
+    ("glossary", "/reference/glossary"),
+    ("hugo", "/guides/migrate"),
+    ("install", "/guides/install"),
+    ("jekyll", "/guides/migrate"),
+    ("limits", "/reference/limits"),
+    ("logs", "/guides/logs"),
+    ("macos", "/guides/install"),
+    ("memory", "/guides/memory"),
+    ("missing", "/guides/missing-page"),
+    ("move", "/guides/move"),
+    ("pricing", "/guides/troubleshooting"),
+    ("renew", "/guides/certificates"),
+    ("restore", "/guides/backup"),
+    ("rollback", "/guides/releases"),
+    ("rotate", "/guides/certificates"),
+    ("sizing", "/reference/sizing"),
+    ("translation", "/guides/language"),
+    ("upgrade", "/guides/upgrade"),
+];
+
+#[test]
+fn search_of_the_manual_finds_each_page_by_the_words_of_its_task() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["manual", "--export", "out"];
+    let output = run(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let index = folder.path().join("out/localhost/search.json");
+    let index = fs::read(index).expect("the index");
+    assert!(index.len() <= 50_000, "{}", index.len());
+    let index: Json = serde_json::from_slice(&index).expect("JSON");
+    for (word, page) in TASKS {
+        let found: Vec<&str> = (index["parts"].as_array().expect("parts").iter())
+            .filter_map(|part| {
+                let number = usize::try_from(part[0].as_u64()?).ok()?;
+                let (href, title) = (&index["pages"][number][0], &index["pages"][number][1]);
+                let is_first = part[2] == "";
+                let texts = [&part[2], &part[3], title];
+                let texts = &texts[..2 + usize::from(is_first)];
+                let is_found = texts.iter().any(|text| {
+                    let text = text.as_str().unwrap_or_default().to_lowercase();
+                    text.split(' ').any(|one| one.starts_with(word))
+                });
+                is_found.then_some(href.as_str()?)
+            })
+            .collect();
+        assert!(found.contains(&page), "{word}: {found:?}");
+    }
 }
 
 /// The kinds of section of a theme inside the program.

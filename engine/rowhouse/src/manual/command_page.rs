@@ -13,9 +13,9 @@ pub(super) fn page() -> Page {
     let mut program = Cli::command();
     program.build();
     let mut body = String::from(
-        "Data goes to stdout, words for people and logs to stderr. Every flag of `serve` has an environment variable; a flag wins over its variable. Without a command, `rowhouse` is `rowhouse serve`.\n\n",
+        "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable; a flag overrides its variable. `rowhouse` without a command is `rowhouse serve`.\n\n",
     );
-    body += "| exit code | meaning |\n|---|---|\n| 0 | success |\n| 1 | errors were found (`check`, `export`), the server is not ready (`probe`), or it refused (`releases`, `diff`, `rollback`, `resume`) |\n| 2 | could not run, no server was reached, or a second signal ended it at once |\n\n";
+    body += "| exit code | meaning |\n|---|---|\n| 0 | success |\n| 1 | errors were found (`check`, `export`), the server is not ready or not reachable (`probe`), or the server refused (`releases`, `diff`, `rollback`, `resume`) |\n| 2 | could not run, a command other than `probe` reached no server, or a second signal ended the process at once |\n\n";
     for command in program.get_subcommands() {
         if command.get_name() != "help" {
             body += &one(command);

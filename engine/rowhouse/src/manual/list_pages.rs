@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use clap::{Command, CommandFactory as _};
 use content::name::reserved;
 use content::report::Code;
 use content::source;
@@ -13,6 +14,7 @@ use server::metric_list;
 
 use super::markdown::{definition, prose};
 use super::page::{ManualError, Page};
+use crate::cli::Cli;
 use supervisor::replaced;
 
 /// All of them.
@@ -56,7 +58,7 @@ fn metrics(text: &str) -> Page {
         }
     }
     let mut body = String::from(
-        "`/metrics` of [the admin listener](/reference/admin) has these, in the OpenMetrics text format. The number of series follows from the tenants alone: what names no known host is counted as the tenant `_unknown`, and what known hosts answer for no tenant as `_shared`.\n\n",
+        "`/metrics` of [the admin listener](/reference/admin) has these metrics in the OpenMetrics text format. Clients cannot add series: requests for an unknown host count as the tenant `_unknown`, and responses that belong to no tenant as `_shared`.\n\n",
     );
     for (name, family) in &families {
         // Samples of a counter end in `_total` (OpenMetrics, section 5.1).
@@ -80,7 +82,7 @@ fn metrics(text: &str) -> Page {
     page(
         "metrics",
         "Metrics",
-        "Every metric of rowhouse with its type, its labels and what it counts or measures, for Prometheus and its like.",
+        "Every metric of rowhouse for Prometheus, with its type, its labels and its meaning.",
         body,
     )
 }
@@ -104,7 +106,7 @@ fn kind_name(kind: &str) -> &str {
 
 fn errors() -> Page {
     let mut body = String::from(
-        "Each error and warning of `rowhouse check`, of the log and of `/tenants` has a code that stays. An error keeps a tenant's last good pages in place; with a warning it is served. `rowhouse check --explain CODE` prints the same words.\n\n",
+        "Each error and warning of `rowhouse check`, of the log and of `/tenants` has a code that does not change. With an error, a tenant's last valid pages stay. With a warning, the tenant is served. `rowhouse check --explain CODE` prints the same text.\n\n",
     );
     let mut codes: Vec<&Code> = Code::ALL.iter().collect();
     codes.sort_by_key(|code| code.as_str());
@@ -115,7 +117,7 @@ fn errors() -> Page {
     page(
         "errors",
         "Errors and warnings",
-        "Every code of an error, a warning or a note that rowhouse reports, with what it means and what to do about it.",
+        "Every code of an error, a warning or a note that rowhouse reports, with its meaning and the fix.",
         body,
     )
 }
@@ -185,12 +187,12 @@ fn addresses() -> Page {
         ),
     ];
     let mut body = String::from(
-        "The engine makes these beside the pages. No tenant can claim one of them, neither as a page nor as an alias nor as a redirect, and every path with a segment that begins with a dot is the engine's, too. Other names below `/.well-known/` are free for [`files`](/reference/manifest#files) of a manifest.\n\n",
+        "The engine makes these addresses. No tenant can claim one of them as a page, an alias or a redirect. Every path with a segment that begins with a dot belongs to the engine as well. Other names below `/.well-known/` are free for [`files`](/reference/manifest#files) of a manifest.\n\n",
     );
     for (path, meaning) in all {
         body += &definition(&format!("`{path}`"), meaning);
     }
-    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | where `deployment.yaml` lists it, or is not there |\n| `<domain>` and each of `aliases` | the same |\n\nOne of them is canonical: `canonical` of the manifest says which. The others name it, and search engines keep it alone. Any other host gets 421 and nobody's page.\n";
+    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | where `deployment.yaml` lists it, or is not there |\n| `<domain>` and each of `aliases` | the same |\n\nOne address is canonical: `canonical` of the manifest says which. The others name the canonical address, and search engines keep it alone. Any other host gets 421 and no tenant's page.\n";
     page(
         "addresses",
         "Addresses that the engine makes",
@@ -199,42 +201,136 @@ fn addresses() -> Page {
     )
 }
 
+/// A limit: what it limits, and the value.
+type Limit = (&'static str, String);
+
 fn limits() -> Page {
     let limits = source::Limits::default();
-    let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
-    let rows = [
-        ("bytes of one file of a tenant", mebibytes(limits.file)),
-        ("bytes of a tenant's folder", mebibytes(limits.total)),
-        ("files of a tenant", limits.files.to_string()),
-        ("folders of a tenant", limits.folders.to_string()),
+    let mut body = String::from(
+        "A tenant, a client or a command that reaches a limit cannot affect other tenants. A tenant that exceeds a limit gets the error [`too-large`](/reference/errors#too-large), and its last valid pages stay.\n\n## A tenant\n\n",
+    );
+    body += &table(&of_a_tenant(&limits));
+    body += "\n## Clients\n\nEach of these is a flag of [`serve`](/reference/commands#serve-limits).\n\n";
+    body += &clients();
+    body += "\n## Rendering\n\n";
+    body += &table(&[
+        ("time to render a tenant's page", "10 s".to_owned()),
         (
-            "names in all its folders, hidden ones too",
-            limits.entries.to_string(),
+            "time that a request waits for a page to be rendered",
+            "10 s, then 503".to_owned(),
         ),
-        ("folders within folders", limits.depth.to_string()),
-        ("pages of a tenant", MOST_PAGES.to_string()),
+        (
+            "time for a folder to be read, if its file system does not respond",
+            "10 s".to_owned(),
+        ),
+        ("pixels of an image", "50,000,000".to_owned()),
+        ("entries of a feed", "50".to_owned()),
+        ("bytes of `/search.json`", "50,000".to_owned()),
+        (
+            "listed findings of one kind in a file",
+            "50; the rest is counted".to_owned(),
+        ),
+    ]);
+    body += "\nReading and rendering share the memory that [`--memory` of `serve`](/reference/commands#serve) leaves them. A tenant that needs more than all of it is the error [`too-large`](/reference/errors#too-large). Work that does not fit at the moment waits, and smaller work passes it. [Sizing](/reference/sizing) has the figures.\n";
+    body += "\n## Replaced files\n\nA page that was opened before a change may still request the files of that time. [`--keep-assets` of `serve`](/reference/commands#serve) says how long they stay. Beyond these limits the oldest files go first.\n\n";
+    body += &replaced_files();
+    body += "\nWith `--state`, files that are too large for memory take at most half of `--state-size`.\n\n## Operators\n\n";
+    body += &table(&[
+        ("connections of the admin listener", "64".to_owned()),
+        (
+            "bytes of `deployment.yaml`, of a token, certificate or key file",
+            "1 MiB".to_owned(),
+        ),
+        (
+            "paths without a page that the console lists for a tenant",
+            "32".to_owned(),
+        ),
+        (
+            "tenants with charts of their own in the console",
+            "1,024".to_owned(),
+        ),
+        (
+            "rules of `_headers` and `_redirects` with `export --for cloudflare`",
+            "100 and 2,000".to_owned(),
+        ),
+    ]);
+    page(
+        "limits",
+        "Limits",
+        "All limits of rowhouse in one place, for tenants, clients, rendering, replaced files and operators, with the flags that change them.",
+        body,
+    )
+}
+
+fn of_a_tenant(limits: &source::Limits) -> Vec<Limit> {
+    vec![
+        ("bytes of one file", mebibytes(limits.file)),
+        ("bytes of all files", mebibytes(limits.total)),
+        (
+            "bytes of one video, sound, document or archive in `assets/`",
+            mebibytes(limits.large_file),
+        ),
+        ("bytes of all of these", mebibytes(limits.large_total)),
+        ("files", thousands(limits.files)),
+        ("folders", thousands(limits.folders)),
+        ("folders within folders", thousands(limits.depth)),
+        (
+            "names in all folders, hidden ones too",
+            thousands(limits.entries),
+        ),
+        ("pages", thousands(MOST_PAGES)),
         (
             "bytes of a page or a manifest",
             mebibytes(LARGEST_TEXT as u64),
         ),
         (
-            "keys and values of a manifest, a page's front matter or another YAML file",
-            MAX_FILE_NODES.to_string(),
+            "keys and values of one YAML file",
+            thousands(MAX_FILE_NODES),
         ),
         (
-            "keys and values of a tenant's manifest and pages",
-            MAX_TENANT_NODES.to_string(),
+            "keys and values of all YAML of a tenant",
+            thousands(MAX_TENANT_NODES),
         ),
-        ("`hosts` of a tenant", MOST_HOSTS.to_string()),
-        ("`aliases` of a tenant", MOST_ALIASES.to_string()),
-    ];
-    let mut body = String::from(
-        "One tenant can never hurt the others, so that what it brings has limits. More is the error [`too-large`](/reference/errors#too-large). What clients may use is set by [the flags of `serve`](/reference/commands#serve-limits).\n\n| what | at most |\n|---|---:|\n",
-    );
-    for (what, most) in rows {
-        let _ = writeln!(body, "| {what} | {most} |");
+        ("`hosts`", thousands(MOST_HOSTS)),
+        ("`aliases` of a tenant", thousands(MOST_ALIASES)),
+        ("`aliases` of a page", thousands(16)),
+        ("`redirects`", thousands(1_000)),
+        ("`downloads`", thousands(100)),
+        ("`files`", "100 of 64 KiB".to_owned()),
+    ]
+}
+
+/// The flags of `serve` that limit clients, with their defaults.
+fn clients() -> String {
+    let mut program = Cli::command();
+    program.build();
+    let serve = program.find_subcommand("serve");
+    let flags = serve.into_iter().flat_map(Command::get_arguments);
+    let flags = flags.filter(|flag| {
+        let id = flag.get_id().as_str();
+        flag.get_help_heading() == Some("Limits") || id.contains("handshake") || id == "grace"
+    });
+    let mut text = String::from("| flag | limits | default |\n|---|---|---:|\n");
+    for flag in flags {
+        let name = flag.get_long().unwrap_or_default();
+        let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = prose(help.split(" [default").next().unwrap_or_default());
+        let default = flag.get_default_values().first();
+        let default = default.map(|it| it.display().to_string());
+        let default = default.unwrap_or_default();
+        let unit = flag.get_value_names().unwrap_or_default().first();
+        let unit = match unit.map(|unit| unit.as_str()) {
+            Some("SECONDS") => " s",
+            Some("BYTES") => " bytes",
+            _ => "",
+        };
+        let _ = writeln!(text, "| `--{name}` | {help} | {default}{unit} |");
     }
-    body += "\n## Work in progress\n\nReading and rendering share the memory that [`--memory` of `serve`](/reference/commands#serve) leaves them. A tenant that needs more than all of it is the error [`too-large`](/reference/errors#too-large). Work that does not fit at the moment waits, and light work passes it.\n\n## Replaced files\n\nA page that was opened before a change may still ask for the files of that time. [`--keep-assets` of `serve`](/reference/commands#serve) says for how long they stay, and these limits how many. The oldest go first.\n\n| what | of a tenant | of all |\n|---|---:|---:|\n";
+    text
+}
+
+fn replaced_files() -> String {
+    let mut text = String::from("| what | of a tenant | of all |\n|---|---:|---:|\n");
     for (what, of_one, of_all) in [
         (
             "replaced files",
@@ -252,15 +348,34 @@ fn limits() -> Page {
             mebibytes(replaced::LARGE_OF_ALL),
         ),
     ] {
-        let _ = writeln!(body, "| {what} | {of_one} | {of_all} |");
+        let _ = writeln!(text, "| {what} | {of_one} | {of_all} |");
     }
-    body += "\nWith `--state`, files that are too large for memory take at most half of `--state-size`.\n";
-    page(
-        "limits",
-        "Limits",
-        "How large a tenant's folder, its files and its lists may be before rowhouse reports an error and keeps what was served.",
-        body,
-    )
+    text
+}
+
+fn table(limits: &[Limit]) -> String {
+    let mut text = String::from("| what | at most |\n|---|---:|\n");
+    for (what, most) in limits {
+        let _ = writeln!(text, "| {what} | {most} |");
+    }
+    text
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+/// A number with commas between groups of three digits.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn page(name: &str, title: &str, description: &str, body: String) -> Page {

@@ -127,7 +127,8 @@ mod tests {
             for block in text.split("```sh\n").skip(1) {
                 let block = block.split("```").next().unwrap_or_default();
                 let block = block.replace("\\\n", "");
-                for line in block.lines().filter(|line| line.starts_with("rowhouse ")) {
+                let lines = block.lines().map(str::trim_start);
+                for line in lines.filter(|line| line.starts_with("rowhouse ")) {
                     let parsed = Cli::try_parse_from(words(line));
                     assert!(parsed.is_ok(), "{path}: {line}: {parsed:?}");
                     tried += 1;
