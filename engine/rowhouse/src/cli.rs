@@ -30,9 +30,10 @@ pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  errors were found (check, export), the server is not ready (probe), or it refused (releases,
-     diff, rollback, resume)
-  2  could not run, no server was reached, or a second signal ended it at once";
+  1  errors were found (check, export), the server is not ready or not reachable (probe), or the
+     server refused (releases, diff, rollback, resume)
+  2  could not run, a command other than probe reached no server, or a second signal ended the
+     process at once";
 
 /// Serves many small sites from one program: a site is a folder.
 #[derive(Debug, Parser)]
@@ -189,7 +190,7 @@ pub struct ServeArguments {
     pub state: Option<PathBuf>,
     /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
     ///
-    /// What is known of a tenant takes some 40 KB, and its pages what is left. Beyond it, what nobody has asked for lately goes first, and is rendered again when somebody asks. The program takes some 60 MB besides, and work in progress (reading, rendering) half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the control group has it.
+    /// Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. They are rendered again at their next request. The program takes some 100 MB besides, and work in progress (reading, rendering) half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the cgroup has it. The manual has measured figures: Sizing.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
     pub memory: Option<usize>,
     /// How many releases of each tenant are kept below `--state`, to list, compare and go back to
@@ -335,7 +336,7 @@ pub struct ExportArguments {
     pub despite_errors: bool,
     /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
     ///
-    /// What is known of a tenant takes some 40 KB, and its pages what is left. Those that there is no room for are rendered once more when they are written.
+    /// Pages beyond the limit are rendered once more when they are written.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
     pub memory: Option<usize>,
     /// Content and origin.

@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/livez` | 200 while the process runs |
-//! | `/readyz` | 200 once every tenant has been tried, or takes so long that it is rendered while all others are served, 503 before that and while draining; lists the tenants that are not live, and says where the folders could not be read |
+//! | `/readyz` | 200 once every folder has been read, or has taken ten seconds, and addresses are assigned; 503 before that and while draining. Lists the tenants that are not live, and alarms |
 //! | `/metrics` | counters in the OpenMetrics text format |
 //! | `/tenants` | how every tenant is, as JSON |
 //! | `/tenants/{id}/releases` | the releases of a tenant that are kept, as JSON |

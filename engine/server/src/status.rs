@@ -188,7 +188,7 @@ impl StatusBoard {
         self.started
     }
 
-    /// Whether requests should be sent here: every tenant has been tried, and the process does not drain.
+    /// Whether requests should be sent here: every folder has been read, or has taken ten seconds, and the process does not drain.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.current().complete && !self.draining.load(Relaxed)

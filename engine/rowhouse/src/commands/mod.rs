@@ -1,6 +1,6 @@
 //! What the command line asks for, one file a verb. Only these print.
 //!
-//! Exit codes: 0 success, 1 errors in the content or a running server refused, 2 could not run.
+//! Exit codes: 0 success, 1 errors in the content, a server that is not ready or that refused, 2 could not run. `probe` ends with 1 where no server responds, too, since container engines reserve 2.
 
 mod admin_client;
 mod admin_token;
