@@ -9,6 +9,7 @@ mod measure;
 mod playwright;
 mod server;
 mod site;
+pub mod state;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use release::snapshot::Resource;
-use rowhouse_tests::{Answer, TestServer, TestSite, binary, copy, fixture, workspace};
+use release::store::Store;
+use rowhouse_tests::{Answer, TestServer, TestSite, binary, copy, fixture, state, workspace};
 use tempfile::TempDir;
+
+use crate::state::KEEP;
 
 const FILE: &str = "tenants/deployment.yaml";
 
@@ -326,15 +329,8 @@ fn with_a_state_nobody_takes_anything_over_a_restart() {
     let flags = ["--state", "state"];
     let kept = |entry: &str, words: &str| {
         let begin = Instant::now();
-        let is_there = || {
-            let folders = fs::read_dir(street.path().join("state"))
-                .into_iter()
-                .flatten();
-            let mut texts = folders
-                .flatten()
-                .filter_map(|folder| fs::read(folder.path().join("tables").join(entry)).ok());
-            texts.any(|text| String::from_utf8_lossy(&text).contains(words))
-        };
+        let state = street.path().join("state");
+        let is_there = || state::has_words(&state, entry, words);
         while !is_there() {
             assert!(
                 begin.elapsed() < Duration::from_secs(60),
@@ -357,11 +353,8 @@ fn with_a_state_nobody_takes_anything_over_a_restart() {
         "---\ntitle: Greedy\n---\n",
     );
     // The one that has it is broken, and has no good copy of its own.
-    for folder in fs::read_dir(street.path().join("state"))
-        .expect("the state")
-        .flatten()
-    {
-        let _ = fs::remove_file(folder.path().join("tables/good.tenant.app"));
+    for folder in state::deployments(&street.path().join("state")) {
+        Store::open(folder, KEEP).remove_table("good.tenant.app".to_owned());
     }
     let good = fs::read_to_string(street.path().join("tenants/app/tenant.yaml")).expect("a file");
     write(street.path(), "tenants/app/tenant.yaml", "nam: App\n");

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{TestServer, TestSite};
+use rowhouse_tests::{TestServer, TestSite, state};
 
 /// More tenants than have their content open.
 const MANY: usize = 300;
@@ -151,12 +151,8 @@ fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
     thread::sleep(Duration::from_secs(4));
     let start = || TestServer::start(site.folder(), &["--state", "state"]);
     let written = |number: usize| {
-        let deployments = fs::read_dir(site.path("state")).into_iter().flatten();
-        let name = format!("tables/read.tenant.{}", id(number));
-        let tables = deployments.flatten().map(|entry| entry.path().join(&name));
-        tables
-            .filter_map(|table| fs::metadata(table).ok()?.modified().ok())
-            .max()
+        let table = format!("read.tenant.{}", id(number));
+        state::table(&site.path("state"), &table)
     };
     let server = start();
     wait("all that was read", || {

@@ -8,6 +8,7 @@ use content::report::Report;
 use release::snapshot::{Coding, Resource};
 use render::Islands;
 use render::policy::Caching;
+use rowhouse_tests::state;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};
 
@@ -20,12 +21,12 @@ fn the_same_bytes_come_from_the_state() {
     let street = Street::new();
     let process = Process::of(&street);
     let written = || {
-        let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
-        let made = street
-            .entries()
-            .into_iter()
-            .filter(|path| path.display().to_string().contains("made."));
-        made.map(|path| (modified(&path), path)).collect::<Vec<_>>()
+        let versions = |table: &str| state::versions(&street.path("state"), table);
+        let mut made = street.tables();
+        made.retain(|table| table.starts_with("made."));
+        made.into_iter()
+            .map(|table| (versions(&table), table))
+            .collect::<Vec<_>>()
     };
     assert_eq!(process.run(), 0, "a state that is empty");
     let before = written();
@@ -77,9 +78,8 @@ fn what_a_tenant_is_made_from_decides_whether_it_is_rendered_again() {
     process.places.origin = "https://other.example".parse().expect("an origin");
     assert_eq!(process.run(), 0, "the domain");
     assert_eq!(process.run(), 2, "nothing changed");
-    let releases = street.entries();
-    let state = releases[0].ancestors().nth(2).expect("a folder");
-    fs::remove_dir_all(state.join("releases/app")).expect("removed");
+    let state = state::deployments(&street.path("state"));
+    fs::remove_dir_all(state[0].join("releases/app")).expect("removed");
     assert_eq!(process.run(), 1, "its pages are gone");
     assert_eq!(process.run(), 2, "nothing changed");
 }

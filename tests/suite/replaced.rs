@@ -46,8 +46,8 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
 
 /// Whether replaced files of the tenant are on the disk.
 fn is_kept(street: &Street) -> bool {
-    let entries = street.entries();
-    entries.iter().any(|path| path.ends_with("old.tenant.app"))
+    let tables = street.tables();
+    tables.iter().any(|table| table == "old.tenant.app")
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use release::store::Keep;
-use rowhouse_tests::{BadDisk, TestServer, fixture};
+use rowhouse_tests::{BadDisk, TestServer, fixture, state};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -45,33 +45,15 @@ impl Street {
         fs::write(self.path(path), text).expect("a file");
     }
 
-    /// The whole tables of the state.
-    pub(crate) fn entries(&self) -> Vec<PathBuf> {
-        let folders = fs::read_dir(self.path("state")).into_iter().flatten();
-        let mut entries: Vec<PathBuf> = folders
-            .flatten()
-            .filter_map(|folder| fs::read_dir(folder.path().join("tables")).ok())
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| {
-                let name = path.file_name().expect("a name").to_string_lossy();
-                name.contains('.') && !name.ends_with(".half")
-            })
-            .collect();
-        entries.sort();
-        entries
+    /// The names of the tables of the state.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        state::tables(&self.path("state"))
     }
 
-    /// Waits until a tenant's good copy is there and holds some words.
-    fn keeps(&self, entry: &str, words: &str) {
-        wait(&format!("{entry} with `{words}`"), || {
-            let mut entries = self.entries().into_iter();
-            let path = entries.find(|path| path.ends_with(entry));
-            let bytes = path
-                .and_then(|path| fs::read(path).ok())
-                .unwrap_or_default();
-            String::from_utf8_lossy(&bytes).contains(words)
+    /// Waits until a table is there and holds some words.
+    fn keeps(&self, table: &str, words: &str) {
+        wait(&format!("{table} with `{words}`"), || {
+            state::has_words(&self.path("state"), table, words)
         });
     }
 }
@@ -133,12 +115,7 @@ fn a_folder_that_is_as_it_was_is_not_kept_again() {
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
     drop(server);
-    let written = || {
-        let mut entries = street.entries().into_iter();
-        let copy = entries.find(|path| path.ends_with("good.tenant.app"));
-        let metadata = fs::metadata(copy.expect("a copy")).expect("a file");
-        metadata.modified().expect("a time")
-    };
+    let written = || state::versions(&street.path("state"), "good.tenant.app");
     let before = written();
     let server = street.serve();
     // Once a neighbour's new page is kept, all others had their turn.
@@ -229,10 +206,7 @@ fn a_removed_tenant_does_not_come_back() {
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
     fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
-    let names = || -> Vec<String> {
-        let entries = street.entries().into_iter();
-        entries.map(|path| path.display().to_string()).collect()
-    };
+    let names = || street.tables();
     wait("the end of its entries", || {
         !names().iter().any(|name| name.ends_with(".app"))
     });
@@ -260,10 +234,8 @@ fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
     wait("the memos", || {
-        street
-            .entries()
-            .iter()
-            .any(|path| path.ends_with("made.tenant.app"))
+        let tables = street.tables();
+        tables.iter().any(|table| table == "made.tenant.app")
     });
     let page = |server: &TestServer| {
         let text = server.get("localhost", "/app/terms").text();
@@ -284,12 +256,12 @@ fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
         },
     ];
     for damage in damages {
-        let entries = street.entries();
-        assert!(entries.len() > 3, "{entries:?}");
-        entries
-            .iter()
-            .filter(|path| path.is_file())
-            .for_each(|path| damage(path));
+        let tables = street.tables();
+        let is_file = |path: &PathBuf| path.is_file();
+        let mut records = state::records(&street.path("state"));
+        records.retain(is_file);
+        assert_eq!(tables.len() > 3, !records.is_empty(), "{tables:?}");
+        records.iter().for_each(|path| damage(path));
         let server = street.serve();
         assert!(page(&server) == whole, "{}", server.log());
         let log = server.log();
@@ -298,7 +270,10 @@ fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
         wait("new entries", || {
             let log = server.log();
             log.contains("was to be kept for the next start was not")
-                || street.entries().iter().all(|path| path.is_file())
+                || street
+                    .tables()
+                    .iter()
+                    .any(|table| table == "good.tenant.app")
         });
     }
 }
@@ -340,11 +315,9 @@ fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
     }
     street.keeps("good.tenant.app", "Both");
     // The first one has written it, and does not again. The second one keeps what it could not once it may.
-    let entries = street.entries();
-    let kept = entries
-        .iter()
-        .find(|path| path.ends_with("good.tenant.app"));
-    fs::remove_file(kept.expect("a table")).expect("removed");
+    for records in state::records(&street.path("state")) {
+        fs::remove_file(records).expect("removed");
+    }
     drop(one);
     street.keeps("good.tenant.app", "Both");
     drop(other);

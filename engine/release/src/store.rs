@@ -6,7 +6,7 @@
 //! blobs/<2 digits>/<62 digits>  bytes, by their SHA-256
 //! releases/<tenant>/<number>    a release: metadata, header fields, resources by path, bodies; large ones as names of blobs
 //! releases/<tenant>/pinned      the number of the release that is not to be dropped
-//! tables/<name>                 values by key, the large ones as names of blobs
+//! tables/records                tables: values by key, the large ones as names of blobs
 //! ```
 //!
 //! Everything in it can be lost: it saves work, or keeps what was good before. So nothing here is an error towards serving. What cannot be read is not there, what cannot be written is said once, and work goes on.
@@ -173,9 +173,7 @@ impl Store {
             releases: Releases {
                 folder: folder.join("releases"),
             },
-            tables: Tables {
-                folder: folder.join("tables"),
-            },
+            tables: Tables::new(folder.join("tables")),
             blobs: Blobs::new(folder.join("blobs")),
             folder,
             keep: Keep {
@@ -212,6 +210,8 @@ impl Store {
             &self.folder,
             &[&self.releases.folder, &self.tables.folder, &blobs],
         )?;
+        // Another process may have written until now.
+        self.tables.forget();
         let is_closing = Arc::new(AtomicBool::new(false));
         let writer = Writer {
             folder: self.folder.clone(),
@@ -303,7 +303,7 @@ impl Store {
     /// Whether a table is there, whole or not.
     #[must_use]
     pub fn has_table(&self, name: &str) -> bool {
-        self.tables.folder.join(name).is_file()
+        self.tables.has(name).unwrap_or_default()
     }
 
     /// The mark that a table was written with, when there is one and it is whole as far as that tells. Of the file only the front is read.
@@ -316,12 +316,10 @@ impl Store {
     #[must_use]
     pub fn tables(&self, prefix: &str) -> Vec<String> {
         let names = self.tables.names().unwrap_or_default();
-        let mut names: Vec<String> = names
-            .iter()
-            .filter_map(|name| Some(name.strip_prefix(prefix)?.to_owned()))
-            .collect();
-        names.sort();
+        let names = names.iter();
         names
+            .filter_map(|name| Some(name.strip_prefix(prefix)?.to_owned()))
+            .collect()
     }
 
     /// Writes a table soon, with a mark for who wants to know what was written without reading it. `make` is called on the writing thread, unless another version comes before its turn.

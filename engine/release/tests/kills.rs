@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Coding, Pages, Resource, Variant};
-use release::store::{Keep, New, PlacedPages, Store};
+use release::store::{Keep, New, PlacedPages, Rows, Store};
 
 /// Where the child records.
 const FOLDER: &str = "ROWHOUSE_KILLED_FOLDER";
@@ -74,6 +75,14 @@ fn release(tenant: &str, key: u64) -> New {
     }
 }
 
+/// A table that says its key in each value.
+fn table(key: u64) -> impl FnOnce() -> Rows {
+    move || {
+        let row = |length| (Bytes::from("key"), key.to_string().repeat(length).into());
+        [1, 3_000, 50_000].map(row).into()
+    }
+}
+
 fn kept() -> Keep {
     Keep {
         releases: KEEP,
@@ -100,10 +109,14 @@ fn records_until_it_is_killed() {
     };
     let store = open(Path::new(&folder));
     let mut keys = TENANTS.map(|tenant| newest_key(&store, tenant));
+    for (tenant, key) in TENANTS.iter().zip(keys) {
+        store.write_table((*tenant).to_owned(), None, table(key));
+    }
     loop {
         for (tenant, key) in TENANTS.iter().zip(&mut keys) {
             *key += 1;
             store.record(tenant, release(tenant, *key));
+            store.write_table((*tenant).to_owned(), None, table(*key));
             match *key % 7 {
                 0 => store.collect(),
                 1 => {
@@ -135,6 +148,16 @@ fn check(folder: &Path, store: &Store) -> usize {
         if let Some(pinned) = store.pinned(tenant) {
             assert!(store.load(tenant, pinned).is_some(), "{tenant}'s pin");
         }
+        // Its table is handed over behind a release, and may be written before the next one.
+        let newest = entries.first().map_or([0; 32], |entry| entry.key);
+        let newest = u64::from_le_bytes(newest[..8].try_into().expect("8 bytes"));
+        let rows = store.table(tenant).unwrap_or_else(table(0));
+        let key = rows[0].1.in_memory().expect("a small value");
+        let key: u64 = String::from_utf8_lossy(key).parse().expect("a key");
+        assert!(
+            key + 1 >= newest && rows == table(key)(),
+            "{tenant}: {key} and {newest}"
+        );
         for entry in entries {
             let loaded = store.load(tenant, entry.number).expect("a release");
             assert_eq!(loaded.entry, entry);

@@ -99,6 +99,17 @@ pub(super) fn present<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// What was read, or `None` when it is damaged or not there.
+pub(super) fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
 /// The names in a folder, in no order. A folder that is not there has none, and names that are not UTF-8 are not ours.
 pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let Some(entries) = present(fs::read_dir(folder))? else {

@@ -1,14 +1,16 @@
-//! Files of two parts, of which the first is read alone where that is enough. Both have their hashes: what is damaged is seen.
+//! Frames of two parts, of which the first is read alone where that is enough. Both have their hashes: what is damaged is seen.
 //!
 //! ```text
 //! magic │ length of the front │ length of the rest │ SHA-256 of the rest │ SHA-256 of the numbers and the front │ front │ rest
 //! ```
 //!
-//! **Invariant:** knows nothing of what the parts say.
+//! **Invariant:** knows nothing of what the parts say, nor where a frame is.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
@@ -19,14 +21,20 @@ use super::disk;
 const LENGTH: usize = 8;
 const HASH: usize = 32;
 
-/// A file that is open, with its front read.
-pub(super) struct Opened {
+/// All that is before the rest of a frame.
+pub(super) struct Head {
     pub(super) front: Vec<u8>,
-    /// The bytes of the whole file.
+    /// The bytes of the whole frame.
     pub(super) size: u64,
-    file: File,
-    length: u64,
+    rest: u64,
     hash: Name,
+}
+
+/// A frame in an open file, with its front read.
+pub(super) struct Opened {
+    pub(super) head: Head,
+    file: Arc<File>,
+    at: u64,
 }
 
 /// All that stands before the rest.
@@ -36,46 +44,89 @@ pub(super) fn start(magic: &[u8], front: &[u8], rest: &[u8]) -> Vec<u8> {
     [magic, &numbers, &hash_of(&numbers, front), front].concat()
 }
 
-/// Opens a file, and reads its front. Damage of the rest that leaves its length is not seen yet.
-pub(super) fn open(path: &Path, magic: &[u8]) -> io::Result<Opened> {
-    let mut file = disk::open(path)?;
-    let whole = file.metadata()?.len();
-    let mut start = vec![0; magic.len() + 2 * LENGTH + 2 * HASH];
-    exact(&mut file, &mut start)?;
-    let (own, rest) = start.split_at(magic.len());
-    let (numbers, hash) = rest.split_at(2 * LENGTH + HASH);
-    let lengths = length(numbers).zip(numbers.get(LENGTH..).and_then(length));
-    let (front, rest) = lengths.ok_or_else(disk::damaged)?;
-    let parts = front.checked_add(rest);
-    let all = parts.and_then(|parts| parts.checked_add(start.len() as u64));
-    if own != magic || all != Some(whole) {
-        return Err(disk::damaged());
+impl Head {
+    /// Reads the head of the frame that comes next. Damage of the rest is not seen.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not the head of a frame of at most `limit` bytes.
+    pub(super) fn read(from: &mut impl Read, magic: &[u8], limit: u64) -> io::Result<Self> {
+        let mut start = vec![0; magic.len() + 2 * LENGTH + 2 * HASH];
+        exact(from, &mut start)?;
+        let (own, rest) = start.split_at(magic.len());
+        let (numbers, hash) = rest.split_at(2 * LENGTH + HASH);
+        let lengths = length(numbers).zip(numbers.get(LENGTH..).and_then(length));
+        let (front, rest) = lengths.ok_or_else(disk::damaged)?;
+        let parts = front.checked_add(rest);
+        let size = parts.and_then(|parts| parts.checked_add(start.len() as u64));
+        let size = size.filter(|size| own == magic && *size <= limit);
+        let size = size.ok_or_else(disk::damaged)?;
+        let mut bytes = vec![0; usize::try_from(front).map_err(|_| disk::damaged())?];
+        exact(from, &mut bytes)?;
+        let of_rest = numbers.get(2 * LENGTH..).and_then(|it| it.try_into().ok());
+        match of_rest {
+            Some(of_rest) if hash_of(numbers, &bytes) == hash => Ok(Self {
+                front: bytes,
+                size,
+                rest,
+                hash: Name(of_rest),
+            }),
+            _ => Err(disk::damaged()),
+        }
     }
-    let mut bytes = vec![0; usize::try_from(front).map_err(|_| disk::damaged())?];
-    exact(&mut file, &mut bytes)?;
-    let of_rest = numbers.get(2 * LENGTH..).and_then(|it| it.try_into().ok());
-    match of_rest {
-        Some(of_rest) if hash_of(numbers, &bytes) == hash => Ok(Opened {
-            front: bytes,
-            size: whole,
-            file,
-            length: rest,
-            hash: Name(of_rest),
+
+    /// Returns how many bytes come after the front.
+    pub(super) const fn rest(&self) -> u64 {
+        self.rest
+    }
+}
+
+/// Opens a file that is one frame, and reads its front. Damage of the rest that leaves its length is not seen yet.
+pub(super) fn open(path: &Path, magic: &[u8]) -> io::Result<Opened> {
+    let file = disk::open(path)?;
+    let size = file.metadata()?.len();
+    open_at(&Arc::new(file), 0..size, magic)
+}
+
+/// Opens the frame at a place in a file, and reads its front.
+pub(super) fn open_at(
+    file: &Arc<File>,
+    place: std::ops::Range<u64>,
+    magic: &[u8],
+) -> io::Result<Opened> {
+    let size = place.end - place.start;
+    let mut from = At(file, place.start);
+    let head = Head::read(&mut from, magic, size)?;
+    match head.size == size {
+        true => Ok(Opened {
+            at: from.1,
+            file: Arc::clone(file),
+            head,
         }),
-        _ => Err(disk::damaged()),
+        false => Err(disk::damaged()),
     }
 }
 
 impl Opened {
     /// The rest.
-    pub(super) fn rest(mut self) -> io::Result<Vec<u8>> {
-        let length = usize::try_from(self.length).map_err(|_| disk::damaged())?;
+    pub(super) fn rest(self) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(self.head.rest).map_err(|_| disk::damaged())?;
         let mut rest = vec![0; length];
-        exact(&mut self.file, &mut rest)?;
-        match Name::of(&rest) == self.hash {
+        exact(&mut At(&self.file, self.at), &mut rest)?;
+        match Name::of(&rest) == self.head.hash {
             true => Ok(rest),
             false => Err(disk::damaged()),
         }
+    }
+}
+
+/// A file from a place on. Several threads read one file at once.
+struct At<'a>(&'a File, u64);
+
+impl Read for At<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read_at(buffer, self.1)?;
+        self.1 += read as u64;
+        Ok(read)
     }
 }
 
@@ -91,9 +142,9 @@ fn length(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.first_chunk()?))
 }
 
-/// Fills `buffer`; a file that is too short is damaged.
-fn exact(file: &mut File, buffer: &mut [u8]) -> io::Result<()> {
-    file.read_exact(buffer).map_err(|error| {
+/// Fills `buffer`; what is too short is damaged.
+fn exact(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<()> {
+    from.read_exact(buffer).map_err(|error| {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             disk::damaged()
         } else {

@@ -103,7 +103,7 @@ impl Releases {
     /// Opens a release: what is known of it is read, and its pages are not.
     pub(super) fn open(&self, tenant: &str, number: u64) -> io::Result<OpenRelease> {
         let pages = frame::open(&self.path(tenant, number), MAGIC)?;
-        let mut input = Input(&pages.front);
+        let mut input = Input(&pages.head.front);
         let entry = Entry::read(&mut input).filter(|entry| entry.number == number);
         let blobs = read_names(&mut input).filter(|_| input.0.is_empty());
         let (entry, blobs) = entry.zip(blobs).ok_or_else(disk::damaged)?;

@@ -448,8 +448,13 @@ fn what_is_not_a_regular_file_is_not_waited_for() {
     store.record("corner", release(2, &[("/", &home)]));
     store.finish();
     assert!(store.load("corner", 2).is_some(), "it was written again");
-    fifo(&folder.path().join("tables/one"));
-    assert!(store.table("one").is_none() && store.mark("one").is_none());
+    fifo(&folder.path().join("tables/records"));
+    let reader = Store::reader(folder.path().to_owned());
+    assert!(reader.table("one").is_none() && reader.mark("one").is_none());
+    store.write_table("two".to_owned(), None, || vec![("a".into(), "b".into())]);
+    store.finish();
+    let reader = Store::reader(folder.path().to_owned());
+    assert_eq!(reader.tables(""), ["one", "two"], "it is written anew");
     fifo(&folder.path().join("releases/corner/2"));
     assert!(store.load("corner", 2).is_none());
     store.pin("corner", 1).expect("pinned");

@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 use tracing::{error, warn};
 
 use super::blobs::{Blobs, Name, Named};
-use super::disk;
+use super::disk::{self, readable};
 use super::pages::{self, PlacedPages};
 use super::releases::{Entry, OpenRelease, Releases};
 use super::tables::{Mark, Rows, Tables};
@@ -394,13 +394,7 @@ impl Writer {
         let mut droppable = Vec::new();
         let mut files = 0;
         self.tables.clean()?;
-        for name in self.tables.names()? {
-            // What is damaged is written again when it is needed.
-            if let Some((size, blobs)) = readable(self.tables.size(&name))? {
-                used.add(size, blobs);
-                files += 1;
-            }
-        }
+        self.tables.size(|size, blobs| used.add(size, blobs))?;
         for tenant in self.releases.tenants()? {
             self.releases.clean(&tenant)?;
             let pinned = readable(self.releases.pinned(&tenant))?;
@@ -418,7 +412,7 @@ impl Writer {
                 else {
                     continue;
                 };
-                used.add(pages.size, blobs);
+                used.add(pages.head.size, blobs);
                 files += 1;
                 if !is_newest && may_go(pinned, number) {
                     droppable.push((entry.at, tenant.clone(), number));
@@ -433,7 +427,7 @@ impl Writer {
             }
             if let Some(release) = readable(self.releases.open(&tenant, number))? {
                 self.releases.remove(&tenant, number)?;
-                used.subtract(release.pages.size, release.blobs);
+                used.subtract(release.pages.head.size, release.blobs);
             }
         }
         self.blobs.sweep(|name| used.counts.contains_key(name))?;
@@ -484,17 +478,6 @@ impl Used {
 /// Whether a release is not the pinned one. When nobody can tell (`None`), it may be that.
 fn may_go(pinned: Option<Option<u64>>, number: u64) -> bool {
     pinned.is_some_and(|pinned| pinned != Some(number))
-}
-
-/// What was read, or `None` when it is damaged or not there.
-fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
-    match read {
-        Ok(read) => Ok(Some(read)),
-        Err(error) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Ok(None),
-            _ => Err(error),
-        },
-    }
 }
 
 /// Makes the folders, and takes the lock of the outer one. It is given back when the file is closed, also by a process that is killed.

@@ -213,20 +213,22 @@ mod tests {
     #[test]
     fn a_damaged_reading_is_read_anew() {
         let place = TempDir::new().expect("a folder");
-        let (path, store) = (corner(&place), store(&place));
-        let folder = to_read(&path, &store);
-        keep(&folder, &store);
-        let table = place.path().join("state/tables/read.tenant.corner");
-        let whole = fs::read(&table).expect("a table");
+        let path = corner(&place);
+        let first = store(&place);
+        keep(&to_read(&path, &first), &first);
+        drop(first);
+        let is_taken_up = || is_taken_up(&to_read(&path, &store(&place)));
+        let records = place.path().join("state/tables/records");
+        let whole = fs::read(&records).expect("a file");
         for damage in [whole.len() / 2, whole.len() - 1] {
             let mut bytes = whole.clone();
             bytes[damage] ^= 1;
-            fs::write(&table, bytes).expect("a file");
-            assert!(!is_taken_up(&folder), "a bit at {damage}");
-            fs::write(&table, &whole[..damage]).expect("a file");
-            assert!(!is_taken_up(&folder), "cut at {damage}");
+            fs::write(&records, bytes).expect("a file");
+            assert!(!is_taken_up(), "a bit at {damage}");
+            fs::write(&records, &whole[..damage]).expect("a file");
+            assert!(!is_taken_up(), "cut at {damage}");
         }
-        fs::write(&table, whole).expect("a file");
-        assert!(is_taken_up(&folder), "whole again");
+        fs::write(&records, whole).expect("a file");
+        assert!(is_taken_up(), "whole again");
     }
 }

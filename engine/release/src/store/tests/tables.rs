@@ -1,14 +1,15 @@
 //! Tables come back as they were written, or not at all.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::super::{FORGOTTEN, Keep, Rows, Store, USED};
+use super::super::frame::start;
+use super::super::{FORGOTTEN, Keep, Rows, Store, USED, rows_in_memory};
 use super::damage::damages;
-use super::{PLENTY, blobs, long, open, release};
+use super::{PLENTY, blobs, files, long, open, release};
 
 const KEPT: Keep = Keep {
     releases: 3,
@@ -51,14 +52,13 @@ fn a_mark_is_read_without_the_rows() {
     assert_eq!((store.mark("one"), store.mark("two")), (None, None));
     store.write_table("one".to_owned(), Some([7; 32]), || rows("b"));
     store.finish();
-    assert_eq!(store.mark("one"), Some([7; 32]));
-    assert_eq!(store.table("one"), Some(rows("b")));
-    let path = folder.path().join("tables/one");
-    let whole = fs::read(&path).expect("a file");
-    for damaged in damages(&whole) {
-        fs::write(&path, &damaged).expect("a file");
-        assert!(store.mark("one").is_none_or(|mark| mark == [7; 32]));
+    for store in [store, Store::reader(folder.path().to_owned())] {
+        assert_eq!(store.mark("one"), Some([7; 32]));
+        assert_eq!(store.marked_table("one", &[7; 32]), Some(rows("b")));
+        assert_eq!(store.marked_table("one", &[8; 32]), None);
+        assert_eq!(store.table("one"), Some(rows("b")));
     }
+    let store = open(folder.path().to_owned(), 3, PLENTY);
     store.write_table("one".to_owned(), None, || rows("c"));
     store.finish();
     assert_eq!(store.mark("one"), None);
@@ -77,25 +77,197 @@ fn the_last_of_several_versions_is_kept() {
     assert_eq!(store.table("one"), Some(vec![expected]));
 }
 
+/// Three small tables, of which the last is there in two versions.
+fn three(folder: &Path) -> PathBuf {
+    let store = open(folder.to_owned(), 3, PLENTY);
+    for (name, text) in [("a", "old"), ("b", "b"), ("c", "c"), ("a", "a")] {
+        let row = (Bytes::from("key"), text.to_owned().into());
+        store.write_table(name.to_owned(), Some([1; 32]), move || vec![row]);
+        store.finish();
+    }
+    folder.join("tables/records")
+}
+
+/// What the tables say to a process that begins now.
+fn said(folder: &Path) -> Vec<String> {
+    let store = Store::reader(folder.to_owned());
+    let text = |name| {
+        let rows = rows_in_memory(store.table(name)?)?;
+        String::from_utf8(rows.first()?.1.to_vec()).ok()
+    };
+    ["a", "b", "c"].into_iter().filter_map(text).collect()
+}
+
 #[test]
-fn what_is_cut_short_damaged_or_foreign_is_not_there() {
+fn tables_are_read_from_one_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = three(folder.path());
+    assert_eq!(said(folder.path()), ["a", "b", "c"]);
+    assert_eq!(files(&folder.path().join("tables")), [records].into());
+}
+
+#[test]
+fn damaged_table_takes_no_other_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = three(folder.path());
+    let whole = fs::read(&records).expect("a file");
+    for damaged in damages(&whole) {
+        let place = (0..whole.len()).find(|place| damaged.get(*place) != whole.get(*place));
+        fs::write(&records, &damaged).expect("a file");
+        let said = said(folder.path());
+        let expected = ["a", "old", "b", "c"];
+        assert!(
+            said.iter().all(|text| expected.contains(&&**text)),
+            "{said:?}"
+        );
+        if damaged.len() == whole.len() {
+            let is_begin = place.is_some_and(|place| place < 35);
+            assert!(
+                said.len() == 3 || said.len() == 2 || is_begin,
+                "{place:?}: {said:?}"
+            );
+        }
+    }
+    fs::write(&records, [0xff; 4096]).expect("a file");
+    assert!(said(folder.path()).is_empty());
+    open(folder.path().to_owned(), 3, PLENTY).finish();
+    three(folder.path());
+    assert_eq!(said(folder.path()), ["a", "b", "c"], "it is written anew");
+}
+
+#[test]
+fn table_with_a_damaged_blob_is_not_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = written(folder.path());
     let large = blobs(folder.path()).pop_first().expect("a blob");
-    let path = folder.path().join("tables/one");
-    let whole = fs::read(&path).expect("a file");
-    for damaged in damages(&whole) {
-        fs::write(&path, &damaged).expect("a file");
-        assert_eq!(store.table("one"), None);
-    }
-    fs::write(&path, [0xff; 4096]).expect("a file");
-    assert_eq!(store.table("one"), None);
-    fs::write(&path, whole).expect("a file");
-    assert!(store.table("one").is_some());
     fs::write(&large, "another").expect("a file");
     assert_eq!(store.table("one"), None);
     store.finish();
     assert!(!large.exists(), "so that it is written again");
+}
+
+#[test]
+fn frame_that_was_not_finished_is_cut_off_and_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = three(folder.path());
+    let whole = fs::read(&records).expect("a file");
+    for length in (whole.len() - 141..whole.len()).step_by(7) {
+        fs::write(&records, &whole[..length]).expect("a file");
+        assert_eq!(said(folder.path()), ["old", "b", "c"], "cut at {length}");
+        let store = open(folder.path().to_owned(), 3, PLENTY);
+        let row = (Bytes::from("key"), "new".to_owned().into());
+        store.write_table("b".to_owned(), None, || vec![row]);
+        drop(store);
+        assert_eq!(said(folder.path()), ["old", "new", "c"], "cut at {length}");
+    }
+}
+
+#[test]
+fn content_that_looks_like_a_table_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = three(folder.path());
+    let forged = fs::read(&records).expect("a file");
+    fs::remove_file(&records).expect("removed");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.write_table("b".to_owned(), None, || vec![("key".into(), "true".into())]);
+    store.write_table("d".to_owned(), None, || vec![("key".into(), forged.into())]);
+    drop(store);
+    let mut bytes = fs::read(&records).expect("a file");
+    let place = bytes
+        .windows(3)
+        .rposition(|bytes| bytes == b"\x01d\0")
+        .expect("a front");
+    bytes[place] ^= 1;
+    fs::write(&records, bytes).expect("a file");
+    assert_eq!(said(folder.path()), ["true"]);
+}
+
+#[test]
+fn file_is_written_anew_once_most_of_it_is_superseded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = three(folder.path());
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    let mut largest = 0;
+    for number in 0..200_u8 {
+        let row = (Bytes::from("key"), vec![number; 60_000].into());
+        store.write_table("large".to_owned(), None, || vec![row]);
+        store.finish();
+        largest = largest.max(fs::metadata(&records).expect("a file").len());
+    }
+    assert!(largest > 1 << 20 && largest < 2 << 20, "{largest} bytes");
+    let row = (Bytes::from("key"), vec![199; 60_000].into());
+    assert_eq!(store.table("large"), Some(vec![row]));
+    assert_eq!(said(folder.path()), ["a", "b", "c"]);
+}
+
+#[test]
+fn file_that_is_removed_or_replaced_is_written_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = three(folder.path());
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    assert!(store.has_table("a"));
+    for damage in ["", "removed", "another file"] {
+        fs::remove_file(&records).expect("removed");
+        if damage != "removed" {
+            fs::write(&records, damage).expect("a file");
+        }
+        let row = (Bytes::from("key"), "new".to_owned().into());
+        store.write_table("b".to_owned(), None, || vec![row]);
+        store.finish();
+        assert_eq!(said(folder.path()), ["a", "new", "c"], "{damage}");
+    }
+}
+
+#[test]
+fn process_that_may_write_later_knows_what_the_other_one_wrote() {
+    let folder = tempfile::tempdir().expect("a folder");
+    three(folder.path());
+    let first = open(folder.path().to_owned(), 3, PLENTY);
+    let second = open(folder.path().to_owned(), 3, PLENTY);
+    assert!(second.has_table("c"));
+    first.remove_table("c".to_owned());
+    first.write_table("d".to_owned(), None, || rows("d"));
+    drop(first);
+    second.claim().expect("claimed");
+    assert!(!second.has_table("c"));
+    assert_eq!(second.table("d"), Some(rows("d")));
+    second.write_table("e".to_owned(), None, || rows("e"));
+    drop(second);
+    let store = Store::reader(folder.path().to_owned());
+    assert_eq!(store.tables(""), ["a", "b", "d", "e"]);
+}
+
+#[test]
+fn tables_of_older_programs_are_read_and_moved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tables = folder.path().join("tables");
+    fs::create_dir(&tables).expect("a folder");
+    // A table with the mark 7, 7, ... and one row, as it was written.
+    let rest = [&[1][..], b"\x03key", b"\0", b"\x04text"].concat();
+    let front = [&[0, 32][..], &[7; 32]].concat();
+    let older = [start(b"rowhouse-table-1\n", &front, &rest), rest].concat();
+    fs::write(tables.join("older"), &older).expect("a file");
+    fs::write(tables.join("damaged"), &older[..older.len() - 1]).expect("a file");
+    let expected: Rows = vec![("key".into(), "text".into())];
+    let store = Store::reader(folder.path().to_owned());
+    assert_eq!(
+        store.marked_table("older", &[7; 32]),
+        Some(expected.clone())
+    );
+    assert_eq!(store.table("damaged"), None);
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    assert_eq!(
+        store.table("older"),
+        Some(expected.clone()),
+        "before it is moved"
+    );
+    store.finish();
+    assert_eq!(files(&tables), [tables.join("records")].into());
+    for store in [store, Store::reader(folder.path().to_owned())] {
+        assert_eq!(store.tables(""), ["older"]);
+        assert_eq!(store.mark("older"), Some([7; 32]));
+        assert_eq!(store.table("older"), Some(expected.clone()));
+    }
 }
 
 #[test]
