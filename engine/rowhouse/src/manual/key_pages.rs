@@ -44,28 +44,28 @@ fn files() -> [File; 4] {
             name: "manifest",
             title: "tenant.yaml",
             description: "Every key of a tenant's manifest, tenant.yaml, with its type, its default, what it means and an example.",
-            intro: "`tenant.yaml` says what a site is, apart from its pages. Only `name` is needed. What is not listed here is the error [`unknown-key`](/reference/errors#unknown-key).",
+            intro: "`tenant.yaml` describes a site, apart from its pages. Only `name` is required. A key that this page does not list is the error [`unknown-key`](/reference/errors#unknown-key).",
             schema: schema_of::<Manifest>(),
         },
         File {
             name: "front-matter",
             title: "Front matter",
-            description: "Every key that can stand between the two lines --- at the top of a page, with its type, its default and an example.",
-            intro: "Front matter is the YAML between the two lines `---` at the top of a page. Only `title` is needed. What stands in `sections` is [the theme's](/reference/sections-plain).",
+            description: "Every key of front matter, between the two lines --- at the top of a page, with its type, its default and an example.",
+            intro: "Front matter is the YAML between the two lines `---` at the top of a page. Only `title` is required. The theme defines the section types: [plain](/reference/sections-plain), [base](/reference/sections-base).",
             schema: schema_of::<FrontMatter>(),
         },
         File {
             name: "deployment",
             title: "deployment.yaml",
             description: "Every key of deployment.yaml, which says which tenant is at the domain's root and which addresses tenants may claim.",
-            intro: "`deployment.yaml` lies in the folder of tenants, or where `--deployment` says. Without it, manifests are believed, and who has an address keeps it.",
+            intro: "`deployment.yaml` is in the folder of tenants, or where `--deployment` says. Without this file each manifest may claim any free address, and a tenant keeps the addresses that it has. [Domains](/guides/domains) is the guide.",
             schema: schema_of::<Claims>(),
         },
         File {
             name: "theme",
             title: "theme.yaml",
             description: "Every key of a theme's manifest, theme.yaml, with its type, its default, what it means and an example.",
-            intro: "`theme.yaml` makes a folder a theme. Only `name` is needed. [Make a theme](/guides/theme) shows it at work.",
+            intro: "`theme.yaml` makes a folder a theme. Only `name` is required. [Make a theme](/guides/theme) is the guide.",
             schema: schema_of::<ThemeManifest>(),
         },
     ]
@@ -84,7 +84,7 @@ fn page_of(file: &File, example: &str) -> Page {
         body += &block("yaml", &lines_of(example, key));
     }
     body += &format!(
-        "## All of it\n\nA file that has every key:\n\n{}",
+        "## All of it\n\nA file with every key:\n\n{}",
         block("yaml", example)
     );
     Page {
@@ -99,13 +99,11 @@ fn page_of(file: &File, example: &str) -> Page {
 fn theme_page(theme: &Theme, pictures: bool) -> Page {
     let name = &theme.name;
     let shown = match pictures {
-        true => "Each kind is shown as it looks, from the example that stands here",
-        false => {
-            "`rowhouse serve --dev` shows each kind, from the example that stands here, at `/_gallery`"
-        }
+        true => "Each section type is shown with its example",
+        false => "`rowhouse serve --dev` shows each section type with its example at `/_gallery`",
     };
     let mut body = format!(
-        "What a tenant with `theme: {name}` can write under `settings` of its manifest, and under `sections` of a page. {shown}.\n\n## Settings\n\n"
+        "A tenant with `theme: {name}` can write these keys under `settings` of its manifest, and under `sections` of a page. {shown}.\n\n## Settings\n\n"
     );
     let settings = theme.settings.json();
     body += &keys_of(settings, "");
@@ -133,7 +131,7 @@ fn theme_page(theme: &Theme, pictures: bool) -> Page {
         name: format!("sections-{name}"),
         title: format!("Sections of {name}"),
         description: format!(
-            "Every kind of section of the theme {name}, and every setting of it, with their keys, types, defaults and an example."
+            "Every section type and every setting of the theme {name}, with keys, types, defaults and an example."
         ),
         body,
     }
