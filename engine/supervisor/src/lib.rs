@@ -1,21 +1,29 @@
-//! Turns changed folders into the current snapshot, and keeps the last valid state of each tenant.
+//! Turns changed folders into the current snapshot, and serves the last valid state of each tenant.
 //!
-//! 1. Each changed folder is read and checked. A folder with errors changes its report only.
-//! 2. Addresses are assigned again over all tenants: an owner keeps its address, and `deployment.yaml` limits the claims.
-//! 3. Tenants whose content, addresses, theme or company profile changed are rendered. The others keep their mounts.
-//! 4. The mounts become a snapshot, which replaces the current one.
+//! ```text
+//!   folders, operators, visitors          jobs of the pool
+//!              │ events                       │ results
+//!              ▼                              ▼
+//!            runner ──── event ────▶ model::World::step ──── actions ───┐
+//!              ▲                                                        │
+//!              └── jobs, snapshots, persisted data, replies ◀───────────┘
+//! ```
+//!
+//! 1. A changed folder settles, is read and checked. A folder with errors changes its report only.
+//! 2. Addresses are assigned again: an owner keeps its address, and `deployment.yaml` limits the claims.
+//! 3. Tenants are rendered whose content, addresses, theme or deployment have another revision. The other tenants keep their pages.
+//! 4. The pages become a snapshot, which replaces the current one.
 //!
 //! | folder | contents |
 //! |---|---|
-//! | [`model`] | decisions without I/O, threads and clocks: what is read when, and the lifecycle of one tenant |
-//! | [`runner`] | the loop, the registry of tenants, the job pool, surveys, commands of operators, eviction |
+//! | [`model`] | decisions without I/O, threads and clocks: the `World`, its events and actions |
+//! | [`runner`] | the loop, the data of tenants, the job pool, surveys, commands of operators |
 //! | [`jobs`] | reading, rendering and restoring one tenant, each on a thread of the pool |
 //! | [`snapshot`] | snapshot assembly: hosts, shared files, replaced files, findings |
 //! | [`state`] | the data that survives a restart: valid folders, caches, releases, pins |
 //! | [`source`] | folders on disk: watching, polling and surveys |
 //!
-//! A slow tenant delays `check` and `export` only: other tenants are served, and the slow tenant follows when its job ends.
-//! A panic in a job becomes an error of its tenant, theme or host, whose last valid state stays ([`content::report::guard`]).
+//! A slow tenant delays `check` and `export` only. A panic in a job becomes an error of its tenant, theme or host, whose last valid state is served ([`content::report::guard`]).
 //!
 //! **Invariant:** the only crate that uses both `render` and `server`. It answers no request itself.
 
@@ -23,6 +31,8 @@ mod jobs;
 mod model;
 mod places;
 mod runner;
+#[cfg(test)]
+mod simulation;
 mod snapshot;
 pub mod source;
 mod state;

@@ -13,7 +13,7 @@ use content::report::{Code, Diagnostic, Report};
 use content::source::{self, Activity, Folder, Hashes, LargeFile, Limits, Tree};
 use content::tenant::{Site, Written, read_or_written};
 use release::large;
-use release::store::{Mark, Store};
+use release::store::{Mark, Release, Store};
 use render::{Compiled, reading_key};
 
 use crate::jobs::packed::{Content, to_folder};
@@ -38,6 +38,10 @@ pub(crate) enum Done {
     Unresponsive(u64, Arc<ToRead>),
     /// What was good before the process began was compiled; nothing where that was of no use either.
     StandIn(Option<Box<(Compiled, MadeFrom)>>),
+    /// The pinned release was read; `None` where it cannot be.
+    Release(Option<Box<Release>>),
+    /// The pin was written to disk, or why it could not be.
+    PinWritten(Option<String>),
 }
 
 /// A tenant that was compiled.

@@ -21,8 +21,6 @@ pub(crate) const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
 /// A part of the content that is read again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
-    /// Nothing on disk. Pages that appear, expire or name the year are looked at.
-    Clock,
     /// One entry of the folder of tenants, by name.
     Tenant(String),
     /// The list of tenants, and `deployment.yaml`.
@@ -132,7 +130,6 @@ impl Agenda {
             self.retry.due = None;
         }
         let needs_survey = |scope: &Scope| match scope {
-            Scope::Clock => false,
             Scope::Tenant(name) => !is_known(name),
             Scope::List | Scope::Themes | Scope::Everything => true,
         };
@@ -191,11 +188,6 @@ impl Agenda {
         self.end_survey();
         self.reading.insert(Scope::List);
         self.end(false, now);
-    }
-
-    /// Returns whether a survey is in flight.
-    pub(crate) const fn is_surveying(&self) -> bool {
-        self.surveying.is_some()
     }
 
     /// Returns the time until something is due, after [`Agenda::next`] had nothing more to give; `None` where nothing is noted, or all of it waits for the survey in flight.
@@ -333,7 +325,6 @@ mod tests {
     /// What a reload covers, of four tenants (of which the first two are known), the list and the themes.
     fn covers(reload: &Reload, scope: &Scope) -> bool {
         match scope {
-            Scope::Clock => true,
             Scope::List => reload.is_survey,
             Scope::Themes => reload.themes,
             Scope::Everything => reload.themes && reload.is_survey && reload.tenants.is_none(),

@@ -1,4 +1,7 @@
-//! Decisions without I/O, threads and clocks.
+//! Decisions without input and output, threads, clocks and locks.
 
 pub(crate) mod agenda;
-pub(crate) mod lifecycle;
+pub(crate) mod event;
+pub(crate) mod publication;
+pub(crate) mod tenant;
+pub(crate) mod world;

@@ -4,7 +4,7 @@
 //! At a start that knows of no earlier one, a file with an error closes: tenants have their names and nothing else.
 //! A file that goes away does not open what it closed, unless the process is started anew without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tracing::warn;
@@ -24,8 +24,8 @@ use content::tenant::Site;
 pub(crate) struct Addresses {
     /// What was given out last.
     assignment: Arc<Assignment>,
-    /// The tenants that it was given out to.
-    given_to: Vec<(TenantId, Option<Arc<Site>>)>,
+    /// The tenants that addresses were assigned to, with their content.
+    assigned_to: BTreeMap<TenantId, Option<Arc<Site>>>,
     deployment: Option<DeploymentFile>,
     /// Whether it says something else than when addresses were last given out.
     is_new: bool,
@@ -36,16 +36,13 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Takes up who had what.
-    pub(crate) fn kept(persisted: &Persisted) -> Self {
+    /// Restores the persisted owners of addresses.
+    pub(crate) fn restore(&mut self, persisted: &Persisted) {
         let assignment = Assignment {
             owners: persisted.owners(),
             ..Assignment::default()
         };
-        Self {
-            assignment: Arc::new(assignment),
-            ..Self::default()
-        }
+        self.assignment = Arc::new(assignment);
     }
 
     /// Takes the text of the file as it was read again.
@@ -123,15 +120,20 @@ impl Addresses {
         Some(alarm)
     }
 
-    /// Gives the addresses out anew, and tells every tenant what it did not get. The same `Arc` as before where nobody wants anything else.
+    /// Assigns all addresses again, and notes the conflicts of each tenant. Returns the same `Arc` as before where no tenant of `only` (all without them) wants anything else.
     pub(crate) fn assign(
         &mut self,
         origin: &Origin,
         tenants: &mut BTreeMap<TenantId, Tenant>,
+        only: Option<&BTreeSet<TenantId>>,
     ) -> Arc<Assignment> {
-        if self.is_same(tenants) {
-            for ((_, known), tenant) in self.given_to.iter_mut().zip(tenants.values()) {
-                known.clone_from(&tenant.site);
+        if self.is_same(tenants, only) {
+            let known = only.map_or_else(|| tenants.keys().collect(), |only| only.iter().collect());
+            let known: Vec<&TenantId> = known;
+            for id in known {
+                if let Some(tenant) = tenants.get(id) {
+                    self.assigned_to.insert(id.clone(), tenant.site.clone());
+                }
             }
             return Arc::clone(&self.assignment);
         }
@@ -147,7 +149,7 @@ impl Addresses {
             tenant.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
         }
         let sites = tenants.iter();
-        self.given_to = sites
+        self.assigned_to = sites
             .map(|(id, tenant)| (id.clone(), tenant.site.clone()))
             .collect();
         self.is_new = false;
@@ -155,25 +157,34 @@ impl Addresses {
         Arc::clone(&self.assignment)
     }
 
-    /// Whether giving the addresses out anew would change nothing: the same tenants want the same, and none of those with other content is one that others are measured by, or was refused something.
-    fn is_same(&self, tenants: &BTreeMap<TenantId, Tenant>) -> bool {
+    /// Returns whether assigning the addresses again would change nothing: the same tenants want the same, and none of those with other content is the root tenant, or was refused an address.
+    fn is_same(
+        &self,
+        tenants: &BTreeMap<TenantId, Tenant>,
+        only: Option<&BTreeSet<TenantId>>,
+    ) -> bool {
         let root = self.assignment.root.as_ref();
-        let mut both = self.given_to.iter().zip(tenants);
+        let is_same = |id: &TenantId| {
+            let Some((before, tenant)) = self.assigned_to.get(id).zip(tenants.get(id)) else {
+                return false;
+            };
+            match (before, &tenant.site) {
+                (None, None) => true,
+                (Some(before), Some(now)) => {
+                    Arc::ptr_eq(before, now)
+                        || (Some(id) != root
+                            && tenant.conflicts.is_empty()
+                            && want_the_same(before, now))
+                }
+                _ => false,
+            }
+        };
         !self.is_new
-            && self.given_to.len() == tenants.len()
-            && both.all(|((known, before), (id, tenant))| {
-                known == id
-                    && match (before, &tenant.site) {
-                        (None, None) => true,
-                        (Some(before), Some(now)) => {
-                            Arc::ptr_eq(before, now)
-                                || (Some(id) != root
-                                    && tenant.conflicts.is_empty()
-                                    && want_the_same(before, now))
-                        }
-                        _ => false,
-                    }
-            })
+            && self.assigned_to.len() == tenants.len()
+            && match only {
+                Some(only) => only.iter().all(is_same),
+                None => tenants.keys().all(is_same),
+            }
     }
 
     /// Everything that is to say about the file.

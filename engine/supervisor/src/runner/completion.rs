@@ -10,7 +10,6 @@ use rayon::prelude::*;
 use tracing::warn;
 
 use render::{Compiled, Unimproved};
-use server::snapshot_store::Wanted;
 
 use crate::runner::background::Job;
 use crate::runner::memory::bytes_of;
@@ -64,112 +63,106 @@ impl Tenant {
     }
 }
 
-impl Registry {
-    /// What brings a tenant to the front that a request waits for: for its pages, or for a picture.
-    pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
-        let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
-        let pictures = self.wanted_pictures.clone();
-        move |what| match what {
-            Wanted::Pages(id) => hurry(id),
-            Wanted::Picture(id) => {
-                if pictures.add(id) {
-                    wake();
-                }
-            }
-        }
+/// Returns jobs that make images and encodings of requested tenants, where there are any. Looks every second, and at once where a request waits.
+pub(crate) fn order(registry: &mut Registry) -> Vec<Job> {
+    if !has_unfinished(registry) {
+        return Vec::new();
     }
+    unfinished(registry)
+}
 
-    /// Whether there is something to be made for tenants that somebody has asked for. Looks every second, and at once where a request waits.
-    pub(crate) fn has_unfinished(&mut self) -> bool {
-        let mut is_wanted = false;
-        self.wanted_pictures.locked().retain(|name| {
-            let Some(tenant) = self.tenants.get_mut(name.as_str()) else {
-                return false;
-            };
-            let is_there = (tenant.compiled()).is_some_and(|compiled| !compiled.is_open());
-            tenant.demand.is_wanted |= is_there;
-            is_wanted |= is_there;
-            !is_there
-        });
-        if !is_wanted && !self.asked.is_over() {
+fn has_unfinished(registry: &mut Registry) -> bool {
+    let tenants = &mut registry.catalog.tenants;
+    let mut is_wanted = false;
+    registry.demands.pictures.locked().retain(|name| {
+        let Some(tenant) = tenants.get_mut(name.as_str()) else {
             return false;
-        }
-        let begun = Instant::now();
-        let mut has_any = false;
-        for tenant in self.tenants.values_mut() {
-            tenant.look();
-            has_any |= tenant.unfinished().is_some();
-        }
-        self.asked = Round::since(begun);
-        has_any
+        };
+        let is_there = (tenant.compiled()).is_some_and(|compiled| !compiled.is_open());
+        tenant.demand.is_wanted |= is_there;
+        is_wanted |= is_there;
+        !is_there
+    });
+    if !is_wanted && !registry.demands.looked.is_over() {
+        return false;
     }
+    let begun = Instant::now();
+    let mut has_any = false;
+    for tenant in tenants.values_mut() {
+        tenant.look();
+        has_any |= tenant.unfinished().is_some();
+    }
+    registry.demands.looked = Round::since(begun);
+    has_any
+}
 
-    /// Some of what is still to be made for tenants that somebody has asked for: first what is waited for; once all tenants are rendered, other pictures, and codings last.
-    pub(crate) fn unfinished(&mut self) -> Vec<Job> {
-        self.hosts.prune_pictures();
-        let secure = self.places.origin.is_secure();
-        let (mut pictures, mut codings) = (Vec::new(), Vec::new());
-        let mut named = HashSet::new();
-        let is_busy = self.workers.has_background();
-        for tenant in self.tenants.values_mut() {
-            if is_busy && !tenant.demand.is_wanted {
-                continue;
-            }
-            let Some(compiled) = tenant.unfinished().map(Arc::clone) else {
-                continue;
-            };
-            let mut undrawn = self.hosts.undrawn(&compiled, secure);
-            // Tenants with the same drawing share it.
-            undrawn.retain(|picture| named.insert(picture.digest()));
-            let mut unimproved = compiled.unimproved().peekable();
-            if undrawn.is_empty() && unimproved.peek().is_none() {
-                tenant.demand.finished = Arc::downgrade(&compiled);
-                tenant.demand.is_wanted = false;
-                continue;
-            }
-            if !is_busy {
-                codings.extend(unimproved.take(TOGETHER.saturating_sub(codings.len())));
-            }
-            let place = match tenant.demand.is_wanted {
-                true => 0,
-                false => pictures.len(),
-            };
-            pictures.splice(place..place, undrawn);
-            if pictures.len() >= TOGETHER {
-                break;
-            }
+/// Returns the first jobs: images that a request waits for, then, once all tenants are rendered, other images, and encodings last.
+fn unfinished(registry: &mut Registry) -> Vec<Job> {
+    let hosts = &mut registry.publisher.hosts;
+    hosts.prune_pictures();
+    let secure = registry.settings.places.origin.is_secure();
+    let (mut pictures, mut codings) = (Vec::new(), Vec::new());
+    let mut named = HashSet::new();
+    let is_busy = registry.workers.has_background();
+    for (id, tenant) in &mut registry.catalog.tenants {
+        if is_busy && !tenant.demand.is_wanted {
+            continue;
         }
-        let pictures = pictures.into_iter().map(Job::from);
-        let jobs = pictures.chain(codings.into_iter().map(Job::from));
-        jobs.take(TOGETHER).collect()
+        let Some(compiled) = tenant.unfinished().map(Arc::clone) else {
+            continue;
+        };
+        let mut undrawn = hosts.undrawn(&compiled, secure);
+        // Tenants with the same drawing share it.
+        undrawn.retain(|picture| named.insert(picture.digest()));
+        let mut unimproved = compiled.unimproved().peekable();
+        if undrawn.is_empty() && unimproved.peek().is_none() {
+            tenant.demand.finished = Arc::downgrade(&compiled);
+            tenant.demand.is_wanted = false;
+            continue;
+        }
+        registry.demands.unfinished.push(id.clone());
+        if !is_busy {
+            codings.extend(unimproved.take(TOGETHER.saturating_sub(codings.len())));
+        }
+        let place = match tenant.demand.is_wanted {
+            true => 0,
+            false => pictures.len(),
+        };
+        pictures.splice(place..place, undrawn);
+        if pictures.len() >= TOGETHER {
+            break;
+        }
     }
+    let pictures = pictures.into_iter().map(Job::from);
+    let jobs = pictures.chain(codings.into_iter().map(Job::from));
+    jobs.take(TOGETHER).collect()
+}
 
-    /// Draws all pictures into the last snapshot.
-    pub fn draw(&mut self) {
-        let secure = self.places.origin.is_secure();
-        let tenants = self.tenants.values();
-        let undrawn = tenants
-            .filter_map(Tenant::compiled)
-            .flat_map(|compiled| self.hosts.undrawn(compiled, secure));
-        // Tenants with the same drawing share it, and the first of them keeps it in its cache.
-        let mut named = HashSet::new();
-        let undrawn: Vec<_> = undrawn
-            .filter(|picture| named.insert(picture.digest()))
-            .collect();
-        undrawn.into_par_iter().for_each(|picture| {
-            if let Err(problem) = picture.draw() {
-                warn!(problem, "a picture cannot be drawn");
-            }
-        });
-    }
+/// Draws all images into the last snapshot.
+pub(crate) fn draw(registry: &Registry) {
+    let secure = registry.settings.places.origin.is_secure();
+    let tenants = registry.catalog.tenants.values();
+    let undrawn = tenants
+        .filter_map(Tenant::compiled)
+        .flat_map(|compiled| registry.publisher.hosts.undrawn(compiled, secure));
+    // Tenants with the same drawing share it, and the first of them keeps it in its cache.
+    let mut named = HashSet::new();
+    let undrawn: Vec<_> = undrawn
+        .filter(|picture| named.insert(picture.digest()))
+        .collect();
+    undrawn.into_par_iter().for_each(|picture| {
+        if let Err(problem) = picture.draw() {
+            warn!(problem, "a picture cannot be drawn");
+        }
+    });
+}
 
-    /// Makes the best codings of all pages in the last snapshot.
-    pub fn improve(&self) {
-        let tenants = self.tenants.values();
-        let bodies: Vec<Unimproved> = tenants
-            .filter_map(Tenant::compiled)
-            .flat_map(|compiled| compiled.unimproved())
-            .collect();
-        bodies.into_par_iter().for_each(|body| body.improve());
-    }
+/// Makes the best encodings of all pages in the last snapshot.
+pub(crate) fn improve(registry: &Registry) {
+    let tenants = registry.catalog.tenants.values();
+    let bodies: Vec<Unimproved> = tenants
+        .filter_map(Tenant::compiled)
+        .flat_map(|compiled| compiled.unimproved())
+        .collect();
+    bodies.into_par_iter().for_each(|body| body.improve());
 }

@@ -1,12 +1,15 @@
 //! Who is asked for, and what is in memory.
 //!
-//! **Invariant:** plain values; knows no tenant.
+//! **Invariant:** plain values; decides nothing.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
+use content::name::TenantId;
 use render::Compiled;
+
+use crate::runner::round::Round;
 
 /// Names of tenants of whose pictures requests wait for one, as those say who wait.
 #[derive(Debug, Clone, Default)]
@@ -61,67 +64,35 @@ impl Demand {
     }
 }
 
-/// So large a part of the memory for pages may be taken beyond it for a second.
-const SLACK: usize = 4;
-
-/// What was in memory at the last look, with what came since.
+/// Who was requested, and how much of it is in memory.
 #[derive(Debug)]
-pub(crate) struct InMemory {
-    pub(crate) bytes: usize,
+pub(crate) struct Demands {
+    /// The tenants of whose images requests wait for one.
+    pub(crate) pictures: Names,
+    /// The last look at the requests of tenants.
+    pub(crate) looked: Round,
+    /// The last measurement of memory.
+    pub(crate) measured: Round,
+    /// The tenants of whose images and encodings the background makes some.
+    pub(crate) unfinished: Vec<TenantId>,
+    /// The number of tenants with pages in memory at the last measurement.
     pub(crate) tenants: usize,
-    /// The bytes that there is room for.
-    pub(crate) most: usize,
-    /// Of tenants that were taken out since the last snapshot, which still has them.
-    pub(crate) leaving: usize,
-    /// How often a tenant was taken out.
+    /// How often pages were evicted.
     pub(crate) evictions: u64,
-    /// How often one was taken up as it was rendered before.
-    pub(crate) recalls: u64,
+    /// How often pages were restored that were rendered before.
+    pub(crate) restored: u64,
 }
 
-impl InMemory {
-    /// Whether there is so much more than there is room for that no time is to be lost.
-    pub(crate) const fn is_overfull(&self) -> bool {
-        self.bytes.saturating_sub(self.most) > self.most / SLACK
-    }
-
-    /// Whether so much is leaving that a snapshot without it is worth its time.
-    pub(crate) const fn has_much_leaving(&self) -> bool {
-        self.leaving > self.most / SLACK
-    }
-}
-
-impl Default for InMemory {
+impl Default for Demands {
     fn default() -> Self {
         Self {
-            bytes: 0,
+            pictures: Names::default(),
+            looked: Round::new(),
+            measured: Round::new(),
+            unfinished: Vec::new(),
             tenants: 0,
-            most: usize::MAX,
-            leaving: 0,
             evictions: 0,
-            recalls: 0,
+            restored: 0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quarter_more_than_there_is_room_for_is_too_much_and_without_a_limit_nothing_is() {
-        let of = |bytes, leaving, most| {
-            let memory = InMemory {
-                bytes,
-                leaving,
-                most,
-                ..InMemory::default()
-            };
-            (memory.is_overfull(), memory.has_much_leaving())
-        };
-        assert_eq!(of(125, 25, 100), (false, false));
-        assert_eq!(of(126, 0, 100), (true, false));
-        assert_eq!(of(0, 26, 100), (false, true));
-        assert_eq!(of(1 << 40, 1 << 40, usize::MAX), (false, false));
     }
 }

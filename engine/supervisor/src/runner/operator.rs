@@ -18,6 +18,7 @@ use server::status::StatusBoard;
 use crate::snapshot::compare::compare;
 use crate::snapshot::findings::Findings;
 use crate::source::watch::{Notice, NoticeSender};
+use crate::state::recorded::CurrentRelease;
 
 /// The time until a command that was not begun is withdrawn. The admin listener waits a little longer.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
@@ -46,16 +47,16 @@ struct Queue {
 /// A command for the reload loop, and where it sends the result.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Hand the current output of a tenant to the store.
+    /// Hand the current output of a tenant to the store, and say which release that is.
     Record {
         tenant: String,
-        reply: Sender<Result<(), ControlError>>,
+        reply: Sender<Result<CurrentRelease, ControlError>>,
     },
-    /// Serve and pin an earlier release: this one, or the one before the current.
+    /// Serve and pin this release.
     RollBack {
         tenant: String,
-        release: Option<u64>,
-        reply: Sender<Result<u64, ControlError>>,
+        release: Box<Release>,
+        reply: Sender<Result<(), ControlError>>,
     },
     /// Follow the folder again.
     Resume {
@@ -67,11 +68,8 @@ pub(crate) enum Command {
         tenants: Vec<String>,
         reply: Sender<Findings>,
     },
-    /// Hand everything that is not persisted yet to the store, as far as that succeeds before the deadline.
-    Flush {
-        deadline: Instant,
-        reply: Sender<()>,
-    },
+    /// Say when everything that is not persisted yet was handed to the store.
+    Flush { reply: Sender<()> },
 }
 
 impl Inbox {
@@ -158,7 +156,7 @@ impl Operator {
         };
         let deadline = Instant::now() + timeout;
         let (reply, handed_over) = channel();
-        let ticket = self.send(Command::Flush { deadline, reply });
+        let ticket = self.send(Command::Flush { reply });
         if handed_over.recv_timeout(timeout).is_err() {
             self.inbox.withdraw(ticket);
             return false;
@@ -260,18 +258,24 @@ impl Control for Operator {
 
     fn roll_back(&self, tenant: &str, release: Option<u64>) -> Result<u64, ControlError> {
         let store = self.store(tenant)?;
-        let tenant = || tenant.to_owned();
+        let name = || tenant.to_owned();
         // The current output has to be a release, so that an operator can return to it.
-        self.run(COMMAND_TIMEOUT, |reply| Command::Record {
-            tenant: tenant(),
+        let current = self.run(COMMAND_TIMEOUT, |reply| Command::Record {
+            tenant: name(),
             reply,
         })?;
         store.finish();
+        let earlier = || current.earlier(&store.list(tenant));
+        let number = release
+            .or_else(earlier)
+            .ok_or_else(|| ControlError::NoEarlierRelease(name()))?;
+        let release = Box::new(self.load(tenant, number)?);
         self.run(COMMAND_TIMEOUT, |reply| Command::RollBack {
-            tenant: tenant(),
+            tenant: name(),
             release,
             reply,
-        })
+        })?;
+        Ok(number)
     }
 
     fn resume(&self, tenant: &str) -> Result<(), ControlError> {

@@ -1,39 +1,37 @@
-//! Every tenant, theme and address, and how they become a snapshot.
+//! The supervisor of all tenants: its parts, its settings, and what it tells of them.
+//!
+//! [`crate::runner::driver`] tells the [`World`] of events, and does what the world decides.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use thiserror::Error;
 
-use content::address::{Assignment, Origin};
 use content::name::TenantId;
 use content::report::Report;
-use content::report::guard::inject;
 use content::source::SourceError;
 use content::tenant::Site;
-use content::tenant::manifest::Company;
-use release::snapshot::Snapshot;
-use render::link::Deployment;
+use release::store::Store;
 use render::{Compiled, Islands};
+use server::snapshot_store::Wanted;
 use server::status::{RenderTimes, Status};
 
 use crate::jobs::work::Done;
+use crate::model::world::{Mode, World};
 use crate::places::Places;
-use crate::runner::addresses::Addresses;
-use crate::runner::cards::Cards;
-use crate::runner::demand::{InMemory, Names};
-use crate::runner::round::Round;
+use crate::runner::catalog::Catalog;
+use crate::runner::commands::Commands;
+use crate::runner::demand::Demands;
+use crate::runner::settings::Settings;
 use crate::runner::tenant::Tenant;
-use crate::runner::themes::Themes;
-use crate::runner::workers::{SOON, Wait, Workers};
-use crate::snapshot::hosts::Hosts;
-use crate::snapshot::replaced::{self, Retention};
-use crate::snapshot::shared::Shared;
-use crate::source::survey::{Survey, SurveyRequest};
+use crate::runner::workers::Workers;
+use crate::snapshot::assembly::Publisher;
+use crate::snapshot::cross_tenant::cross_tenant;
+use crate::snapshot::dev;
+use crate::source::survey::{RestoreRequest, SurveyRequest, ThemesRequest};
 use crate::state::persisted::Persisted;
 
 /// Why there is nothing to serve.
@@ -47,495 +45,235 @@ pub enum ReloadError {
     Emptied(PathBuf),
 }
 
-/// How long a tenant may take at the start to be waited for: who is sent here once the process is ready should find it, and the others should not wait for long.
-const AT_THE_START: Duration = Duration::from_secs(10);
-
-/// The time after its last change in which a file that ends early counts as being uploaded.
-const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
-
-/// What came of waiting for the workers.
-#[derive(Debug, Default)]
-pub(crate) struct Came {
-    /// Whether a folder was read, which may change what others are.
-    pub(crate) has_folder: bool,
-    /// Whether somebody waits for a snapshot with what came.
-    pub(crate) is_urgent: bool,
-}
-
-/// The owner of all tenants.
+/// The supervisor of all tenants.
 #[derive(Debug)]
 pub struct Registry {
-    pub(crate) places: Places,
-    pub(crate) islands: Arc<Islands>,
-    pub(crate) tenants: BTreeMap<TenantId, Tenant>,
-    pub(crate) addresses: Addresses,
-    pub(crate) themes: Themes,
-    deployment: Option<Arc<Deployment>>,
-    cards: Cards,
-    pub(crate) shared: Shared,
-    pub(crate) hosts: Hosts,
-    pub(crate) notes: Report,
+    pub(crate) settings: Settings,
+    pub(crate) world: World,
+    pub(crate) catalog: Catalog,
+    pub(crate) publisher: Publisher,
     pub(crate) persisted: Option<Persisted>,
-    /// Whether something is still to be kept: the disk is slow, or another process writes.
-    pub(crate) is_behind: bool,
-    /// The tenants of whose pictures requests wait for one.
-    pub(crate) wanted_pictures: Names,
-    /// The last look at who was asked for.
-    pub(crate) asked: Round,
-    /// Where tenants are read, checked and compiled.
+    /// The pool where tenants are read, checked and built.
     pub(crate) workers: Workers<Done>,
-    /// How often a folder was handed over to be read.
-    pub(crate) readings: u64,
-    /// The most bytes of pages and pictures in memory, where there is a limit.
-    pub(crate) memory: Option<usize>,
-    /// How long replaced files stay.
-    pub(crate) keep_assets: SignedDuration,
-    /// The last look at memory.
-    pub(crate) looked: Round,
-    /// What was in memory then.
-    pub(crate) in_memory: InMemory,
-    /// How long tenants take to be rendered.
-    pub(crate) renders: RenderTimes,
-    /// Whether content is kept packed.
-    pub(crate) packs: bool,
-    /// The time after its last change in which a file that ends early counts as being uploaded.
-    pub(crate) upload_pause: Duration,
-    /// Whether those that take long are waited for, too.
-    pub(crate) is_patient: bool,
-    /// Whether pages are compressed.
-    pub(crate) compresses: bool,
-    /// Whether examples of kinds of section are pages.
-    shows_kinds: bool,
-    /// Whether a reload has ended.
-    pub(crate) is_started: bool,
-    /// Whether something is compiled that is in no snapshot yet.
-    pub(crate) is_stale: bool,
-    /// The addresses with which tenants were last compiled.
-    pub(crate) compiled_for: Option<Arc<Assignment>>,
-    /// The last snapshot.
-    renewed: Round,
-    /// The next moment at which a page comes or goes, by the content that was last settled.
-    next_change: Option<Timestamp>,
-    /// When folders were last read.
-    pub(crate) now: Timestamp,
+    pub(crate) demands: Demands,
+    pub(crate) commands: Commands,
+    /// Why the folders cannot be listed.
     pub(crate) alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were wanted.
     pub(crate) is_polled: bool,
 }
 
 impl Registry {
-    /// A registry without tenants.
+    /// Returns a supervisor without tenants.
     #[must_use]
     pub fn new(places: Places, islands: Arc<Islands>) -> Self {
         Self {
-            places,
-            islands,
-            tenants: BTreeMap::new(),
-            addresses: Addresses::default(),
-            themes: Themes::default(),
-            deployment: None,
-            cards: Cards::default(),
-            shared: Shared::default(),
-            now: Timestamp::UNIX_EPOCH,
-            hosts: Hosts::default(),
-            notes: Report::default(),
+            settings: Settings::new(places, islands),
+            world: World::new(Mode::Batch, BTreeMap::new()),
+            catalog: Catalog::default(),
+            publisher: Publisher::default(),
             persisted: None,
-            is_behind: false,
-            wanted_pictures: Names::default(),
-            asked: Round::new(),
             workers: Workers::new(),
-            readings: 0,
-            memory: None,
-            keep_assets: replaced::A_DAY,
-            looked: Round::new(),
-            in_memory: InMemory::default(),
-            renders: RenderTimes::default(),
-            packs: false,
-            upload_pause: Duration::ZERO,
-            is_patient: true,
-            compresses: true,
-            shows_kinds: false,
-            is_started: false,
-            is_stale: false,
-            compiled_for: None,
-            renewed: Round::new(),
-            next_change: None,
+            demands: Demands::default(),
+            commands: Commands::default(),
             alarm: None,
             is_polled: false,
         }
     }
 
-    /// Reads every folder, and compiles what changed since the last time.
-    ///
-    /// # Errors
-    /// When the folder of tenants or themes cannot be listed, or holds nothing where it held something; the last state stays.
-    pub fn reload(&mut self, now: Timestamp) -> Result<Snapshot, ReloadError> {
-        let survey = self.survey_request(true).run();
-        self.reload_surveyed(now, survey, None)
+    /// Takes up what was persisted, and persists what is new from now on.
+    #[must_use]
+    pub fn with_kept(mut self, persisted: Persisted) -> Self {
+        let pins = persisted.store().pins().into_iter();
+        let pins = pins.filter_map(|(tenant, number)| Some((TenantId::new(&tenant).ok()?, number)));
+        self.world = World::new(self.settings.mode, pins.collect());
+        let secure = self.settings.is_secure();
+        self.publisher.shared.cache = persisted.shared_cache();
+        self.publisher.shared.replaced = persisted.shared_replaced(secure);
+        self.catalog.addresses.restore(&persisted);
+        self.persisted = Some(persisted);
+        self
     }
 
-    /// Returns a request to read what concerns all tenants. `with_themes`: the themes as well.
-    pub(crate) fn survey_request(&self, with_themes: bool) -> SurveyRequest {
-        SurveyRequest::new(&self.places, with_themes)
+    /// Serves visitors meanwhile: pages that take long are published when they are done.
+    #[must_use]
+    pub fn impatient(mut self) -> Self {
+        self.settings.mode = Mode::Serve;
+        self.world.set_mode(Mode::Serve);
+        self
     }
 
-    /// Takes a survey, and has the folders of `tenants` (all without them) and of new tenants read.
-    ///
-    /// # Errors
-    /// As [`Registry::reload`].
-    pub(crate) fn reload_surveyed(
-        &mut self,
-        now: Timestamp,
-        survey: Survey,
-        tenants: Option<&BTreeSet<String>>,
-    ) -> Result<Snapshot, ReloadError> {
-        self.now = now;
-        let folders = match self.listed(survey.tenants) {
-            Ok(folders) => Some(folders),
-            Err(problem) => {
-                self.alarm = Some(problem.to_string());
-                self.restore(now).then_some(()).ok_or(problem)?;
-                None
-            }
-        };
-        if let Some(themes) = survey.themes {
-            let directory = self.places.themes.as_deref();
-            let persisted = self.persisted.as_ref();
-            self.themes.reload(directory, Some(themes), persisted)?;
-        } else if self.places.themes.is_none() {
-            self.themes.reload(None, None, self.persisted.as_ref())?;
-        }
-        if let Some(folders) = folders {
-            self.alarm = None;
-            self.read_tenants(folders, tenants);
-        }
-        let persisted = self.persisted.as_ref();
-        self.addresses
-            .read(&self.places, survey.deployment, persisted);
-        Ok(self.reload_read(now))
-    }
-
-    /// Has the folders of these tenants read, which are known.
-    pub(crate) fn reload_known(&mut self, now: Timestamp, tenants: &BTreeSet<String>) -> Snapshot {
-        self.now = now;
-        let known = tenants.iter().filter_map(|name| {
-            let (id, _) = self.tenants.get_key_value(name.as_str())?;
-            Some((id.clone(), self.places.tenants.join(name)))
-        });
-        let known: Vec<_> = known.collect();
-        self.read_known(known);
-        self.reload_read(now)
-    }
-
-    /// Takes what was read in time, and makes a snapshot of it.
-    fn reload_read(&mut self, now: Timestamp) -> Snapshot {
-        let wait = match (self.is_patient, self.is_started) {
-            (true, _) => Wait::All,
-            (false, false) => Wait::Each(AT_THE_START),
-            (false, true) => Wait::Until(Instant::now() + SOON),
-        };
-        self.take_done(wait, now);
-        let snapshot = self.settle(wait, now);
-        self.is_started = true;
-        snapshot
-    }
-
-    /// What was done in the meantime; `None` when nothing was, or nobody has to see it at once.
-    pub(crate) fn reload_done(&mut self, now: Timestamp) -> Option<Snapshot> {
-        let wait = Wait::Until(Instant::now() + SOON);
-        let deployment = self.deployment.clone()?;
-        let came = self.take_done(wait, now);
-        if self.workers.is_held() {
-            self.go_on();
-        }
-        if came.has_folder {
-            return Some(self.settle(wait, now));
-        }
-        if came.is_urgent {
-            return Some(self.renew(&deployment));
-        }
-        self.is_stale |= self.make_room();
-        let is_due = self.renewed.is_over()
-            || self.in_memory.has_much_leaving()
-            || !self.workers.has_background()
-            || (self.is_stale && self.is_awaited());
-        (self.is_stale && is_due).then(|| self.renew(&deployment))
-    }
-
-    /// Whether a request waits for a tenant that is there by now, at an address of the last snapshot that nobody fills any more.
-    fn is_awaited(&self) -> bool {
-        self.workers.wait_in_vain(|id| {
-            let compiled = self.tenants.get(id).and_then(Tenant::compiled);
-            compiled.is_some_and(|compiled| !compiled.is_open())
-        })
-    }
-
-    /// Gives out addresses and compiles what changed, until no folder comes in any more that changes what others are.
-    fn settle(&mut self, wait: Wait, now: Timestamp) -> Snapshot {
-        loop {
-            for tenant in self.tenants.values_mut() {
-                tenant.turn_pages(now, self.islands.dev.is_some());
-            }
-            let tenants = self.tenants.values();
-            let changes = tenants.filter_map(Tenant::next_change);
-            self.next_change = changes.min();
-            inject("addresses", "all");
-            let assignment = self
-                .addresses
-                .assign(&self.places.origin, &mut self.tenants);
-            let deployment = self.deployment(assignment.root.clone(), now);
-            self.compile(&assignment, &deployment, now);
-            if !self.take_done(wait, now).has_folder {
-                return self.renew(&deployment);
-            }
-        }
-    }
-
-    /// A snapshot of what is to be served now, after something else than a folder changed.
-    pub(crate) fn serve_again(&mut self) -> Option<Snapshot> {
-        let deployment = self.deployment.clone()?;
-        Some(self.renew(&deployment))
-    }
-
-    /// Keeps files with hashed names for so long after they were replaced, instead of a day.
+    /// Sets the time that replaced files stay, instead of a day.
     #[must_use]
     pub fn with_assets_for(mut self, time: Duration) -> Self {
-        self.keep_assets = time.try_into().unwrap_or(SignedDuration::MAX);
+        let time = time.try_into();
+        self.settings.keep_assets = time.unwrap_or(jiff::SignedDuration::MAX);
         self
     }
 
-    /// Notes how long tenants take to be rendered.
+    /// Sets the histogram of the time that tenants take to be rendered.
     #[must_use]
     pub fn with_render_times(mut self, renders: RenderTimes) -> Self {
-        self.renders = renders;
+        self.settings.renders = renders;
         self
     }
 
-    /// Keeps no more than so many bytes of pages and pictures in memory.
+    /// Limits the memory of pages and images, in bytes.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
-        self.memory = Some(bytes);
+        self.settings.memory = Some(bytes);
         self
     }
 
-    /// Limits the memory of all work in progress (reading, rendering) to so many bytes.
+    /// Limits the memory of all work in progress (reading, rendering), in bytes.
     #[must_use]
     pub fn with_work_memory(self, bytes: u64) -> Self {
         self.workers.limit_memory(bytes);
         self
     }
 
-    /// Leaves pages as they are: for who only looks at them, or writes them somewhere else.
+    /// Leaves pages uncompressed.
     #[must_use]
     pub const fn without_codings(mut self) -> Self {
-        self.compresses = false;
+        self.settings.compresses = false;
         self
     }
 
     /// Leaves files out that end early and were written a few seconds before, until they are read again. For a server alone, which reads again.
     #[must_use]
     pub const fn awaiting_uploads(mut self) -> Self {
-        self.upload_pause = UPLOAD_PAUSE;
+        self.settings.await_uploads();
         self
     }
 
-    /// Lets nobody wait for tenants that take long: what is not done soon is taken by [`Registry::reload_done`].
+    /// Has the examples of section types as pages, which all pages may show in frames. For the manual of the program.
     #[must_use]
-    pub fn impatient(mut self) -> Self {
-        self.is_patient = false;
+    pub const fn with_kinds_shown(mut self) -> Self {
+        self.settings.shows_kinds = true;
         self
     }
 
-    /// A registry whose tenants have the examples of their theme's kinds of section as pages, which all pages may show in frames. For the manual of the program.
-    #[must_use]
-    pub fn with_kinds_shown(mut self) -> Self {
-        self.shows_kinds = true;
-        self
+    /// Returns a request to read what concerns all tenants. `with_themes`: the themes as well.
+    pub(crate) fn survey_request(&self, with_themes: bool) -> SurveyRequest {
+        let store = self.store();
+        let themes = &self.catalog.themes;
+        let themes = (with_themes || themes.is_empty()).then(|| ThemesRequest {
+            directory: self.settings.places.themes.clone(),
+            before: themes.clone(),
+            store: store.cloned(),
+        });
+        let persisted = self.persisted.as_ref();
+        let persisted = persisted.filter(|_| self.catalog.tenants.is_empty());
+        let restore = persisted.map(|persisted| RestoreRequest {
+            store: Arc::clone(persisted.store()),
+            tenants: persisted.tenants().map(ToOwned::to_owned).collect(),
+            secure: self.settings.is_secure(),
+        });
+        SurveyRequest::new(&self.settings.places, themes, restore)
     }
 
-    /// How long replaced files stay, and how much room they have: those on the disk at most half of the state.
-    pub(crate) fn retention(&self) -> Retention {
-        let limit = self.store().map(|store| store.max_bytes() / 2);
-        Retention {
-            kept_for: self.keep_assets,
-            large_bytes: limit.unwrap_or(u64::MAX),
+    /// Returns the listed folders. An empty folder of tenants is an error where it held some: an unmounted volume is more likely than the removal of all tenants.
+    pub(crate) fn listed(
+        &self,
+        folders: Result<BTreeMap<String, PathBuf>, SourceError>,
+    ) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
+        let folders = folders?;
+        let persisted = self.persisted.as_ref();
+        let has_persisted = persisted.is_some_and(|persisted| persisted.tenants().next().is_some());
+        if folders.is_empty() && (!self.catalog.tenants.is_empty() || has_persisted) {
+            return Err(ReloadError::Emptied(self.settings.places.tenants.clone()));
+        }
+        Ok(folders)
+    }
+
+    /// Returns what brings a tenant to the front of the queue that a request waits for: for its pages, or for an image.
+    pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
+        let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
+        let pictures = self.demands.pictures.clone();
+        move |what| match what {
+            Wanted::Pages(id) => hurry(id),
+            Wanted::Picture(id) => {
+                if pictures.add(id) {
+                    wake();
+                }
+            }
         }
     }
 
-    /// A snapshot of what is compiled now.
-    fn renew(&mut self, deployment: &Arc<Deployment>) -> Snapshot {
-        inject("loop", "snapshot");
-        let begun = Instant::now();
-        self.is_stale = false;
-        self.in_memory.leaving = 0;
-        self.restore_pins();
-        self.share();
-        self.tenants.values_mut().for_each(Tenant::settle);
-        let retention = self.retention();
-        let replaced = self.tenants.values_mut().map(|tenant| &mut tenant.replaced);
-        replaced::prune_all(replaced, self.now, retention);
-        let snapshot = self.snapshot(deployment);
-        self.renewed = Round::since(begun);
-        snapshot
-    }
-
-    /// Says that the last snapshot is served: pages may name its files from now on.
+    /// Notes that the last snapshot is served: pages may name its files from now on.
     pub fn set_served(&self) {
-        self.shared.set_served();
+        self.publisher.shared.set_served();
     }
 
-    /// Waits until all tenants are rendered that can be within this time, and gives a snapshot of what is.
-    pub fn finish_soon(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
-        let until = Instant::now() + time;
-        while self.workers.has_background() && Instant::now() < until {
-            self.take_done(Wait::Until(Instant::now() + SOON), now);
-            thread::sleep(SOON / 20);
-        }
-        // The last may have come in since.
-        self.take_done(Wait::Until(Instant::now()), now);
-        let deployment = self.deployment.clone()?;
-        Some(self.renew(&deployment))
-    }
-
-    /// The next moment at which a page comes or goes, anywhere.
+    /// Returns the next time at which a page appears or expires.
     #[must_use]
-    pub const fn next_change(&self) -> Option<Timestamp> {
-        self.next_change
+    pub fn next_change(&self) -> Option<Timestamp> {
+        self.catalog.next_change()
     }
 
-    /// The year of the copyright line: the company's, where it is.
-    pub(crate) fn year(&self, now: Timestamp) -> i16 {
-        let deployment = self.deployment.as_ref();
-        let zone = deployment.map(|deployment| deployment.company.time_zone.clone());
-        zone.unwrap_or_default().year(now)
-    }
-
-    /// Whether this is for authors (`--dev`).
-    pub(crate) fn is_dev(&self) -> bool {
-        self.islands.dev.is_some()
-    }
-
-    /// Where the folders are.
+    /// Returns where the folders are.
     #[must_use]
-    pub fn places(&self) -> &Places {
-        &self.places
+    pub const fn places(&self) -> &Places {
+        &self.settings.places
     }
 
-    /// Everything that there is to say, by file and line.
+    /// Returns the store, where data is persisted.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.persisted.as_ref().map(Persisted::store)
+    }
+
+    /// Returns all diagnostics, by file and line.
     #[must_use]
     pub fn report(&self) -> Report {
-        let mut report = self.notes.clone();
-        report.extend(
-            self.addresses
-                .report(self.tenants.keys().map(TenantId::as_str)),
-        );
-        report.extend(self.themes.report().cloned());
-        report.extend(self.shared.failed.clone());
-        for tenant in self.tenants.values() {
+        let catalog = &self.catalog;
+        let mut report = catalog.notes.clone();
+        let names = catalog.tenants.keys().map(TenantId::as_str);
+        report.extend(catalog.addresses.report(names));
+        report.extend(catalog.themes.report().cloned());
+        report.extend(self.publisher.report());
+        for tenant in catalog.tenants.values() {
             report.extend(tenant.content.clone());
             report.extend(tenant.result.clone());
             report.extend(tenant.conflicts.clone());
         }
-        report.extend(self.hosts.report.clone());
-        report.extend(self.cross_tenant());
+        report.extend(cross_tenant(catalog, &self.settings));
         report.sorted()
     }
 
-    /// Why the folders or `deployment.yaml` are of no use, while what they held is served.
+    /// Returns why the folders or `deployment.yaml` cannot be used, while their last valid state is served.
     #[must_use]
     pub fn alarm(&self) -> Option<&str> {
-        self.alarm.as_deref().or(self.addresses.alarm())
+        self.alarm.as_deref().or(self.catalog.addresses.alarm())
     }
 
-    /// How every tenant is doing, for the admin listener.
+    /// Returns the state of every tenant, for the admin listener.
     #[must_use]
     pub fn status(&self) -> Status {
-        let tenants = self
-            .tenants
-            .iter()
-            .map(|(id, tenant)| tenant.status(id))
-            .collect();
+        let tenants = self.catalog.tenants.iter();
+        let status = |(id, tenant): (&TenantId, &Tenant)| {
+            let states = self.world.tenant(id.as_str())?;
+            Some(tenant.status(id, states))
+        };
         Status {
-            complete: self.is_started,
+            complete: self.world.is_started(),
             alarm: self.alarm().map(ToOwned::to_owned),
             polling: self.is_polled,
-            tenants,
+            tenants: tenants.filter_map(status).collect(),
         }
     }
 
-    /// The tenants' content as it is served.
+    /// Returns the content of tenants as it is served.
     pub fn sites(&self) -> impl Iterator<Item = (&Site, &Compiled)> {
-        self.tenants.values().filter_map(|tenant| {
-            let served = tenant.lifecycle.served()?;
-            Some((served.inputs.site.as_ref(), served.result.as_ref()))
+        self.catalog.tenants.values().filter_map(|tenant| {
+            let served = tenant.served.as_ref()?;
+            Some((served.made_from.site.as_ref(), served.compiled.as_ref()))
         })
     }
 
-    /// What all tenants share; the same `Arc` as before when nothing of it changed.
-    fn deployment(&mut self, root: Option<TenantId>, now: Timestamp) -> Arc<Deployment> {
-        self.open_shown(root.as_ref(), now);
-        let site = root
-            .as_ref()
-            .and_then(|root| self.tenants.get(root)?.site.as_deref());
-        let origin = &self.places.origin;
-        let company = site.and_then(|site| site.manifest.company.clone());
-        let company = company.unwrap_or_else(|| anonymous(origin));
-        let sites = company.sites.iter().map(|one| {
-            let site = TenantId::new(&one.tenant)
-                .ok()
-                .and_then(|id| self.tenants.get(&id)?.site.clone());
-            let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
-            let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
-            (one.clone(), source)
-        });
-        let sites = sites.collect();
-        let deployment = Deployment {
-            origin: origin.clone(),
-            sites: self.cards.renew(sites),
-            year: company.time_zone.year(now),
-            company,
-            image: site.and_then(|site| render::default_image(site, origin)),
-            root,
-            hsts: (self.places.hsts)
-                .or_else(|| site.map(|site| site.manifest.hsts))
-                .unwrap_or_default(),
-            caching: self.places.caching,
-            shows_kinds: self.shows_kinds,
-        };
-        if let Some(before) = &self.deployment
-            && **before == deployment
-        {
-            return Arc::clone(before);
-        }
-        let deployment = Arc::new(deployment);
-        self.deployment = Some(Arc::clone(&deployment));
-        deployment
+    /// Returns all errors as JSON, for the browsers of authors. `problem`: why the folders cannot be read.
+    #[must_use]
+    pub fn diagnostics(&self, problem: Option<&str>) -> String {
+        dev::diagnostics(&self.catalog, &self.settings, problem)
     }
-
-    /// Opens the content of those tenants that all pages show something of.
-    fn open_shown(&mut self, root: Option<&TenantId>, now: Timestamp) {
-        let drafts = self.is_dev();
-        let company = || {
-            let site = self.tenants.get(root?)?.site.as_ref()?;
-            site.manifest.company.clone()
-        };
-        let sites = company().map_or_else(Vec::new, |company| company.sites);
-        let sites = sites.iter().map(|site| site.tenant.as_str());
-        for id in root.map(TenantId::as_str).into_iter().chain(sites) {
-            if let Some(tenant) = self.tenants.get_mut(id) {
-                tenant.open(now, drafts);
-            }
-        }
-    }
-}
-
-/// The company where no tenant tells of one: the domain itself.
-fn anonymous(origin: &Origin) -> Company {
-    serde_json::from_value(serde_json::json!({
-        "name": origin.domain(),
-        "legal_name": origin.domain(),
-        "description": "",
-        "email": format!("postmaster@{}", origin.domain()),
-    }))
-    .unwrap_or_else(|error| unreachable!("the profile is whole: {error}"))
 }

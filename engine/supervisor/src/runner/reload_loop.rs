@@ -1,88 +1,125 @@
-//! Keeps what is served as the folders are: waits for changes, reloads, swaps, reports.
+//! Drives the supervisor of a server: waits for events, tells the world, publishes snapshots, reports.
 //!
-//! It works on a thread of its own. Whatever goes wrong there, the last snapshot goes on being served, the loop is started again, and what was to be read stays pending until it is read: it is tried again, later each time.
+//! It works on a thread of its own, which opens no file. Whatever fails there, the current snapshot goes on being served, the loop is started again, and everything that was in flight is tried again.
 //! A heartbeat on the board shows that it goes round; `/readyz` and the metrics pass it on.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tracing::{debug, error, info, warn};
 
-use crate::model::agenda::{Agenda, MIN_RETRY_DELAY, Reload, Scope};
-use crate::runner::background::BackgroundWorker;
-use crate::runner::operator::{Command, Inbox};
-use crate::runner::registry::Registry;
-use crate::runner::surveyor::Surveyor;
-use crate::source::survey::Survey;
-use crate::source::watch::{Changes, NoticeSender, Watch};
+use content::name::TenantId;
 use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
+use server::control::ControlError;
 use server::events::Events;
 use server::snapshot_store::SnapshotStore;
 use server::status::{State, Status, StatusBoard};
 
+use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
+use crate::model::event::Event;
+use crate::places::Places;
+use crate::runner::background::BackgroundWorker;
+use crate::runner::commands::PinCommand;
+use crate::runner::driver::Surroundings;
+use crate::runner::operator::{Command, Inbox};
+use crate::runner::registry::Registry;
+use crate::runner::surveyor::Surveyor;
+use crate::runner::{completion, memory};
+use crate::snapshot::findings::findings;
+use crate::source::survey::SurveyRequest;
+use crate::source::watch::{Changes, NoticeSender, Watch};
+use crate::state::persist::persist_shared;
+use crate::state::recorded::CurrentRelease;
+
 /// The limit on the time without a look at everything: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The same while the background waits for the disk.
-const MAX_HELD_WAIT: Duration = Duration::from_millis(50);
+/// The same while work waits for the queue of the store.
+const MAX_STORE_WAIT: Duration = Duration::from_millis(50);
 
-/// The owner with what it keeps.
+/// The supervisor of a server, with the places where its results go.
 #[derive(Debug)]
 pub struct ReloadLoop {
-    /// The tenants.
+    /// The supervisor.
     pub registry: Registry,
-    /// Where snapshots go.
+    /// The current snapshot.
     pub snapshots: Arc<SnapshotStore>,
-    /// Where the tenants' state is told.
+    /// The tenants' states, for operators.
     pub board: Arc<StatusBoard>,
-    /// Where authors' browsers hear of it (`--dev`).
+    /// The errors, for the browsers of authors (`--dev`).
     pub events: Option<Events>,
     /// The commands of operators.
     pub inbox: Inbox,
 }
 
-/// The state of the loop that outlives a panic.
-#[derive(Debug)]
+/// The part of the loop that outlives a panic.
 struct LoopState {
-    agenda: Agenda,
-    /// The survey in flight, and when it was started.
-    survey: Option<(Reload, Instant)>,
+    watch: Watch,
+    surveyor: Surveyor,
+    /// The survey in flight.
+    survey: Option<Reload>,
+    /// The reloads that no snapshot contains yet, and when they began.
+    reloads: Vec<(Reload, Instant)>,
+    places: Places,
+    wake: Arc<dyn Fn() + Send + Sync>,
     /// When the clock was last looked at.
     looked: Timestamp,
 }
 
+impl Surroundings for LoopState {
+    fn watch(&mut self, reload: &Reload) {
+        inject("loop", "reload");
+        self.watch.refresh(&changes_of(&self.places, reload));
+        self.reloads.push((reload.clone(), Instant::now()));
+    }
+
+    fn survey(&mut self, reload: Reload, request: SurveyRequest) {
+        let wake = Arc::clone(&self.wake);
+        self.surveyor.start(request, move || wake());
+        self.survey = Some(reload);
+    }
+
+    fn can_survey(&mut self) -> bool {
+        self.survey.is_none() && !self.surveyor.is_busy()
+    }
+}
+
 impl ReloadLoop {
-    /// Begins to keep. Sending [`Notice::Everything`](crate::source::watch::Notice::Everything) reloads all.
-    ///
-    /// Whatever fails in a turn is told on the board and tried again in the next.
+    /// Starts the loop. Sending [`Notice::Everything`](crate::source::watch::Notice::Everything) reloads everything.
     #[must_use]
-    pub fn start(mut self, mut watch: Watch) -> NoticeSender {
+    pub fn start(mut self, watch: Watch) -> NoticeSender {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
         self.snapshots.on_wanted(self.registry.hurry());
         let mut state = LoopState {
-            agenda: Agenda::default(),
+            watch,
+            surveyor: Surveyor::default(),
             survey: None,
+            reloads: Vec::new(),
+            places: self.registry.places().clone(),
+            wake: Arc::new(self.registry.workers.wake()),
             looked: Timestamp::now(),
         };
-        let unread = self.registry.unread_scopes();
-        state.agenda.retry(unread, Instant::now());
-        if !self.registry.is_started {
-            state.agenda.request(Scope::Everything, Instant::now());
-            self.recover(&mut state.agenda);
+        if !self.registry.world.is_started() {
+            let everything = Event::Requested(Scope::Everything);
+            self.registry.handle(everything, Timestamp::now());
+            self.report_panic();
         }
         thread::spawn(move || {
             loop {
-                let run = || self.run(&mut watch, &mut state);
+                let run = || self.run(&mut state);
                 if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                    self.recover(&mut state.agenda);
+                    state.survey = None;
+                    self.registry.handle(Event::Recovered, Timestamp::now());
+                    self.report_panic();
                     self.board.restarted();
                     thread::sleep(MIN_RETRY_DELAY);
                 }
@@ -91,296 +128,269 @@ impl ReloadLoop {
         sender
     }
 
-    /// Takes changes for as long as nothing fails.
-    fn run(&mut self, watch: &mut Watch, state: &mut LoopState) {
+    /// Handles events for as long as nothing fails.
+    fn run(&mut self, state: &mut LoopState) {
         self.board.beat();
-        watch.begin();
+        state.watch.begin();
         let background = BackgroundWorker::start();
-        let mut surveyor = Surveyor::default();
-        // Whether something is served that was not reported, completed and persisted yet.
-        let mut is_new = true;
         loop {
             self.board.beat();
             self.board.set_store(self.registry.store_status());
-            is_new |= background.has_finished() || self.registry.is_behind;
-            if self.registry.has_unfinished() || is_new {
-                inject("loop", "pictures");
-                background.order(self.registry.unfinished());
-            }
-            if is_new {
-                self.report_watching(watch);
-                inject("loop", "persist");
-                self.registry.keep();
-            }
-            is_new = self.turn(watch, state, &mut surveyor);
+            self.complete(&background);
+            self.report_watching(state);
+            self.turn(state);
         }
     }
 
-    /// Waits for something to do, and does it. Whether there is a new snapshot.
-    fn turn(&mut self, watch: &mut Watch, state: &mut LoopState, surveyor: &mut Surveyor) -> bool {
+    /// Waits for events, and handles them.
+    fn turn(&mut self, state: &mut LoopState) {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
-        let max_wait = match self.registry.workers.is_held() {
-            true => MAX_HELD_WAIT,
-            false => MAX_WAIT,
-        };
-        let until_due = state.agenda.until_due(Instant::now());
-        let wait = until(next_change).min(until_due.unwrap_or(max_wait));
-        if let Some(changes) = watch.next(wait.min(max_wait)) {
-            for scope in self.scopes(&changes) {
-                state.agenda.note(scope, Instant::now());
+        if let Some(changes) = state.watch.next(self.wait(next_change)) {
+            for scope in scopes(&state.places, &changes) {
+                self.registry
+                    .handle(Event::Changed(scope), Timestamp::now());
             }
         }
-        if self.registry.is_time(state.looked, next_change) {
-            state.agenda.request(Scope::Clock, Instant::now());
+        let now = Timestamp::now();
+        if self.has_clock_turned(state.looked, now, next_change) {
+            self.registry.handle(Event::ClockTurned, now);
         }
-        state.looked = Timestamp::now();
-        let is_reloaded = self.reload(watch, state, surveyor);
-        let is_surveyed = self.take_survey(state, surveyor);
-        self.run_commands();
-        let is_done = self.take_done(&mut state.agenda);
-        if self.registry.has_gone() && !state.agenda.is_surveying() {
-            state.agenda.request(Scope::List, Instant::now());
+        state.looked = now;
+        self.take_survey(state, now);
+        self.run_commands(now);
+        memory::measure_when_due(&mut self.registry, now);
+        if self.registry.workers.is_held() {
+            memory::admit_background(&self.registry);
         }
-        is_reloaded || is_surveyed || is_done
+        inject("loop", "take");
+        while let Some(snapshot) = self.registry.advance(state, now) {
+            self.publish(snapshot, state, now);
+        }
+        self.report_reloads(state);
+        inject("loop", "persist");
+        if self.registry.commands.awaits_flush() && !self.registry.world.has_persistable() {
+            persist_shared(&mut self.registry);
+            self.registry.commands.report_flushed();
+        }
     }
 
-    /// Runs the queued commands of operators. A reply is sent once the result is in the current snapshot; its receiver may be gone.
-    fn run_commands(&mut self) {
+    /// Returns the time until the next turn, where no event comes.
+    fn wait(&self, next_change: Option<Timestamp>) -> Duration {
+        let registry = &self.registry;
+        let is_behind = registry.workers.is_held()
+            || registry.commands.awaits_flush()
+            || registry.world.has_persistable();
+        let max_wait = match is_behind {
+            true => MAX_STORE_WAIT,
+            false => MAX_WAIT,
+        };
+        let until_due = registry.world.until_due(Instant::now());
+        until(next_change)
+            .min(until_due.unwrap_or(max_wait))
+            .min(max_wait)
+    }
+
+    /// Returns whether a page has appeared or expired, or the year of the copyright line has changed.
+    fn has_clock_turned(
+        &self,
+        looked: Timestamp,
+        now: Timestamp,
+        next_change: Option<Timestamp>,
+    ) -> bool {
+        let catalog = &self.registry.catalog;
+        catalog.year(now) != catalog.year(looked) || next_change.is_some_and(|due| due <= now)
+    }
+
+    /// Has images and encodings made in the background.
+    fn complete(&mut self, background: &BackgroundWorker) {
+        inject("loop", "pictures");
+        if background.has_finished() {
+            let grown = std::mem::take(&mut self.registry.demands.unfinished);
+            self.registry.handle(Event::Grown(grown), Timestamp::now());
+        }
+        background.order(completion::order(&mut self.registry));
+    }
+
+    /// Takes the survey that has ended, if any.
+    fn take_survey(&mut self, state: &mut LoopState, now: Timestamp) {
+        let Some(surveyed) = state.surveyor.poll() else {
+            return;
+        };
+        let Some(reload) = state.survey.take() else {
+            return;
+        };
+        let applied = match surveyed {
+            Ok(survey) => {
+                let applied = self
+                    .registry
+                    .apply_survey(survey, reload.tenants.clone(), now);
+                applied.map_err(|problem| problem.to_string())
+            }
+            Err(problem) => Err(problem.to_owned()),
+        };
+        if let Err(problem) = &applied {
+            self.report_failed(state, &reload, problem.clone());
+        }
+        // The persisted tenants may be served in place of folders that cannot be listed.
+        let is_applied = applied.is_ok() && self.registry.alarm.is_none();
+        self.registry.handle(Event::Surveyed { is_applied }, now);
+    }
+
+    /// Runs the queued commands of operators. Callers may have timed out.
+    fn run_commands(&mut self, now: Timestamp) {
         while let Some(command) = self.inbox.next() {
-            let registry = &mut self.registry;
             match command {
                 Command::Inspect { tenants, reply } => {
+                    let registry = &self.registry;
                     // A panic in a report must not end the loop.
-                    let findings = || registry.findings(&tenants);
+                    let findings = || findings(registry, &tenants);
                     if let Ok(findings) = guard("findings", "all", "tenants", findings) {
                         let _ = reply.send(findings);
                     }
                 }
                 Command::Record { tenant, reply } => {
-                    let _ = reply.send(registry.record_tenant(&tenant));
+                    let _ = reply.send(self.record(&tenant, now));
                 }
                 Command::RollBack {
                     tenant,
                     release,
                     reply,
                 } => {
-                    let result = registry.roll_back(&tenant, release);
-                    self.publish_change(result.is_ok());
-                    let _ = reply.send(result);
+                    let number = release.entry.number;
+                    match self.stage(&tenant, *release) {
+                        Ok(()) => self.pin(tenant, Some(number), reply, now),
+                        Err(problem) => drop(reply.send(Err(problem))),
+                    }
                 }
-                Command::Resume { tenant, reply } => {
-                    let result = registry.resume(&tenant);
-                    self.publish_change(result.is_ok());
-                    let _ = reply.send(result);
-                }
-                Command::Flush { deadline, reply } => {
-                    registry.flush(deadline);
-                    let _ = reply.send(());
-                }
+                Command::Resume { tenant, reply } => self.pin(tenant, None, reply, now),
+                Command::Flush { reply } => self.registry.commands.await_flush(reply),
             }
         }
     }
 
-    /// Publishes what a command changed.
-    fn publish_change(&mut self, is_changed: bool) {
-        if is_changed && let Some(snapshot) = self.registry.serve_again() {
-            self.publish(snapshot);
-            log_report(&self.registry, &self.board);
-        }
+    /// Hands the current output of a tenant to the store. Returns the current release.
+    fn record(&mut self, tenant: &str, now: Timestamp) -> Result<CurrentRelease, ControlError> {
+        let unknown = || ControlError::UnknownTenant(tenant.to_owned());
+        let id = TenantId::new(tenant).map_err(|_| unknown())?;
+        let event = Event::RecordRequested { tenant: id };
+        self.registry.handle(event, now);
+        let data = self.registry.catalog.tenants.get(tenant);
+        Ok(data.ok_or_else(unknown)?.recorded.current())
     }
 
-    /// Has everything tried again that was in progress when the loop panicked.
-    fn recover(&mut self, agenda: &mut Agenda) {
-        let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
-        error!("{problem}");
-        let now = Instant::now();
-        agenda.recover(now);
-        for name in self.registry.restart_lost_jobs() {
-            agenda.request(Scope::Tenant(name), now);
+    /// Places a release at the addresses of its tenant, to be served once the disk is told of its pin.
+    fn stage(
+        &mut self,
+        tenant: &str,
+        release: release::store::Release,
+    ) -> Result<(), ControlError> {
+        let number = release.entry.number;
+        let data = self.registry.catalog.tenants.get_mut(tenant);
+        let data = data.ok_or_else(|| ControlError::UnknownTenant(tenant.to_owned()))?;
+        if data.recorded.staged.is_some() {
+            return Err(ControlError::Failed(
+                "nothing was changed: another rollback of the tenant is in flight; try again"
+                    .to_owned(),
+            ));
         }
-        self.registry.alarm = Some(problem.to_owned());
-        self.board
-            .reloaded(Duration::ZERO, Some(problem.to_owned()));
+        let placed = data.place(release).ok_or_else(|| {
+            ControlError::Failed(format!(
+                "release {number} of `{tenant}` has none of the addresses that the tenant has now"
+            ))
+        })?;
+        data.recorded.staged = Some(placed);
+        Ok(())
     }
 
-    /// Returns the parts of the content that some changes concern.
-    fn scopes(&self, changes: &Changes) -> Vec<Scope> {
-        let places = self.registry.places();
-        let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
-            .chain(places.themes.as_deref())
-            .collect();
-        if changes.everything || changes.elsewhere(&roots) {
-            return vec![Scope::Everything];
-        }
-        let themes = places.themes.as_deref();
-        let is_theme = |themes| changes.below(themes).is_none_or(|names| !names.is_empty());
-        let themes = themes.is_some_and(is_theme).then_some(Scope::Themes);
-        let tenants = match changes.below(&places.tenants) {
-            None => vec![Scope::Everything],
-            Some(names) => names.into_iter().map(Scope::Tenant).collect(),
+    fn pin(
+        &mut self,
+        tenant: String,
+        release: Option<u64>,
+        reply: Sender<Result<(), ControlError>>,
+        now: Timestamp,
+    ) {
+        let Ok(id) = TenantId::new(&tenant) else {
+            let _ = reply.send(Err(ControlError::UnknownTenant(tenant)));
+            return;
         };
-        themes.into_iter().chain(tenants).collect()
-    }
-
-    /// Returns the changes for which a reload is due.
-    fn changes_of(&self, reload: &Reload) -> Changes {
-        let places = self.registry.places();
-        // As the watch has them.
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let folder = absolute(&places.tenants);
-        let tenants = reload.tenants.iter().flatten();
-        let tenants = tenants.map(|name| folder.join(name));
-        let themes = places.themes.as_deref().filter(|_| reload.themes);
-        let themes = themes.map(absolute);
-        Changes {
-            paths: tenants.chain(themes).collect(),
-            everything: reload.tenants.is_none(),
-        }
-    }
-
-    /// Swaps in what took too long to be waited for.
-    fn take_done(&mut self, agenda: &mut Agenda) -> bool {
-        inject("loop", "take");
-        let Some(snapshot) = self.registry.reload_done(Timestamp::now()) else {
-            return false;
+        let ticket = self.registry.commands.add(PinCommand {
+            tenant,
+            release,
+            reply,
+        });
+        let event = Event::PinRequested {
+            tenant: id,
+            to: release,
+            ticket,
         };
-        self.publish(snapshot);
-        log_report(&self.registry, &self.board);
-        self.announce(None);
-        debug!("what took longer is served");
-        agenda.retry(self.registry.unread_scopes(), Instant::now());
-        true
+        self.registry.handle(event, now);
     }
 
-    fn publish(&self, snapshot: Snapshot) {
+    fn publish(&mut self, snapshot: Snapshot, state: &mut LoopState, now: Timestamp) {
+        let begun = Instant::now();
         let former = self.snapshots.replace(snapshot);
         self.registry.set_served();
-        // Of many tenants it takes a while to take apart.
+        // It takes a while to free the snapshot of many tenants.
         rayon::spawn(move || drop(former));
+        inject("loop", "report");
+        log_report(&self.registry, &self.board);
+        self.announce(None);
+        persist_shared(&mut self.registry);
+        self.registry.report_published(begun.elapsed(), now);
+        self.report_reloads(state);
     }
 
-    /// Reads what is due. Returns whether there is a new snapshot: what concerns all tenants is read on another thread first.
-    fn reload(
-        &mut self,
-        watch: &mut Watch,
-        state: &mut LoopState,
-        surveyor: &mut Surveyor,
-    ) -> bool {
-        let mut is_reloaded = false;
-        loop {
-            let registry = &self.registry;
-            let is_known = |name: &str| registry.tenants.contains_key(name);
-            let now = Instant::now();
-            let next = state.agenda.next(now, is_known, !surveyor.is_busy());
-            let Some(reload) = next else {
-                return is_reloaded;
+    /// Logs the reloads whose readings have ended.
+    fn report_reloads(&mut self, state: &mut LoopState) {
+        if state.reloads.is_empty() || state.survey.is_some() || self.registry.has_readings() {
+            return;
+        }
+        for (reload, begun) in std::mem::take(&mut state.reloads) {
+            let alarm = self.registry.alarm().map(ToOwned::to_owned);
+            self.board.reloaded(begun.elapsed(), alarm);
+            let names = |names: &BTreeSet<String>| {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                names.join(" ")
             };
-            inject("loop", "reload");
-            // Before anything is read: what changes there meanwhile is noticed.
-            watch.refresh(&self.changes_of(&reload));
-            match reload.is_survey {
-                true => {
-                    let request = self.registry.survey_request(reload.themes);
-                    surveyor.start(request, self.registry.workers.wake());
-                    state.survey = Some((reload, now));
-                }
-                false => {
-                    self.apply(&mut state.agenda, &reload, None, now);
-                    is_reloaded = true;
-                }
-            }
-        }
-    }
-
-    /// Takes the survey that has ended, if any. Returns whether there is a new snapshot.
-    fn take_survey(&mut self, state: &mut LoopState, surveyor: &mut Surveyor) -> bool {
-        let Some(surveyed) = surveyor.poll() else {
-            return false;
-        };
-        let Some((reload, begun)) = state.survey.take() else {
-            return false;
-        };
-        let agenda = &mut state.agenda;
-        agenda.end_survey();
-        match surveyed {
-            Ok(survey) => self.apply(agenda, &reload, Some(survey), begun),
-            Err(problem) => {
-                self.report_failed(&reload, problem.to_owned(), begun);
-                agenda.end(false, Instant::now());
-            }
-        }
-        true
-    }
-
-    /// Applies a reload that began at `begun`, and publishes the result. What could not be read is tried again.
-    fn apply(
-        &mut self,
-        agenda: &mut Agenda,
-        reload: &Reload,
-        survey: Option<Survey>,
-        begun: Instant,
-    ) {
-        let now = Timestamp::now();
-        let is_survey = survey.is_some();
-        let tenants = reload.tenants.as_ref();
-        let reloaded = match survey {
-            Some(survey) => self.registry.reload_surveyed(now, survey, tenants),
-            None => {
-                let tenants = tenants.cloned().unwrap_or_default();
-                Ok(self.registry.reload_known(now, &tenants))
-            }
-        };
-        match reloaded {
-            Ok(snapshot) => {
-                self.publish(snapshot);
-                inject("loop", "report");
-                log_report(&self.registry, &self.board);
-                self.announce(None);
-                let alarm = self.registry.alarm().map(ToOwned::to_owned);
-                self.board.reloaded(begun.elapsed(), alarm);
-                let names = |names: &BTreeSet<String>| {
-                    names
-                        .iter()
-                        .map(String::as_str)
-                        .collect::<Vec<_>>()
-                        .join(" ")
-                };
-                let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let tenants = tenants.map_or_else(|| "all".to_owned(), names);
-                let themes = reload.themes;
-                match reload.is_retry {
-                    true => debug!(took_ms, tenants, themes, "tried again"),
-                    false => info!(took_ms, tenants, themes, "reloaded"),
-                }
-                // What the state has stands in for folders that could not be listed.
-                let is_applied = !is_survey || self.registry.alarm.is_none();
-                agenda.end(is_applied, Instant::now());
-                agenda.retry(self.registry.unread_scopes(), Instant::now());
-            }
-            Err(problem) => {
-                self.report_failed(reload, problem.to_string(), begun);
-                agenda.end(false, Instant::now());
+            let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let tenants = (reload.tenants.as_ref()).map_or_else(|| "all".to_owned(), names);
+            let themes = reload.themes;
+            match reload.is_retry {
+                true => debug!(took_ms, tenants, themes, "tried again"),
+                false => info!(took_ms, tenants, themes, "reloaded"),
             }
         }
     }
 
     /// Reports a reload that came to nothing.
-    fn report_failed(&mut self, reload: &Reload, problem: String, begun: Instant) {
+    fn report_failed(&mut self, state: &mut LoopState, reload: &Reload, problem: String) {
         // Every further attempt would say the same.
         if !reload.is_retry {
             error!(problem, "nothing was taken; the last state is served");
         }
+        let begun = state.reloads.iter().rfind(|(other, _)| other == reload);
+        let took = begun.map_or(Duration::ZERO, |(_, begun)| begun.elapsed());
+        state.reloads.retain(|(other, _)| other != reload);
         // It stays until the next attempt succeeds, whatever comes in the meantime.
         self.registry.alarm = Some(problem.clone());
         log_report(&self.registry, &self.board);
         self.announce(Some(&problem));
-        self.board.reloaded(begun.elapsed(), Some(problem));
+        self.board.reloaded(took, Some(problem));
     }
 
-    fn report_watching(&mut self, watch: &Watch) {
-        if self.registry.is_polled != watch.fell_back() {
-            self.registry.is_polled = watch.fell_back();
+    /// Reports that the loop has failed, and is started again.
+    fn report_panic(&mut self) {
+        let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
+        error!("{problem}");
+        self.registry.alarm = Some(problem.to_owned());
+        self.board
+            .reloaded(Duration::ZERO, Some(problem.to_owned()));
+    }
+
+    fn report_watching(&mut self, state: &LoopState) {
+        if self.registry.is_polled != state.watch.fell_back() {
+            self.registry.is_polled = state.watch.fell_back();
             log_report(&self.registry, &self.board);
         }
     }
@@ -392,19 +402,36 @@ impl ReloadLoop {
     }
 }
 
-impl Registry {
-    /// Returns what the system would not give the last time.
-    fn unread_scopes(&self) -> Vec<Scope> {
-        let list = self.addresses.is_unread().then_some(Scope::List);
-        let themes = self.themes.are_unread().then_some(Scope::Themes);
-        let tenants = self.unread().into_iter().map(Scope::Tenant);
-        tenants.chain(list).chain(themes).collect()
+/// Returns the parts of the content that some changes concern.
+fn scopes(places: &Places, changes: &Changes) -> Vec<Scope> {
+    let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
+        .chain(places.themes.as_deref())
+        .collect();
+    if changes.everything || changes.elsewhere(&roots) {
+        return vec![Scope::Everything];
     }
+    let themes = places.themes.as_deref();
+    let is_theme = |themes| changes.below(themes).is_none_or(|names| !names.is_empty());
+    let themes = themes.is_some_and(is_theme).then_some(Scope::Themes);
+    let tenants = match changes.below(&places.tenants) {
+        None => vec![Scope::Everything],
+        Some(names) => names.into_iter().map(Scope::Tenant).collect(),
+    };
+    themes.into_iter().chain(tenants).collect()
+}
 
-    /// Pages come and go at their moment, and the year of the copyright line with the year.
-    fn is_time(&self, looked: Timestamp, next_change: Option<Timestamp>) -> bool {
-        let now = Timestamp::now();
-        self.year(now) != self.year(looked) || next_change.is_some_and(|due| due <= now)
+/// Returns the folders that a reload reads.
+fn changes_of(places: &Places, reload: &Reload) -> Changes {
+    // As the watch has them.
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = absolute(&places.tenants);
+    let tenants = reload.tenants.iter().flatten();
+    let tenants = tenants.map(|name| folder.join(name));
+    let themes = places.themes.as_deref().filter(|_| reload.themes);
+    let themes = themes.map(absolute);
+    Changes {
+        paths: tenants.chain(themes).collect(),
+        everything: reload.tenants.is_none(),
     }
 }
 
@@ -454,7 +481,7 @@ pub fn log_report(registry: &Registry, board: &StatusBoard) {
 /// A theme's errors that no tenant shows, since every tenant still has the last good theme.
 fn log_themes(registry: &Registry, status: &Status) {
     let mut report = Report::default();
-    report.extend(registry.themes.report().cloned());
+    report.extend(registry.catalog.themes.report().cloned());
     let report = report.sorted();
     let by_a_tenant = |file: &str| {
         let mut errors = status.tenants.iter().flat_map(|tenant| &tenant.errors);

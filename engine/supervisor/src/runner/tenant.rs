@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -14,15 +14,14 @@ use content::source::{Folder, Hashes, LargeFile};
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::ResourceTable;
 use release::store::Mark;
-use render::link::Deployment;
-use render::template::Templates;
-use render::{Compiled, Inputs, Islands, PlacedMount};
+use render::{Compiled, Inputs, PlacedMount};
 use server::status::TenantStatus;
 
 use crate::jobs::packed::{Content, Packed};
 use crate::jobs::render_threads::{Lease, RENDER_THREADS};
 use crate::jobs::unchanged::Reading;
-use crate::model::lifecycle::Lifecycle;
+use crate::model::tenant::BuildKey;
+use crate::model::tenant::Tenant as States;
 use crate::runner::demand::Demand;
 use crate::runner::workers::processors;
 use crate::snapshot::replaced::ReplacedFiles;
@@ -33,8 +32,6 @@ use crate::state::recorded::Recorded;
 #[derive(Debug)]
 pub(crate) struct Tenant {
     pub(crate) fingerprint: Option<[u8; 32]>,
-    /// Whether the last reading found no folder.
-    pub(crate) is_folder_gone: bool,
     /// What reading the folder said, apart from what its content is.
     pub(crate) reading: Report,
     /// The last content without an error, with the pages that are still to come.
@@ -43,16 +40,22 @@ pub(crate) struct Tenant {
     pub(crate) content_folder: Option<[u8; 32]>,
     /// What of it visitors see now; the same `Arc` as long as that stays the same.
     pub(crate) site: Option<Arc<Site>>,
+    /// The revision of `site`, once inputs were derived from it.
+    pub(crate) revision: Option<u64>,
+    /// The addresses at which it is built, and their revision; 0 before they were assigned.
+    pub(crate) addresses: (Vec<Address>, u64),
     /// From when until before when `site` is what visitors see; without an end, for ever.
     shown: (Timestamp, Option<Timestamp>),
+    /// The end of that time, as the catalog has it.
+    pub(crate) noted_change: Option<Timestamp>,
     /// What is wrong with the folder's content.
     pub(crate) content: Report,
     /// What is wrong with the result.
     pub(crate) result: Report,
     /// The addresses that it wants and does not get.
     pub(crate) conflicts: Vec<Diagnostic>,
-    /// What is under way, and what is served.
-    pub(crate) lifecycle: Lifecycle<MadeFrom, Arc<Compiled>>,
+    /// The pages that are served, or the addresses at which requests wait.
+    pub(crate) served: Option<Served>,
     /// What was worked out for it.
     pub(crate) persisted: PersistedCache,
     /// The folder of `content_site`, where that is an outline.
@@ -63,8 +66,6 @@ pub(crate) struct Tenant {
     pub(crate) unkept: Option<Mark>,
     /// Whether somebody has asked for it.
     pub(crate) demand: Demand,
-    /// Whether there is something new to be kept.
-    pub(crate) is_new: bool,
     /// Files that older pages may still ask for.
     pub(crate) replaced: ReplacedFiles,
     /// How long the last compilation took.
@@ -81,22 +82,23 @@ impl Tenant {
     pub(crate) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
         Self {
             fingerprint: None,
-            is_folder_gone: false,
             reading: Report::default(),
             content_site: None,
             content_folder: None,
             site: None,
+            revision: None,
+            addresses: (Vec::new(), 0),
             shown: (Timestamp::MIN, None),
+            noted_change: None,
             content: Report::default(),
             result: Report::default(),
             conflicts: Vec::new(),
-            lifecycle: Lifecycle::default(),
+            served: None,
             persisted,
             packed: None,
             pending: None,
             unkept: None,
             demand: Demand::default(),
-            is_new: false,
             replaced,
             compiled_in: Duration::ZERO,
             recorded: Recorded::default(),
@@ -114,26 +116,20 @@ impl Tenant {
             .filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns whether its folder, or what was rendered from it, has errors. An address that another tenant owns is not one of them: the content is complete without it.
-    pub(crate) fn has_content_errors(&self) -> bool {
-        let mut found = self.content.iter().chain(self.result.iter());
-        found.any(|diagnostic| diagnostic.severity == Severity::Error)
-    }
-
-    /// What the admin listener shows.
-    pub(crate) fn status(&self, id: &TenantId) -> TenantStatus {
-        let (state, since) = self.lifecycle.state();
+    /// Returns the row of the tenant on the admin listener.
+    pub(crate) fn status(&self, id: &TenantId, states: &States) -> TenantStatus {
+        let (state, since) = states.state();
         TenantStatus {
             id: id.shared(),
             state,
             since,
             pages: self.compiled().map_or(0, |compiled| compiled.pages),
             hosts: self
-                .lifecycle
-                .served()
-                .map_or_else(Arc::default, |served| Arc::clone(&served.inputs.hosts)),
+                .served
+                .as_ref()
+                .map_or_else(Arc::default, |served| Arc::clone(&served.made_from.hosts)),
             compiled_in: self.compiled_in,
-            is_under_way: self.lifecycle.is_under_way(),
+            is_under_way: states.is_in_flight(),
             errors: self.errors().map(one_line).collect(),
             pinned: self.recorded.pinned.as_ref().map(|pinned| pinned.number),
         }
@@ -149,13 +145,14 @@ impl Tenant {
 
     /// What its folder comes to, as far as it was ever good.
     pub(crate) fn rendered(&self) -> Option<&Arc<Compiled>> {
-        self.lifecycle.served().map(|served| &served.result)
+        self.served.as_ref().map(|served| &served.compiled)
     }
 
     /// Takes new content.
     pub(crate) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
         let site = Arc::new(site);
         self.site = Some(site.at(now, drafts));
+        self.revision = None;
         self.shown = (now, site.next_change(now));
         self.content_site = Some(site);
     }
@@ -169,8 +166,8 @@ impl Tenant {
         }
     }
 
-    /// Lets pages come and go whose moment has come.
-    pub(crate) fn turn_pages(&mut self, now: Timestamp, drafts: bool) {
+    /// Shows pages that have appeared, and hides those that have expired.
+    pub(crate) fn update_pages(&mut self, now: Timestamp, drafts: bool) {
         let (since, until) = self.shown;
         if since <= now && until.is_none_or(|until| now < until) {
             return;
@@ -186,6 +183,7 @@ impl Tenant {
             .map(|page| &page.path);
         if !due.eq(shown.pages.keys()) {
             self.site = Some(content.at(now, drafts));
+            self.revision = None;
         }
     }
 
@@ -206,7 +204,10 @@ impl Tenant {
         let waiting = || Compiled::waiting(site, addresses, inputs, before);
         let waiting = guard("wait", site.id.as_str(), &site.label, waiting);
         let waiting = Arc::new(waiting.ok().flatten()?);
-        self.lifecycle.wait(made_from.clone(), Arc::clone(&waiting));
+        self.served = Some(Served {
+            made_from: made_from.clone(),
+            compiled: Arc::clone(&waiting),
+        });
         Some(waiting)
     }
 
@@ -220,23 +221,16 @@ impl Tenant {
         })
     }
 
-    /// Whether its pages can be taken out of memory: they are as its content is, and can be made again. What is new of them is kept first, where that can be (`is_writable`).
-    pub(crate) fn can_sleep(&self, is_writable: bool) -> bool {
-        let is_at_rest = self.lifecycle.is_at_rest() && !self.has_content_errors();
-        let is_kept = self.pending.is_none() && !self.recorded.is_due;
-        is_at_rest && (is_kept || !is_writable) && self.recorded.pinned.is_none()
-    }
-
-    /// Gives up its pages. What is left of it, and what they are made from again.
-    pub(crate) fn sleep(&mut self) -> Option<(MadeFrom, Arc<Compiled>)> {
-        let served = self.lifecycle.served()?;
-        let mut made_from = served.inputs.clone();
+    /// Drops its pages from memory. Returns the inputs that they are made from again, and their addresses.
+    pub(crate) fn evict(&mut self) -> Option<(MadeFrom, Arc<Compiled>)> {
+        let served = self.served.as_mut()?;
+        let made_from = &mut served.made_from;
         made_from.inputs.cache = Arc::clone(&self.persisted.cache);
         made_from.inputs.progress = Arc::default();
-        let asleep = Arc::new(served.result.asleep(&self.persisted.cache));
-        self.lifecycle.sleep(made_from.clone(), Arc::clone(&asleep));
+        served.compiled = Arc::new(served.compiled.asleep(&self.persisted.cache));
+        let evicted = (served.made_from.clone(), Arc::clone(&served.compiled));
         self.demand.sleep();
-        Some((made_from, asleep))
+        Some(evicted)
     }
 
     /// Lets the files of the content that is served live on, where they are not in memory. To be called before other content is taken.
@@ -282,17 +276,19 @@ impl Tenant {
             self.replaced.add(pictures, now);
         }
     }
+}
 
-    /// Settles how the tenant is doing, and since when.
-    pub(crate) fn settle(&mut self) {
-        let has_errors = self.errors().next().is_some();
-        self.lifecycle.settle(has_errors, SystemTime::now());
-    }
+/// The pages of a tenant with their inputs.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    pub(crate) made_from: MadeFrom,
+    pub(crate) compiled: Arc<Compiled>,
 }
 
 /// Everything that a compiled tenant depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct MadeFrom {
+    pub(crate) key: BuildKey,
     pub(crate) site: Arc<Site>,
     /// The folder, where `site` is an outline.
     pub(crate) packed: Option<Arc<Packed>>,
@@ -312,31 +308,7 @@ pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
         .collect()
 }
 
-/// The same parts, not equal ones: each is made anew when it changes.
-impl PartialEq for MadeFrom {
-    fn eq(&self, other: &Self) -> bool {
-        let others = &other.inputs;
-        let parts = (&others.deployment, &others.templates, &others.islands);
-        self.addresses == other.addresses && self.is_of(&other.site, parts.0, parts.1, parts.2)
-    }
-}
-
 impl MadeFrom {
-    /// Whether it is made from these, and some addresses.
-    pub(crate) fn is_of(
-        &self,
-        site: &Arc<Site>,
-        deployment: &Arc<Deployment>,
-        templates: &Arc<Templates>,
-        islands: &Arc<Islands>,
-    ) -> bool {
-        let own = &self.inputs;
-        Arc::ptr_eq(&self.site, site)
-            && Arc::ptr_eq(&own.deployment, deployment)
-            && Arc::ptr_eq(&own.templates, templates)
-            && Arc::ptr_eq(&own.islands, islands)
-    }
-
     /// Renders all pages at all addresses. `lease` holds the threads of a large tenant meanwhile.
     pub(crate) fn compile(&self, lease: &Lease) -> (Option<Compiled>, Report) {
         let site = &self.site;

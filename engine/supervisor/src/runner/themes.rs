@@ -12,11 +12,11 @@ use release::store::Store;
 use render::template::Templates;
 
 use crate::runner::tenant::{failure, is_unread};
-use crate::source::survey::ThemeFolders;
-use crate::state::persisted::{Persisted, kept_themes};
+use crate::source::theme_folders::ThemeFolders;
+use crate::state::persisted::kept_themes;
 
 /// All themes, by the names of their folders.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Themes {
     loaded: BTreeMap<String, Loaded>,
     /// The folders as they were read; none for the themes within the program, which never break.
@@ -28,7 +28,7 @@ pub(crate) struct Themes {
     notes: Report,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Loaded {
     /// Of what it was made from; not known where the program failed.
     fingerprint: Option<[u8; 32]>,
@@ -78,7 +78,7 @@ impl Themes {
         &mut self,
         directory: Option<&Path>,
         read: Option<ThemeFolders>,
-        persisted: Option<&Persisted>,
+        store: Option<&Arc<Store>>,
     ) -> Result<(), SourceError> {
         let folders = match directory.zip(read) {
             None => theme::embedded(),
@@ -87,9 +87,8 @@ impl Themes {
                 self.folders = match self.take(read) {
                     Ok(folders) => folders,
                     Err(problem) => {
-                        let persisted = persisted.filter(|_| self.loaded.is_empty());
-                        let folders =
-                            persisted.map(|persisted| kept_themes(persisted.store(), directory));
+                        let store = store.filter(|_| self.loaded.is_empty());
+                        let folders = store.map(|store| kept_themes(store, directory));
                         let folders = folders.filter(|folders| !folders.is_empty());
                         self.notes.push(gone(directory, &problem));
                         folders.ok_or(problem)?
@@ -99,10 +98,10 @@ impl Themes {
             }
         };
         self.loaded.retain(|name, _| folders.contains_key(name));
-        if let Some(persisted) = persisted {
+        if let Some(store) = store {
             let found = self.good.found().clone();
             self.good = Arc::new(LastGood {
-                store: Some(Arc::clone(persisted.store())),
+                store: Some(Arc::clone(store)),
                 directory: self.directory.clone(),
                 folders: self.folders.clone(),
                 found: Mutex::new(found),
@@ -182,6 +181,11 @@ impl Themes {
     /// A theme that can render, if there is one of that name.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Templates>> {
         self.loaded.get(name)?.templates.as_ref()
+    }
+
+    /// Returns whether no theme was read yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.loaded.is_empty()
     }
 
     /// The names that there are.

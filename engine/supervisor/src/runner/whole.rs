@@ -2,22 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::thread;
 
-use jiff::Timestamp;
 use rayon::prelude::*;
 use tracing::warn;
 
-use release::snapshot::{Resource, Snapshot};
+use release::snapshot::Resource;
 use render::Compiled;
 use render::cache::Cache;
 use render::picture::Picture;
-use server::status::StatusBoard;
 
 use crate::jobs::render_threads::Lease;
 use crate::runner::registry::Registry;
 use crate::runner::tenant::Tenant;
-use crate::runner::workers::SOON;
 
 /// So many tenants are whole at one time.
 const TOGETHER: usize = 16;
@@ -31,42 +27,25 @@ pub struct Whole {
     pub pictures: BTreeMap<(String, String), Arc<Resource>>,
 }
 
-impl Registry {
-    /// Waits until all tenants are rendered, and gives a snapshot in which those are open that there is no room for. `board` is told how far it is.
-    pub fn finish(&mut self, board: &StatusBoard, now: Timestamp) -> Option<Snapshot> {
-        while self.workers.is_busy() {
-            if self.reload_done(now).is_some() {
-                board.replace(self.status());
-            }
-            thread::sleep(SOON / 20);
-        }
-        // The last may have come in since.
-        self.reload_done(now);
-        self.make_room_now();
-        board.replace(self.status());
-        self.serve_again()
+/// Gives every tenant that serves something to `take`, in the order of their names.
+///
+/// # Errors
+/// The first error of `take`.
+pub(crate) fn each<E>(
+    registry: &Registry,
+    compressed: bool,
+    mut take: impl FnMut(&Whole) -> Result<(), E>,
+) -> Result<(), E> {
+    let secure = registry.settings.is_secure();
+    let tenants: Vec<&Tenant> = registry.catalog.tenants.values().collect();
+    for some in tenants.chunks(TOGETHER) {
+        let whole = some
+            .par_iter()
+            .map(|tenant| tenant.whole(compressed, secure));
+        let whole: Vec<Option<Whole>> = whole.collect();
+        whole.iter().flatten().try_for_each(&mut take)?;
     }
-
-    /// Gives every tenant that serves something to `take`, in the order of their names. What is not in memory is rendered again. `compressed`: with all codings.
-    ///
-    /// # Errors
-    /// Those of `take`, the first of which ends it.
-    pub fn each_whole<E>(
-        &self,
-        compressed: bool,
-        mut take: impl FnMut(&Whole) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let secure = self.places.origin.is_secure();
-        let tenants: Vec<&Tenant> = self.tenants.values().collect();
-        for some in tenants.chunks(TOGETHER) {
-            let whole = some
-                .par_iter()
-                .map(|tenant| tenant.whole(compressed, secure));
-            let whole: Vec<Option<Whole>> = whole.collect();
-            whole.iter().flatten().try_for_each(&mut take)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 impl Tenant {
@@ -105,7 +84,7 @@ impl Tenant {
 
     /// What it serves, made once more without leaving anything in memory.
     fn rendered_again(&self) -> Option<Compiled> {
-        let mut made_from = self.lifecycle.served()?.inputs.clone();
+        let mut made_from = self.served.as_ref()?.made_from.clone();
         made_from.inputs.cache = Arc::new(Cache::default());
         made_from.inputs.progress = Arc::default();
         made_from.compile(&Lease::default()).0

@@ -1,7 +1,7 @@
 //! Threads that read, check and compile tenants, so that nobody waits for the slowest.
 //!
 //! Every changed tenant is handed over as a [`Job`]. Whoever handed it over waits for those that are done soon and takes the others when they are.
-//! As many threads as there are processors work on jobs that began within [`SOON`], and four times as many where a great number of folders is to be read. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
+//! As many threads as there are processors work on jobs that began within [`EXPECTED_TIME`], and four times as many where a great number of folders is to be read. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
 //! A job may have a [`Watchdog`](queue::Watchdog), which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
 //! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
 //! Work in progress holds a share of one memory limit. What does not fit waits in the queue and holds no thread, and light work passes it by. What can never fit is refused.
@@ -12,31 +12,20 @@ mod queue;
 mod tests;
 
 use std::fmt;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing::error;
 
-pub(crate) use self::queue::{Again, Job, Kind, SOON, Step, Weight, processors};
+pub(crate) use self::queue::{Again, EXPECTED_TIME, Job, Kind, Step, Weight, Work, processors};
 use self::queue::{BACKGROUND, HURRIED, Lane, MANY, Queue, Running};
 use crate::source::watch::{Notice, NoticeSender};
 use content::name::TenantId;
 
 /// Threads beyond the number of processors, at most: so many tenants may take long side by side.
 const ASIDE: usize = 16;
-
-/// What is waited for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Wait {
-    /// Everything.
-    All,
-    /// Everything that is done within this time of its beginning.
-    Each(Duration),
-    /// Everything that is done [`SOON`] after its beginning, and nothing after this moment.
-    Until(Instant),
-}
 
 /// The threads, for as long as this lives.
 pub(crate) struct Workers<T> {
@@ -187,9 +176,20 @@ impl<T: Send + 'static> Workers<T> {
             || running.any(|running| running.is_background && !running.is_given_up)
     }
 
-    /// Returns whether a job of this kind waits or is in flight for a tenant.
-    pub(crate) fn has_job(&self, id: &TenantId, kind: Kind) -> bool {
-        self.shared.lock().has_job(id, kind)
+    /// Returns whether a request waits for a tenant that has no job at the front.
+    pub(crate) fn is_wanted(&self, id: &TenantId) -> bool {
+        self.shared.lock().wanted.contains(id.as_str())
+    }
+
+    /// Returns whether readings are queued or in flight that are likely to end within `expected` of their start; without a limit, whether any are.
+    pub(crate) fn has_readings(&self, expected: Option<Duration>) -> bool {
+        let is_reading = |kind: Kind| matches!(kind, Kind::Read | Kind::Report);
+        self.shared.lock().has_younger(expected, is_reading)
+    }
+
+    /// Returns the same of all jobs that are not in the background.
+    pub(crate) fn has_work(&self, expected: Option<Duration>) -> bool {
+        self.shared.lock().has_younger(expected, |_| true)
     }
 
     /// Whether something is still to be done.
@@ -198,37 +198,22 @@ impl<T: Send + 'static> Workers<T> {
         !queue.waiting.is_empty() || queue.not_given_up().next().is_some()
     }
 
-    /// What is done next; `None` when there is nothing to wait for.
-    pub(crate) fn next(&self, wait: Wait) -> Option<(TenantId, T)> {
-        loop {
-            if let Ok(done) = self.done.try_recv() {
-                return Some(done);
-            }
-            let (is_worth_it, given_up) = {
-                let mut queue = self.shared.lock();
-                let given_up = queue.give_up();
-                self.shared.staff(&mut queue);
-                let is_worth_it = match wait {
-                    Wait::All => !queue.waiting.is_empty() || queue.not_given_up().next().is_some(),
-                    Wait::Each(time) => queue.has_younger(time),
-                    Wait::Until(end) => Instant::now() < end && queue.has_younger(SOON),
-                };
-                (is_worth_it, given_up)
-            };
-            if let Some((id, given_up)) = given_up {
-                error!(tenant = %id, "a tenant's work does not end; it is given up with its thread");
-                return Some((id, given_up));
-            }
-            if !is_worth_it {
-                // Something may have come between the two looks.
-                return self.done.try_recv().ok();
-            }
-            match self.done.recv_timeout(SOON / 10) {
-                Ok(done) => return Some(done),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
+    /// Returns the next result, if there is one.
+    pub(crate) fn poll(&self) -> Option<(TenantId, T)> {
+        if let Ok(done) = self.done.try_recv() {
+            return Some(done);
         }
+        let mut queue = self.shared.lock();
+        let given_up = queue.give_up();
+        self.shared.staff(&mut queue);
+        let (id, given_up) = given_up?;
+        error!(tenant = %id, "a tenant's work does not end; it is given up with its thread");
+        Some((id, given_up))
+    }
+
+    /// Waits for a result for this time at most.
+    pub(crate) fn wait(&self, time: Duration) -> Option<(TenantId, T)> {
+        self.poll().or_else(|| self.done.recv_timeout(time).ok())
     }
 }
 

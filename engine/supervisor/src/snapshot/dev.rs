@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::runner::registry::Registry;
+use crate::runner::catalog::Catalog;
+use crate::runner::settings::Settings;
 use crate::runner::tenant::Tenant;
 use content::address::Address;
 use content::report::{Diagnostic, Report, Severity};
@@ -25,73 +26,70 @@ struct Problem<'a> {
     message: &'a str,
 }
 
-impl Registry {
-    /// Everything that is wrong, as JSON. `problem` is what kept the folders from being read.
-    #[must_use]
-    pub fn diagnostics(&self, problem: Option<&str>) -> String {
-        let folder = self.places.tenants.display().to_string();
-        let state = State {
-            everyone: problem
-                .map(|message| Problem {
-                    file: folder,
-                    message,
-                })
-                .into_iter()
-                .collect(),
-            tenants: self
-                .tenants
-                .iter()
-                .map(|(id, tenant)| (id.as_str(), self.errors_of(tenant)))
-                .filter(|(_, errors)| !errors.is_empty())
-                .collect(),
-        };
-        // Texts and numbers always become JSON.
-        serde_json::to_string(&state).unwrap_or_default()
-    }
-
-    /// Mounts for tenants that never had a good state: at the places that their names give them and, where nobody has it, at the domain's root.
-    pub(crate) fn absent(&self) -> Vec<PlacedMount> {
-        if !self.is_dev() {
-            return Vec::new();
-        }
-        let origin = &self.places.origin;
-        let domain = origin.domain();
-        let mut mounts = Vec::new();
-        for (id, tenant) in &self.tenants {
-            if tenant.compiled().is_some() {
-                continue;
-            }
-            let errors = self.errors_of(tenant);
-            for (host, prefix) in [
-                (format!("{id}.{domain}"), String::new()),
-                (domain.to_owned(), format!("/{id}")),
-                (domain.to_owned(), String::new()),
-            ] {
-                let address = Address {
-                    host,
-                    prefix,
-                    canonical: false,
-                };
-                let (islands, secure) = (&self.islands, origin.is_secure());
-                mounts.push(dev::nothing_yet(id, address, &errors, islands, secure));
-            }
-        }
-        mounts
-    }
-
-    /// What is wrong with a tenant and with its theme; with all themes while it is unknown which is its own.
-    fn errors_of(&self, tenant: &Tenant) -> Vec<Diagnostic> {
-        let theme = tenant
-            .site
-            .as_ref()
-            .map(|site| site.manifest.theme.as_str());
-        let mut report = Report::default();
-        report.extend(tenant.errors().cloned());
-        report.extend(self.themes.report_of(theme).cloned());
-        report
-            .sorted()
+/// Returns all errors as JSON. `problem`: why the folders cannot be read.
+pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Option<&str>) -> String {
+    let folder = settings.places.tenants.display().to_string();
+    let state = State {
+        everyone: problem
+            .map(|message| Problem {
+                file: folder,
+                message,
+            })
             .into_iter()
-            .filter(|diagnostic| diagnostic.severity == Severity::Error)
-            .collect()
+            .collect(),
+        tenants: catalog
+            .tenants
+            .iter()
+            .map(|(id, tenant)| (id.as_str(), errors_of(catalog, tenant)))
+            .filter(|(_, errors)| !errors.is_empty())
+            .collect(),
+    };
+    // Texts and numbers always become JSON.
+    serde_json::to_string(&state).unwrap_or_default()
+}
+
+/// Returns mounts for tenants that were never valid: at the addresses that their names give them and, where no tenant has it, at the domain's root.
+pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount> {
+    if !settings.is_dev() {
+        return Vec::new();
     }
+    let origin = &settings.places.origin;
+    let domain = origin.domain();
+    let mut mounts = Vec::new();
+    for (id, tenant) in &catalog.tenants {
+        if tenant.compiled().is_some() {
+            continue;
+        }
+        let errors = errors_of(catalog, tenant);
+        for (host, prefix) in [
+            (format!("{id}.{domain}"), String::new()),
+            (domain.to_owned(), format!("/{id}")),
+            (domain.to_owned(), String::new()),
+        ] {
+            let address = Address {
+                host,
+                prefix,
+                canonical: false,
+            };
+            let (islands, secure) = (&settings.islands, origin.is_secure());
+            mounts.push(dev::nothing_yet(id, address, &errors, islands, secure));
+        }
+    }
+    mounts
+}
+
+/// Returns the errors of a tenant and its theme; of all themes while its own is not known.
+fn errors_of(catalog: &Catalog, tenant: &Tenant) -> Vec<Diagnostic> {
+    let theme = tenant
+        .site
+        .as_ref()
+        .map(|site| site.manifest.theme.as_str());
+    let mut report = Report::default();
+    report.extend(tenant.errors().cloned());
+    report.extend(catalog.themes.report_of(theme).cloned());
+    report
+        .sorted()
+        .into_iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .collect()
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::runner::registry::Registry;
 use crate::runner::tenant::Tenant;
+use crate::snapshot::cross_tenant::cross_tenant;
 use content::report::{Diagnostic, Report};
 
 /// Up to so many tenants, what can only be said of all together is said, too.
@@ -30,55 +31,53 @@ pub struct Found {
     pub canonical: Option<String>,
 }
 
-impl Registry {
-    /// What there is to say of these tenants, and of what belongs to none.
-    pub(crate) fn findings(&self, ids: &[String]) -> Findings {
-        let with_neighbours = self.tenants.len() <= TOGETHER;
-        let root = &self.places.tenants;
-        let mut tenants: BTreeMap<String, Report> = BTreeMap::new();
-        let mut elsewhere = Report::default();
-        for id in ids {
-            let mut report = Report::default();
-            if let Some(tenant) = self.tenants.get(id.as_str()) {
-                report.extend(tenant.content.clone());
-                report.extend(tenant.result.clone());
-                report.extend(tenant.conflicts.clone());
-            }
-            tenants.insert(id.clone(), report);
+/// Returns the diagnostics of these tenants, and of files that belong to none.
+pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
+    let catalog = &registry.catalog;
+    let with_neighbours = catalog.tenants.len() <= TOGETHER;
+    let root = &registry.settings.places.tenants;
+    let mut tenants: BTreeMap<String, Report> = BTreeMap::new();
+    let mut elsewhere = Report::default();
+    for id in ids {
+        let mut report = Report::default();
+        if let Some(tenant) = catalog.tenants.get(id.as_str()) {
+            report.extend(tenant.content.clone());
+            report.extend(tenant.result.clone());
+            report.extend(tenant.conflicts.clone());
         }
-        let mut general = self.notes.clone();
-        let names = self.tenants.keys().map(|id| id.as_str());
-        general.extend(self.addresses.report(names));
-        general.extend(self.themes.report().cloned());
-        general.extend(self.shared.failed.clone());
-        general.extend(self.hosts.report.clone());
-        if with_neighbours {
-            general.extend(self.cross_tenant());
-        }
-        for diagnostic in general {
-            match owner(&diagnostic.file, root) {
-                Some(id) if self.tenants.contains_key(&*id) => {
-                    if let Some(report) = tenants.get_mut(&id) {
-                        report.push(diagnostic);
-                    }
+        tenants.insert(id.clone(), report);
+    }
+    let mut general = catalog.notes.clone();
+    let names = catalog.tenants.keys().map(|id| id.as_str());
+    general.extend(catalog.addresses.report(names));
+    general.extend(catalog.themes.report().cloned());
+    general.extend(registry.publisher.report());
+    if with_neighbours {
+        general.extend(cross_tenant(catalog, &registry.settings));
+    }
+    for diagnostic in general {
+        match owner(&diagnostic.file, root) {
+            Some(id) if catalog.tenants.contains_key(&*id) => {
+                if let Some(report) = tenants.get_mut(&id) {
+                    report.push(diagnostic);
                 }
-                _ => elsewhere.push(diagnostic),
             }
+            _ => elsewhere.push(diagnostic),
         }
-        let found = |(id, report): (String, Report)| {
-            let canonical = self.tenants.get(id.as_str()).and_then(canonical);
-            let diagnostics = worst_first(report);
-            let found = Found {
-                diagnostics,
-                canonical,
-            };
-            (id, found)
+    }
+    let found = |(id, report): (String, Report)| {
+        let canonical = catalog.tenants.get(id.as_str()).and_then(canonical);
+        let diagnostics = worst_first(report);
+        let found = Found {
+            diagnostics,
+            canonical,
         };
-        Findings {
-            elsewhere: worst_first(elsewhere),
-            tenants: tenants.into_iter().map(found).collect(),
-            with_neighbours,
-        }
+        (id, found)
+    };
+    Findings {
+        elsewhere: worst_first(elsewhere),
+        tenants: tenants.into_iter().map(found).collect(),
+        with_neighbours,
     }
 }
 

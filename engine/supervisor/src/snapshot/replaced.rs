@@ -108,6 +108,11 @@ impl ReplacedFiles {
         }
     }
 
+    /// Returns whether files came or went since [`ReplacedFiles::is_new`] was last called.
+    pub(crate) const fn has_changed(&self) -> bool {
+        self.is_new
+    }
+
     /// Whether something came or went since this was last asked.
     pub(crate) fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)

@@ -2,15 +2,23 @@
 //!
 //! **Invariant:** decides nothing and changes nothing, so that it can run on any thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use content::address::deployment::FILE;
+use content::name::TenantId;
+use content::report::Diagnostic;
 use content::report::guard::guard;
-use content::report::{Diagnostic, Report};
-use content::source::{self, Folder, Limits, SourceError};
+use content::source::{self, SourceError};
+use content::tenant::Site;
+use release::store::Store;
 
 use crate::places::Places;
+use crate::runner::themes::Themes;
+use crate::snapshot::replaced::ReplacedFiles;
+use crate::source::theme_folders::ThemeFolders;
+use crate::state::persisted::{PersistedCache, kept_replaced, kept_site};
 
 /// The limit on the size of `deployment.yaml`, in bytes.
 const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
@@ -20,7 +28,34 @@ const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
 pub(crate) struct SurveyRequest {
     tenants: PathBuf,
     deployment: PathBuf,
-    themes: Option<PathBuf>,
+    /// The themes to read again, as they were before.
+    themes: Option<ThemesRequest>,
+    /// The state from which tenants are restored that cannot be listed at startup.
+    restore: Option<RestoreRequest>,
+}
+
+/// The themes to read again.
+#[derive(Debug, Clone)]
+pub(crate) struct ThemesRequest {
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) before: Themes,
+    pub(crate) store: Option<Arc<Store>>,
+}
+
+/// The persisted tenants to restore.
+#[derive(Debug, Clone)]
+pub(crate) struct RestoreRequest {
+    pub(crate) store: Arc<Store>,
+    pub(crate) tenants: Vec<String>,
+    pub(crate) secure: bool,
+}
+
+/// A tenant whose persisted content is served in place of its folder.
+#[derive(Debug)]
+pub(crate) struct Restored {
+    pub(crate) site: Site,
+    pub(crate) cache: PersistedCache,
+    pub(crate) replaced: ReplacedFiles,
 }
 
 /// What was read.
@@ -31,37 +66,66 @@ pub(crate) struct Survey {
     /// The text of `deployment.yaml`; `None` where there is no such file.
     pub(crate) deployment: Result<Option<String>, Diagnostic>,
     /// The themes, where they were to be read from a folder.
-    pub(crate) themes: Option<ThemeFolders>,
-}
-
-/// The folders of all themes.
-#[derive(Debug)]
-pub(crate) struct ThemeFolders {
-    /// The folders by name.
-    pub(crate) folders: Result<BTreeMap<String, Folder>, SourceError>,
-    /// The themes for which the program failed.
-    pub(crate) failed: BTreeSet<String>,
-    /// What could not be read.
-    pub(crate) notes: Report,
+    pub(crate) themes: Option<Result<Themes, SourceError>>,
+    /// The persisted tenants, where the folder of tenants cannot be listed at startup.
+    pub(crate) restored: BTreeMap<TenantId, Restored>,
 }
 
 impl SurveyRequest {
-    /// A request for these places. `with_themes`: the themes as well, where they are in a folder.
-    pub(crate) fn new(places: &Places, with_themes: bool) -> Self {
+    /// Returns a request for these places.
+    pub(crate) fn new(
+        places: &Places,
+        themes: Option<ThemesRequest>,
+        restore: Option<RestoreRequest>,
+    ) -> Self {
         Self {
             tenants: places.tenants.clone(),
             deployment: deployment_file(places),
-            themes: places.themes.clone().filter(|_| with_themes),
+            themes,
+            restore,
         }
     }
 
     /// Reads everything. A call to a file system that does not respond does not return.
-    pub(crate) fn run(&self) -> Survey {
+    pub(crate) fn run(self) -> Survey {
+        let tenants = source::list(&self.tenants);
+        let is_missing = tenants.as_ref().map_or(true, BTreeMap::is_empty);
+        let restore = self.restore.filter(|_| is_missing);
         Survey {
-            tenants: source::list(&self.tenants),
+            restored: restore.map_or_else(BTreeMap::new, |restore| restore.run(&self.tenants)),
+            tenants,
             deployment: source::text(&self.deployment, MAX_DEPLOYMENT_BYTES),
-            themes: self.themes.as_deref().map(ThemeFolders::read),
+            themes: self.themes.map(ThemesRequest::run),
         }
+    }
+}
+
+impl ThemesRequest {
+    fn run(self) -> Result<Themes, SourceError> {
+        let mut themes = self.before;
+        let read = self.directory.as_deref().map(ThemeFolders::read);
+        themes.reload(self.directory.as_deref(), read, self.store.as_ref())?;
+        Ok(themes)
+    }
+}
+
+impl RestoreRequest {
+    fn run(&self, folder: &Path) -> BTreeMap<TenantId, Restored> {
+        let restored = self.tenants.iter().filter_map(|name| {
+            let id = TenantId::new(name).ok()?;
+            let label = folder.join(name).display().to_string();
+            let find = || kept_site(&self.store, &id, &label);
+            let site = guard("kept", name, &label, find).ok().flatten()?;
+            let replaced = kept_replaced(&self.store, &id, false, self.secure);
+            let cache = PersistedCache::of_tenant(&self.store, &id);
+            let restored = Restored {
+                site,
+                cache,
+                replaced,
+            };
+            Some((id, restored))
+        });
+        restored.collect()
     }
 }
 
@@ -69,39 +133,4 @@ impl SurveyRequest {
 pub(crate) fn deployment_file(places: &Places) -> PathBuf {
     let within = || places.tenants.join(FILE);
     places.deployment.clone().unwrap_or_else(within)
-}
-
-impl ThemeFolders {
-    fn read(directory: &Path) -> Self {
-        let mut themes = Self {
-            folders: Ok(BTreeMap::new()),
-            failed: BTreeSet::new(),
-            notes: Report::default(),
-        };
-        let listed = source::list(directory);
-        themes.folders = listed.map(|listed| {
-            let read = listed.into_iter().filter_map(|(name, path)| {
-                let folder = themes_folder(&name, &path);
-                match folder {
-                    Ok((folder, problems)) => {
-                        themes.notes.extend(problems);
-                        Some((name, folder))
-                    }
-                    Err(diagnostic) => {
-                        themes.notes.push(diagnostic);
-                        themes.failed.insert(name);
-                        None
-                    }
-                }
-            });
-            read.collect()
-        });
-        themes
-    }
-}
-
-fn themes_folder(name: &str, path: &Path) -> Result<(Folder, Report), Diagnostic> {
-    let label = path.display().to_string();
-    let read = || source::read(path, &label, Limits::default(), None);
-    guard("read theme", name, &label, read)
 }

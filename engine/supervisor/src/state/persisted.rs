@@ -176,14 +176,6 @@ impl Persisted {
         ReplacedFiles::of_rows(rows, Whose::Shared, secure)
     }
 
-    /// The last good content of a tenant.
-    pub(crate) fn site(&self, id: &TenantId, label: &str) -> Option<Site> {
-        if !self.tenants.contains(id.as_str()) {
-            return None;
-        }
-        kept_site(&self.store, id, label)
-    }
-
     /// The tenants that have a good copy.
     pub(crate) fn tenants(&self) -> impl Iterator<Item = &str> {
         self.tenants.iter().map(String::as_str)

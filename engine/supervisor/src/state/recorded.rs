@@ -22,26 +22,48 @@ pub(crate) struct Recorded {
     pub(crate) is_due: bool,
     /// The release that is served, whatever the folder says.
     pub(crate) pinned: Option<Pinned>,
-    /// Whether the state was asked which release is pinned.
-    pub(crate) is_pin_known: bool,
+    /// The release that is served once the disk is told of its pin.
+    pub(crate) staged: Option<Pinned>,
 }
 
-impl Recorded {
+/// The current release of a tenant, as far as it is known without the disk.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CurrentRelease {
+    /// The number of the pinned release.
+    pinned: Option<u64>,
+    /// The key of the release that was recorded last.
+    key: Option<[u8; 32]>,
+    /// Whether output was rendered that is not recorded.
+    is_due: bool,
+}
+
+impl CurrentRelease {
     /// Returns the number of the newest of `entries` (newest first) that is earlier than the current release.
     ///
     /// Output that is not recorded yet is later than all of them. Output that this process has not rendered is the newest.
     pub(crate) fn earlier(&self, entries: &[Entry]) -> Option<u64> {
         let mut numbers = entries.iter().map(|entry| entry.number);
-        if let Some(pinned) = &self.pinned {
-            return numbers.find(|number| *number < pinned.number);
+        if let Some(pinned) = self.pinned {
+            return numbers.find(|number| *number < pinned);
         }
-        match &self.last {
+        match self.key {
             _ if self.is_due => numbers.next(),
-            Some((_, _, current)) => {
-                let mut other = entries.iter().filter(|entry| entry.key != *current);
+            Some(current) => {
+                let mut other = entries.iter().filter(|entry| entry.key != current);
                 other.next().map(|entry| entry.number)
             }
             None => numbers.nth(1),
+        }
+    }
+}
+
+impl Recorded {
+    /// Returns the current release.
+    pub(crate) fn current(&self) -> CurrentRelease {
+        CurrentRelease {
+            pinned: self.pinned.as_ref().map(|pinned| pinned.number),
+            key: self.last.as_ref().map(|(_, _, key)| *key),
+            is_due: self.is_due,
         }
     }
 
@@ -80,16 +102,19 @@ mod tests {
 
     #[test]
     fn rollback_before_the_newest_output_is_recorded_goes_back_one_release() {
-        let due = Recorded {
+        let due = CurrentRelease {
             is_due: true,
-            ..Recorded::default()
+            ..CurrentRelease::default()
         };
         assert_eq!(due.earlier(&entries(&[2, 1])), Some(2));
     }
 
     #[test]
     fn rollback_of_a_tenant_that_was_not_rendered_yet_skips_the_newest_release() {
-        assert_eq!(Recorded::default().earlier(&entries(&[2, 1])), Some(1));
-        assert_eq!(Recorded::default().earlier(&entries(&[2])), None);
+        assert_eq!(
+            CurrentRelease::default().earlier(&entries(&[2, 1])),
+            Some(1)
+        );
+        assert_eq!(CurrentRelease::default().earlier(&entries(&[2])), None);
     }
 }

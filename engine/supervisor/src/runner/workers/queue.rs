@@ -13,7 +13,7 @@ use crate::source::watch::NoticeSender;
 use content::name::TenantId;
 
 /// How long a job may take to be waited for, once visitors are served.
-pub(crate) const SOON: Duration = Duration::from_millis(300);
+pub(crate) const EXPECTED_TIME: Duration = Duration::from_millis(300);
 /// How often a tenant may be worked on at once: what never ends must not keep its own correction waiting.
 const OF_ONE_TENANT: usize = 2;
 
@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Compile,
     /// It is reported that reading its folder was given up.
     Report,
+    /// A release is read, or a pin is written.
+    Release,
 }
 
 /// Work, which is told whether a request waits for it, and does not panic.
@@ -211,11 +213,11 @@ impl<T> Queue<T> {
         running.filter(move |running| running.lane == lane)
     }
 
-    /// How many of them have been under way for longer than [`SOON`].
+    /// How many of them have been under way for longer than [`EXPECTED_TIME`].
     pub(super) fn old(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         running
-            .filter(|running| running.begin.elapsed() > SOON)
+            .filter(|running| running.begin.elapsed() > EXPECTED_TIME)
             .count()
     }
 
@@ -278,7 +280,7 @@ impl<T> Queue<T> {
     pub(super) fn stalled_or_given_up(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         let (lost, reading) = running
-            .filter(|running| running.is_given_up || running.begin.elapsed() > SOON)
+            .filter(|running| running.is_given_up || running.begin.elapsed() > EXPECTED_TIME)
             .partition::<Vec<_>, _>(|running| running.is_given_up);
         let reading = reading.iter().filter(|running| running.kind == Kind::Read);
         lost.len() + reading.count().min(MAX_SLOW_READERS)
@@ -295,14 +297,26 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Whether something began within this time, or is about to begin.
-    pub(super) fn has_younger(&self, time: Duration) -> bool {
+    /// Returns whether a job of a kind is in flight that began within `expected`, or can begin; without a limit, whether any is queued or in flight. Jobs in the background do not count.
+    pub(super) fn has_younger(
+        &self,
+        expected: Option<Duration>,
+        is_meant: impl Fn(Kind) -> bool,
+    ) -> bool {
         let mut waiting = self.waiting.range(Lane::Front.turns());
-        let can_begin = waiting.any(|(_, job)| !job.is_background && self.may_begin(job));
+        let Some(expected) = expected else {
+            let mut running = self.not_given_up();
+            return running.any(|running| is_meant(running.kind))
+                || waiting.any(|(_, job)| is_meant(job.kind));
+        };
+        let can_begin =
+            waiting.any(|(_, job)| !job.is_background && is_meant(job.kind) && self.may_begin(job));
         let front = self.in_lane(Lane::Front).count();
         let mut running = self.not_given_up();
-        running.any(|running| !running.is_background && running.begin.elapsed() <= time)
-            || (can_begin && self.threads[Lane::Front as usize] > front)
+        running.any(|running| {
+            let is_young = running.begin.elapsed() <= expected;
+            !running.is_background && is_meant(running.kind) && is_young
+        }) || (can_begin && self.threads[Lane::Front as usize] > front)
     }
 
     pub(super) fn may_begin(&self, job: &Job<T>) -> bool {
@@ -312,15 +326,9 @@ impl<T> Queue<T> {
         };
         let is_stalled = |running: &&Running<T>| running.is_given_up && running.kind == Kind::Read;
         let has_thread = job.kind != Kind::Read || own().filter(is_stalled).count() < MAX_STALLED;
-        has_thread && own().filter(|running| !running.is_given_up).count() < OF_ONE_TENANT
-    }
-
-    /// Returns whether a job of this kind waits or is in flight for a tenant.
-    pub(super) fn has_job(&self, id: &TenantId, kind: Kind) -> bool {
-        let turns = self.turns.get(id).into_iter().flatten();
-        let mut running = self.not_given_up();
-        turns.into_iter().any(|(other, _)| *other == kind)
-            || running.any(|running| running.id == *id && running.kind == kind)
+        let is_short = job.kind == Kind::Release;
+        is_short
+            || has_thread && own().filter(|running| !running.is_given_up).count() < OF_ONE_TENANT
     }
 
     /// Whether work that takes `bytes` may hold its share of the memory from now on. Work that can never fit may begin, to be refused.

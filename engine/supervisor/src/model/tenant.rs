@@ -1,0 +1,389 @@
+//! The states of one tenant, and the transitions between them.
+//!
+//! Reading, building and serving go on at the same time, and none of them waits for another:
+//!
+//! ```text
+//! source    Unread ──read──> Reading ──> Valid | Invalid | Gone        (a newer reading: Reading again)
+//! build     Idle ──start──> Running ──> Done | Failed                  (other inputs: Running again; no theme: Idle)
+//! serving   Absent ──> Pending ──> Live <──> Evicted                   (Absent | Pending ──> StandIn ──> Live)
+//! pin       None ──roll back──> Writing ──> Pinned ──resume──> Writing ──> None
+//! ```
+//!
+//! A late result of a reading or a build that is not the newest changes nothing. A tenant that has served pages serves until its folder is gone.
+//!
+//! **Invariant:** knows numbers only: no folder, no page, no thread.
+
+use std::time::{Instant, SystemTime};
+
+use server::status::State;
+
+/// The revisions of everything that the pages of a tenant are made from. Equal keys stand for equal pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct BuildKey {
+    pub(crate) content: u64,
+    pub(crate) addresses: u64,
+    pub(crate) theme: u64,
+    pub(crate) deployment: u64,
+}
+
+/// The state of the folder. Readings have numbers, which only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The folder was never read.
+    Unread,
+    /// `newest` is in flight; `taken` is the newest reading whose result was taken.
+    Reading { newest: u64, taken: u64 },
+    /// The newest reading found content without errors.
+    Valid(u64),
+    /// The newest reading found errors, or could not read the folder.
+    Invalid(u64),
+    /// The newest reading found no folder, which a survey has to confirm.
+    Gone(u64),
+}
+
+/// The state of the pages that are made from the newest inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// Nothing was built yet.
+    Idle,
+    /// Nothing can be built: the theme is missing.
+    Blocked,
+    /// A job is queued or in flight.
+    Running(BuildKey),
+    /// The job has ended with pages.
+    Done(BuildKey),
+    /// The job has ended without pages.
+    Failed(BuildKey),
+}
+
+/// The pages that visitors get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serving {
+    /// None: the addresses of the tenant do not exist.
+    Absent,
+    /// None yet: requests wait until pages are there.
+    Pending,
+    /// Pages of this build.
+    Live(BuildKey),
+    /// Pages of this build, which are rendered or loaded again when a request comes.
+    Evicted(BuildKey),
+    /// Pages of the last valid content that was persisted by an earlier process.
+    StandIn,
+}
+
+/// The release that an operator has pinned in place of the folder's pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// The pages of the folder are served.
+    None,
+    /// A command for the former folder of the tenant is in flight, which decides. The tenant is not published before that.
+    Unsettled,
+    /// The release is pinned on disk. The tenant is not published before the release is read.
+    OnDisk(u64),
+    /// The release is being read.
+    Loading(u64),
+    /// The release is served.
+    Pinned(u64),
+    /// The release is pinned on disk and cannot be read; the pages of the folder are served.
+    Unreadable(u64),
+    /// The disk is told of another pin, in place of this one.
+    Writing(Option<u64>),
+}
+
+/// The parts of a tenant that have errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Errors {
+    /// The folder.
+    pub(crate) content: bool,
+    /// Its rendered pages.
+    pub(crate) result: bool,
+    /// The addresses that another tenant has.
+    pub(crate) conflicts: bool,
+    /// Whether a file could not be read, and may be readable later.
+    pub(crate) is_unreadable: bool,
+}
+
+impl Errors {
+    /// Returns whether the folder or its pages have errors. A refused address is not one of them: the content is complete without it.
+    pub(crate) const fn are_of_content(self) -> bool {
+        self.content || self.result
+    }
+}
+
+/// What a finished build changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// Its pages are served.
+    Served,
+    /// Nothing: the former pages are still served.
+    Failed,
+    /// Nothing, and no pages were ever served: persisted content may stand in.
+    NeedsStandIn,
+}
+
+/// The states of one tenant.
+#[derive(Debug, Clone)]
+pub(crate) struct Tenant {
+    source: Source,
+    /// When the newest reading in flight began.
+    reading_since: Option<Instant>,
+    build: Build,
+    serving: Serving,
+    pub(crate) pin: Pin,
+    pub(crate) errors: Errors,
+    state: State,
+    /// The time of the last change of `state`, once it was settled.
+    since: Option<SystemTime>,
+}
+
+impl Tenant {
+    pub(crate) const fn new(pin: Pin) -> Self {
+        Self {
+            source: Source::Unread,
+            reading_since: None,
+            build: Build::Idle,
+            serving: Serving::Absent,
+            pin,
+            errors: Errors {
+                content: false,
+                result: false,
+                conflicts: false,
+                is_unreadable: false,
+            },
+            state: State::Absent,
+            since: None,
+        }
+    }
+
+    /// Notes that a reading with this number has begun.
+    pub(crate) const fn start_reading(&mut self, number: u64, now: Instant) {
+        let taken = self.taken();
+        self.reading_since = Some(now);
+        self.source = Source::Reading {
+            newest: number,
+            taken,
+        };
+    }
+
+    /// Returns when the newest reading in flight began.
+    pub(crate) fn reading_since(&self) -> Option<Instant> {
+        self.reading_since.filter(|_| self.is_reading())
+    }
+
+    /// Forgets when the reading in flight began, whose job was lost.
+    pub(crate) const fn reset_reading(&mut self) {
+        self.reading_since = None;
+    }
+
+    const fn taken(&self) -> u64 {
+        match self.source {
+            Source::Unread => 0,
+            Source::Reading { taken, .. } => taken,
+            Source::Valid(taken) | Source::Invalid(taken) | Source::Gone(taken) => taken,
+        }
+    }
+
+    /// Accepts the result of a reading, unless a newer one was accepted. Returns whether it was accepted.
+    pub(crate) fn accept_reading(&mut self, number: u64, source: fn(u64) -> Source) -> bool {
+        if number <= self.taken() {
+            return false;
+        }
+        self.source = match self.source {
+            Source::Reading { newest, .. } if number < newest => Source::Reading {
+                newest,
+                taken: number,
+            },
+            _ => source(number),
+        };
+        true
+    }
+
+    /// Starts a build from these inputs, unless they were the newest ones before. Returns whether a job is needed.
+    pub(crate) fn start_build(&mut self, key: BuildKey) -> bool {
+        let is_new = self.built_from() != Some(key);
+        if is_new {
+            self.build = Build::Running(key);
+        }
+        is_new
+    }
+
+    /// Notes that nothing can be built. The result of a job in flight is dropped. Returns whether that is new.
+    pub(crate) fn block_build(&mut self) -> bool {
+        let is_new = self.build != Build::Blocked;
+        self.build = Build::Blocked;
+        is_new
+    }
+
+    /// Forgets the newest build, whose job was lost.
+    pub(crate) const fn reset_build(&mut self) {
+        self.build = Build::Idle;
+    }
+
+    /// Returns the inputs of the newest build.
+    pub(crate) const fn built_from(&self) -> Option<BuildKey> {
+        match self.build {
+            Build::Idle | Build::Blocked => None,
+            Build::Running(key) | Build::Done(key) | Build::Failed(key) => Some(key),
+        }
+    }
+
+    /// Returns whether a result made from these inputs is expected: a new build, or evicted pages that are rendered again.
+    pub(crate) fn expects(&self, key: BuildKey) -> bool {
+        self.build == Build::Running(key)
+            || (self.serving == Serving::Evicted(key) && self.built_from() == Some(key))
+    }
+
+    /// Ends the expected build from these inputs, with pages or without.
+    pub(crate) const fn finish_build(&mut self, key: BuildKey, has_pages: bool) -> Finished {
+        if has_pages {
+            self.build = Build::Done(key);
+            self.serving = Serving::Live(key);
+            return Finished::Served;
+        }
+        self.build = Build::Failed(key);
+        match self.has_served() {
+            true => Finished::Failed,
+            false => Finished::NeedsStandIn,
+        }
+    }
+
+    /// Lets requests wait for pages that are being built, where no pages were served before. Returns whether they wait.
+    pub(crate) fn open(&mut self) -> bool {
+        let opens = !self.has_served();
+        if opens {
+            self.serving = Serving::Pending;
+        }
+        opens
+    }
+
+    /// Notes that no pages will come: requests wait no longer.
+    pub(crate) fn close(&mut self) {
+        if !self.has_served() {
+            self.serving = Serving::Absent;
+        }
+    }
+
+    /// Serves persisted content, unless pages were served by now. Returns whether it is served.
+    pub(crate) fn stand_in(&mut self) -> bool {
+        let is_needed = !self.has_served();
+        if is_needed {
+            self.serving = Serving::StandIn;
+        }
+        is_needed
+    }
+
+    /// Returns whether the current pages are those of the newest inputs.
+    pub(crate) fn is_current(&self) -> bool {
+        matches!((self.build, self.serving), (Build::Done(built), Serving::Live(served)) if built == served)
+    }
+
+    /// Returns whether a further content encoding of pages made from these inputs may be served.
+    pub(crate) fn may_encode(&self, key: BuildKey) -> bool {
+        self.built_from() == Some(key) && (self.is_current() || self.expects(key))
+    }
+
+    /// Returns whether its pages can be evicted: they are current, without errors, and not replaced by a pinned release.
+    pub(crate) fn can_be_evicted(&self) -> bool {
+        self.is_current()
+            && !self.errors.are_of_content()
+            && matches!(self.pin, Pin::None | Pin::Unreadable(_))
+    }
+
+    /// Evicts its pages. Returns the build that renders them again.
+    pub(crate) const fn evict(&mut self) -> Option<BuildKey> {
+        match self.serving {
+            Serving::Live(key) => {
+                self.serving = Serving::Evicted(key);
+                Some(key)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn source(&self) -> Source {
+        self.source
+    }
+
+    pub(crate) const fn serving(&self) -> Serving {
+        self.serving
+    }
+
+    /// Returns whether visitors have got pages.
+    pub(crate) const fn has_served(&self) -> bool {
+        matches!(
+            self.serving,
+            Serving::Live(_) | Serving::Evicted(_) | Serving::StandIn
+        )
+    }
+
+    pub(crate) const fn is_building(&self) -> bool {
+        matches!(self.build, Build::Running(_))
+    }
+
+    pub(crate) const fn is_reading(&self) -> bool {
+        matches!(self.source, Source::Reading { .. })
+    }
+
+    /// Returns whether a job of the tenant is queued or in flight.
+    pub(crate) const fn is_in_flight(&self) -> bool {
+        self.is_building() || self.is_reading()
+    }
+
+    /// Returns whether a snapshot contains the tenant: its pinned release, else its pages, or addresses at which requests wait.
+    pub(crate) const fn is_published(&self) -> bool {
+        match self.pin {
+            Pin::Unsettled | Pin::OnDisk(_) | Pin::Loading(_) => false,
+            Pin::Pinned(_) | Pin::Writing(Some(_)) => true,
+            Pin::None | Pin::Unreadable(_) | Pin::Writing(None) => {
+                !matches!(self.serving, Serving::Absent)
+            }
+        }
+    }
+
+    /// Begins to read the pinned release. Returns its number where that is still to be done.
+    pub(crate) const fn load_pin(&mut self) -> Option<u64> {
+        match self.pin {
+            Pin::OnDisk(number) => {
+                self.pin = Pin::Loading(number);
+                Some(number)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the release that is served in place of the folder's pages.
+    pub(crate) const fn pinned(&self) -> Option<u64> {
+        match self.pin {
+            Pin::Pinned(number) => Some(number),
+            Pin::Writing(before) => before,
+            Pin::None | Pin::Unsettled | Pin::OnDisk(_) | Pin::Loading(_) | Pin::Unreadable(_) => {
+                None
+            }
+        }
+    }
+
+    /// Settles the state that operators see.
+    pub(crate) fn settle(&mut self, now: SystemTime) {
+        let errors = self.errors;
+        let has_errors = errors.are_of_content() || errors.conflicts;
+        let state = match (self.has_served(), self.serving, has_errors) {
+            (true, _, false) => State::Live,
+            (true, _, true) => State::Degraded,
+            (false, Serving::Pending, _) => State::Pending,
+            (false, ..) => State::Absent,
+        };
+        if state != self.state || self.since.is_none() {
+            self.state = state;
+            self.since = Some(now);
+        }
+    }
+
+    /// Returns the state that operators see, and the time of its last change.
+    pub(crate) const fn state(&self) -> (State, SystemTime) {
+        let since = match self.since {
+            Some(since) => since,
+            None => SystemTime::UNIX_EPOCH,
+        };
+        (self.state, since)
+    }
+}

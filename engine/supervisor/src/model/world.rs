@@ -1,0 +1,830 @@
+//! Everything that is known of tenants, and what follows from an event.
+//!
+//! [`World::step`] is the only way to change the world. It decides what is read, built, served, persisted and evicted, and when; the runner does it, and reports each result as an event.
+//!
+//! **Invariants**, which the simulation checks:
+//! - A tenant that has served pages serves until its folder is gone.
+//! - Every reading and every build ends or is tried again.
+//! - The newest input wins: a late result changes nothing.
+//! - A pin outlives every order of events and every restart.
+//! - Pages beyond the memory limit stay only where a request waits for them, or where nothing could restore them.
+//! - No work is done for a tenant whose inputs are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use content::name::TenantId;
+
+use crate::model::agenda::{Agenda, Reload, Scope};
+use crate::model::event::{
+    Action, BuildResult, Event, Facts, Form, Measured, Now, Plan, Reading, Reply, StoreState,
+    Ticket,
+};
+use crate::model::publication::{Collected, Publication};
+use crate::model::tenant::{BuildKey, Finished, Pin, Serving, Source, Tenant};
+
+/// The time that a changed folder waits for the reading of it that is in flight. A reading that takes longer may never end.
+const MAX_HOLD_TIME: Duration = Duration::from_millis(500);
+
+/// The part of the memory limit up to which pages that were never requested stay in memory.
+const UNREQUESTED_SHARE: usize = 4;
+
+/// The part of the memory limit that is freed beyond it at once, so that not every look evicts.
+const EVICTION_SHARE: usize = 8;
+
+/// The purpose that tenants are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Visitors are served meanwhile: a slow tenant delays no other.
+    Serve,
+    /// The caller waits for all tenants.
+    Batch,
+}
+
+/// The memory that pages take, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    used: usize,
+    limit: usize,
+    /// The bytes that were evicted since the last snapshot, which still holds them.
+    leaving: usize,
+}
+
+/// The pins on disk. A pin outlives its tenant's folder.
+#[derive(Debug, Default)]
+struct Pins {
+    on_disk: BTreeMap<TenantId, u64>,
+    /// The pins that are being written or removed, for the commands with these tickets.
+    writing: BTreeMap<TenantId, (Option<u64>, Ticket)>,
+}
+
+impl Pins {
+    /// Returns the pin of a tenant that was not known before.
+    fn of(&self, id: &TenantId) -> Pin {
+        if self.writing.contains_key(id) {
+            return Pin::Unsettled;
+        }
+        let number = self.on_disk.get(id).copied();
+        number.map_or(Pin::None, Pin::OnDisk)
+    }
+}
+
+/// Everything that is known of tenants.
+#[derive(Debug)]
+pub(crate) struct World {
+    mode: Mode,
+    agenda: Agenda,
+    tenants: BTreeMap<TenantId, Tenant>,
+    /// The number of readings so far.
+    readings: u64,
+    /// The tenants that changed while they are being read, and when that reading began.
+    held: BTreeMap<TenantId, Instant>,
+    pins: Pins,
+    plan: Collected,
+    publication: Publication,
+    budget: Budget,
+    /// The tenants of which something new is not handed to the store yet.
+    unpersisted: BTreeSet<TenantId>,
+    /// The survey in flight.
+    survey: Option<Reload>,
+    /// Whether changes could be persisted at the last turn.
+    store: StoreState,
+}
+
+impl World {
+    /// Returns a world without tenants. `pins`: the releases that are pinned on disk.
+    pub(crate) fn new(mode: Mode, pins: BTreeMap<TenantId, u64>) -> Self {
+        Self {
+            mode,
+            agenda: Agenda::default(),
+            tenants: BTreeMap::new(),
+            readings: 0,
+            held: BTreeMap::new(),
+            pins: Pins {
+                on_disk: pins,
+                writing: BTreeMap::new(),
+            },
+            plan: Collected::default(),
+            publication: Publication::default(),
+            budget: Budget {
+                used: 0,
+                limit: usize::MAX,
+                leaving: 0,
+            },
+            unpersisted: BTreeSet::new(),
+            survey: None,
+            store: StoreState::Absent,
+        }
+    }
+
+    /// Sets the purpose, before the first event.
+    pub(crate) const fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// Applies an event, and returns what is to be done, in order.
+    pub(crate) fn step(&mut self, event: Event, now: Now) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Changed(scope) => self.agenda.note(scope, now.instant),
+            Event::Requested(scope) => self.agenda.request(scope, now.instant),
+            Event::Unread(scope) => self.agenda.retry([scope], now.instant),
+            Event::Listed { tenants, only } => {
+                self.list(&tenants, only.as_ref(), now, &mut actions)
+            }
+            Event::Restored(tenants) => self.restore(tenants, now),
+            Event::Surveyed { is_applied } => {
+                self.survey = None;
+                self.agenda.end_survey();
+                self.agenda.end(is_applied, now.instant);
+                // Themes and the deployment may have changed, and an alarm has to be shown.
+                self.plan.note_everything(now.instant);
+            }
+            Event::Read {
+                tenant,
+                number,
+                reading,
+            } => self.finish_reading(tenant, number, reading, now, &mut actions),
+            Event::Planned { plans, took } => {
+                self.plan.end(now.instant, took);
+                // Findings and addresses may have changed.
+                self.publication.urgent.since.get_or_insert(now.instant);
+                for plan in plans {
+                    self.start_build(plan, now, &mut actions);
+                }
+            }
+            Event::Built {
+                tenant,
+                key,
+                result,
+            } => self.finish_build(tenant, key, result, now, &mut actions),
+            Event::Encoded { tenant, key, bytes } => {
+                self.finish_encoding(tenant, key, bytes, &mut actions);
+            }
+            Event::StoodIn { tenant, is_found } => {
+                self.finish_stand_in(tenant, is_found, now, &mut actions);
+            }
+            Event::PinLoaded { tenant, is_found } => {
+                self.finish_loading(tenant, is_found, now, &mut actions);
+            }
+            Event::PinRequested { tenant, to, ticket } => {
+                self.request_pin(tenant, to, ticket, &mut actions);
+            }
+            Event::PinWritten { tenant, is_written } => {
+                self.finish_pin(tenant, is_written, now, &mut actions);
+            }
+            Event::RecordRequested { tenant } => {
+                self.persist(tenant, &mut actions);
+            }
+            Event::Grown(tenants) => self.unpersisted.extend(tenants),
+            Event::Measured { limit, pages } => self.evict(limit, pages, &mut actions),
+            Event::ClockTurned => self.plan.note_everything(now.instant),
+            Event::Published { took } => self.finish_publication(now, took),
+            Event::Recovered => self.recover(now, &mut actions),
+            Event::Turn(facts) => self.turn(facts, now, &mut actions),
+        }
+        actions
+    }
+
+    /// Returns the time until the next turn has something to do, as far as clocks decide that.
+    pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
+        let deadlines = [self.plan.deadline(), self.publication.urgent.deadline()];
+        let background = self
+            .publication
+            .has_background
+            .then(|| self.publication.background_due());
+        let held = self.held.values().map(|begun| *begun + MAX_HOLD_TIME);
+        let deadlines = deadlines.into_iter().chain([background.flatten()]);
+        let deadlines = deadlines.flatten().chain(held.min());
+        let due = deadlines.map(|due| due.saturating_duration_since(now));
+        due.chain(self.agenda.until_due(now)).min()
+    }
+
+    /// Returns the states of a tenant.
+    pub(crate) fn tenant(&self, id: &str) -> Option<&Tenant> {
+        self.tenants.get(id)
+    }
+
+    /// Returns all tenants by id.
+    #[cfg(test)]
+    pub(crate) const fn tenants(&self) -> &BTreeMap<TenantId, Tenant> {
+        &self.tenants
+    }
+
+    /// Returns whether a snapshot was published.
+    pub(crate) const fn is_started(&self) -> bool {
+        self.publication.is_started
+    }
+
+    /// Returns whether something is new that is not handed to the store yet.
+    #[cfg(test)]
+    pub(crate) fn has_unpersisted(&self) -> bool {
+        !self.unpersisted.is_empty()
+    }
+
+    /// Returns whether something is new that could be handed to the store now, if it had room.
+    pub(crate) fn has_persistable(&self) -> bool {
+        self.unpersisted.iter().any(|id| self.is_persistable(id))
+    }
+
+    /// Returns whether pages take so much more memory than there is room for that the next look cannot wait.
+    pub(crate) const fn is_over_budget(&self) -> bool {
+        self.budget.used.saturating_sub(self.budget.limit) > self.budget.limit / UNREQUESTED_SHARE
+    }
+
+    /// Returns the bytes of pages in memory.
+    pub(crate) const fn memory_used(&self) -> usize {
+        self.budget.used
+    }
+
+    fn list(
+        &mut self,
+        listed: &BTreeSet<TenantId>,
+        only: Option<&BTreeSet<String>>,
+        now: Now,
+        actions: &mut Vec<Action>,
+    ) {
+        let gone: Vec<TenantId> = self
+            .tenants
+            .keys()
+            .filter(|id| !listed.contains(*id))
+            .cloned()
+            .collect();
+        for id in gone {
+            self.tenants.remove(&id);
+            self.unpersisted.remove(&id);
+            self.held.remove(&id);
+            self.plan.note_everything(now.instant);
+            self.publication.urgent.note(&id, now.instant);
+            actions.push(Action::Forget(id));
+        }
+        for id in listed {
+            let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
+            let is_gone = |tenant: &Tenant| matches!(tenant.source(), Source::Gone(_));
+            let known = self.tenants.get(id);
+            if is_wanted || known.is_none_or(is_gone) {
+                self.read_or_hold(id.clone(), now, actions);
+            }
+        }
+    }
+
+    /// Reads a folder, once the reading of it that is in flight has ended: two at a time would take twice the memory.
+    fn read_or_hold(&mut self, id: TenantId, now: Now, actions: &mut Vec<Action>) {
+        let begun = self.tenants.get(&id).and_then(Tenant::reading_since);
+        match begun {
+            Some(begun) if now.instant < begun + MAX_HOLD_TIME => {
+                self.held.insert(id, begun);
+            }
+            _ => self.read(id, now, actions),
+        }
+    }
+
+    fn read(&mut self, id: TenantId, now: Now, actions: &mut Vec<Action>) {
+        self.held.remove(&id);
+        self.readings += 1;
+        let number = self.readings;
+        let pins = &self.pins;
+        let tenant = self.tenants.entry(id.clone());
+        let tenant = tenant.or_insert_with_key(|id| Tenant::new(pins.of(id)));
+        let is_only = !tenant.is_reading();
+        tenant.start_reading(number, now.instant);
+        actions.push(Action::Read {
+            tenant: id,
+            number,
+            is_only,
+        });
+    }
+
+    fn restore(&mut self, tenants: Vec<TenantId>, now: Now) {
+        for id in tenants {
+            let mut tenant = Tenant::new(self.pins.of(&id));
+            tenant.errors.content = true;
+            self.tenants.entry(id).or_insert(tenant);
+        }
+        self.plan.note_everything(now.instant);
+    }
+
+    fn finish_reading(
+        &mut self,
+        id: TenantId,
+        number: u64,
+        reading: Reading,
+        now: Now,
+        actions: &mut Vec<Action>,
+    ) {
+        if reading == Reading::Unresponsive {
+            if self.tenants.contains_key(&id) {
+                actions.push(Action::ReportUnresponsive { tenant: id, number });
+            }
+            return;
+        }
+        self.accept_reading(&id, number, reading, now, actions);
+        if self.held.contains_key(&id) {
+            self.read(id, now, actions);
+        }
+    }
+
+    fn accept_reading(
+        &mut self,
+        id: &TenantId,
+        number: u64,
+        reading: Reading,
+        now: Now,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(tenant) = self.tenants.get_mut(id) else {
+            return;
+        };
+        let has_errors = match reading {
+            Reading::Changed { has_errors, .. } => has_errors,
+            _ => tenant.errors.content,
+        };
+        let source = match (reading, has_errors) {
+            (Reading::Gone, _) => Source::Gone,
+            (_, false) => Source::Valid,
+            (_, true) => Source::Invalid,
+        };
+        if !tenant.accept_reading(number, source) {
+            return;
+        }
+        tenant.errors.content = has_errors;
+        if let Reading::Changed { is_unreadable, .. } = reading {
+            tenant.errors.is_unreadable = is_unreadable;
+        }
+        if tenant.errors.is_unreadable {
+            let scope = Scope::Tenant(id.to_string());
+            self.agenda.retry([scope], now.instant);
+        }
+        match reading {
+            Reading::Gone => self.agenda.request(Scope::List, now.instant),
+            Reading::Changed { .. } => {
+                self.plan.note(id, now.instant);
+                self.publication.urgent.note(id, now.instant);
+                actions.push(Action::TakeContent(id.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn start_build(&mut self, plan: Plan, now: Now, actions: &mut Vec<Action>) {
+        let Plan {
+            tenant: id,
+            key,
+            has_conflicts,
+        } = plan;
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            return;
+        };
+        let had_conflicts = std::mem::replace(&mut tenant.errors.conflicts, has_conflicts);
+        if had_conflicts != has_conflicts {
+            self.publication.urgent.note(&id, now.instant);
+        }
+        let Some(key) = key else {
+            tenant.errors.result = true;
+            if tenant.block_build() {
+                self.publication.urgent.note(&id, now.instant);
+                if !tenant.has_served() {
+                    actions.push(Action::StandIn(id));
+                }
+            }
+            return;
+        };
+        if !tenant.start_build(key) {
+            return;
+        }
+        let opens = self.mode == Mode::Serve && tenant.open();
+        if opens {
+            self.publication.urgent.note(&id, now.instant);
+        }
+        actions.push(Action::Build {
+            tenant: id.clone(),
+            key,
+            opens,
+        });
+        load_pin(&id, tenant, actions);
+    }
+
+    fn finish_build(
+        &mut self,
+        id: TenantId,
+        key: BuildKey,
+        result: BuildResult,
+        now: Now,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            return;
+        };
+        if !tenant.expects(key) {
+            return;
+        }
+        actions.push(Action::ReportBuild(id.clone()));
+        self.publication.changes_in_background(&id);
+        let has_pages = matches!(result, BuildResult::Pages { .. });
+        tenant.errors.result = match result {
+            BuildResult::Pages { has_errors, .. } => has_errors,
+            BuildResult::Failed => true,
+        };
+        match tenant.finish_build(key, has_pages) {
+            Finished::Served => {}
+            Finished::Failed => {
+                self.publication.urgent.note(&id, now.instant);
+                if let Serving::Evicted(key) = tenant.serving() {
+                    actions.push(Action::Park { tenant: id, key });
+                }
+                return;
+            }
+            Finished::NeedsStandIn => {
+                self.publication.urgent.note(&id, now.instant);
+                actions.push(Action::StandIn(id));
+                return;
+            }
+        }
+        let BuildResult::Pages {
+            form,
+            is_persisted,
+            bytes,
+            is_requested,
+            is_urgent,
+            ..
+        } = result
+        else {
+            return;
+        };
+        actions.push(Action::Serve {
+            tenant: id.clone(),
+            key,
+        });
+        if is_urgent {
+            self.publication.urgent.note(&id, now.instant);
+        }
+        if !is_persisted {
+            self.unpersisted.insert(id.clone());
+        }
+        if form == Form::Evicted {
+            tenant.evict();
+            actions.push(Action::Park {
+                tenant: id.clone(),
+                key,
+            });
+        } else {
+            self.budget.used = self.budget.used.saturating_add(bytes);
+        }
+        if form == Form::Unencoded {
+            actions.push(Action::Park {
+                tenant: id.clone(),
+                key,
+            });
+            if !is_requested {
+                self.evict_unrequested(&id, bytes, actions);
+            }
+        }
+    }
+
+    /// Evicts pages that were just rendered for no request, where no room is left for such.
+    fn evict_unrequested(&mut self, id: &TenantId, bytes: usize, actions: &mut Vec<Action>) {
+        if self.budget.used <= self.budget.limit / UNREQUESTED_SHARE {
+            return;
+        }
+        if let StoreState::Ready(1..) = self.store {
+            self.persist(id.clone(), actions);
+        }
+        let must_be_persisted = self.must_be_persisted(id);
+        let Some(tenant) = self.tenants.get_mut(id) else {
+            return;
+        };
+        if !must_be_persisted
+            && tenant.can_be_evicted()
+            && let Some(key) = tenant.evict()
+        {
+            self.budget.used = self.budget.used.saturating_sub(bytes);
+            actions.push(Action::Evict {
+                tenant: id.clone(),
+                key,
+            });
+        }
+    }
+
+    fn finish_encoding(
+        &mut self,
+        id: TenantId,
+        key: BuildKey,
+        bytes: usize,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            return;
+        };
+        if tenant.may_encode(key) {
+            tenant.finish_build(key, true);
+            self.budget.used = self.budget.used.saturating_add(bytes);
+            self.publication.changes_in_background(&id);
+            actions.push(Action::Serve { tenant: id, key });
+        }
+    }
+
+    fn finish_stand_in(
+        &mut self,
+        id: TenantId,
+        is_found: bool,
+        now: Now,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            return;
+        };
+        self.publication.urgent.note(&id, now.instant);
+        if is_found && tenant.stand_in() {
+            self.unpersisted.insert(id.clone());
+            actions.push(Action::ServeStandIn(id.clone()));
+            load_pin(&id, tenant, actions);
+        } else if !tenant.is_building() && !tenant.has_served() {
+            tenant.close();
+            actions.push(Action::Close(id));
+        }
+    }
+
+    fn finish_loading(
+        &mut self,
+        id: TenantId,
+        is_found: bool,
+        now: Now,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            return;
+        };
+        let Pin::Loading(number) = tenant.pin else {
+            return;
+        };
+        tenant.pin = match is_found {
+            true => Pin::Pinned(number),
+            false => Pin::Unreadable(number),
+        };
+        self.publication.urgent.note(&id, now.instant);
+        actions.push(Action::ServePin {
+            tenant: id,
+            is_pinned: is_found,
+        });
+    }
+
+    fn request_pin(
+        &mut self,
+        id: TenantId,
+        to: Option<u64>,
+        ticket: Ticket,
+        actions: &mut Vec<Action>,
+    ) {
+        let refuse = |reply| Action::Reply { ticket, reply };
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            actions.push(refuse(Reply::UnknownTenant));
+            return;
+        };
+        if matches!(tenant.pin, Pin::OnDisk(_) | Pin::Loading(_))
+            || self.pins.writing.contains_key(&id)
+        {
+            actions.push(refuse(Reply::Busy));
+            return;
+        }
+        if to.is_none() && !tenant.has_served() {
+            actions.push(refuse(Reply::NoPages));
+            return;
+        }
+        tenant.pin = Pin::Writing(tenant.pinned());
+        self.pins.writing.insert(id.clone(), (to, ticket));
+        actions.push(Action::WritePin { tenant: id, to });
+    }
+
+    fn finish_pin(&mut self, id: TenantId, is_written: bool, now: Now, actions: &mut Vec<Action>) {
+        let Some((to, ticket)) = self.pins.writing.remove(&id) else {
+            return;
+        };
+        if is_written {
+            match to {
+                Some(number) => drop(self.pins.on_disk.insert(id.clone(), number)),
+                None => drop(self.pins.on_disk.remove(&id)),
+            }
+        }
+        let reply = match is_written {
+            true => Reply::Done,
+            false => Reply::NotWritten,
+        };
+        if let Some(tenant) = self.tenants.get_mut(&id) {
+            match tenant.pin {
+                Pin::Writing(Some(before)) if !is_written => tenant.pin = Pin::Pinned(before),
+                Pin::Writing(None) if !is_written => {
+                    let unreadable = self.pins.on_disk.get(&id).copied();
+                    tenant.pin = unreadable.map_or(Pin::None, Pin::Unreadable);
+                }
+                Pin::Writing(_) => {
+                    tenant.pin = to.map_or(Pin::None, Pin::Pinned);
+                    self.publication.urgent.note(&id, now.instant);
+                    actions.push(Action::ServePin {
+                        tenant: id,
+                        is_pinned: to.is_some(),
+                    });
+                }
+                Pin::Unsettled => {
+                    tenant.pin = self.pins.of(&id);
+                    self.publication.urgent.note(&id, now.instant);
+                    if tenant.built_from().is_some() {
+                        load_pin(&id, tenant, actions);
+                    }
+                }
+                _ => {}
+            }
+        }
+        actions.push(Action::Reply { ticket, reply });
+    }
+
+    /// Hands what is new of a tenant to the store, where that is complete.
+    fn persist(&mut self, id: TenantId, actions: &mut Vec<Action>) {
+        if self.is_persistable(&id) {
+            self.unpersisted.remove(&id);
+            if let StoreState::Ready(room) = &mut self.store {
+                *room = room.saturating_sub(1);
+            }
+            actions.push(Action::Persist(id));
+        }
+    }
+
+    fn evict(&mut self, limit: usize, mut pages: Vec<Measured>, actions: &mut Vec<Action>) {
+        let mut used: usize = pages.iter().map(|pages| pages.bytes).sum();
+        if used > limit {
+            pages.sort_by_key(|pages| (pages.is_requested, pages.last_request));
+            for Measured {
+                tenant: id,
+                bytes,
+                is_waiting,
+                ..
+            } in pages
+            {
+                if used <= limit - limit / EVICTION_SHARE {
+                    break;
+                }
+                let must_be_persisted = self.must_be_persisted(&id);
+                let Some(tenant) = self.tenants.get_mut(&id) else {
+                    continue;
+                };
+                if is_waiting || must_be_persisted || !tenant.can_be_evicted() {
+                    continue;
+                }
+                if let Some(key) = tenant.evict() {
+                    used -= bytes;
+                    self.budget.leaving += bytes;
+                    self.publication.changes_in_background(&id);
+                    actions.push(Action::Evict { tenant: id, key });
+                }
+            }
+        }
+        self.budget.used = used;
+        self.budget.limit = limit;
+    }
+
+    fn is_persistable(&self, id: &TenantId) -> bool {
+        let tenant = self.tenants.get(id);
+        tenant.is_some_and(|tenant| !tenant.is_building() && tenant.has_served())
+    }
+
+    /// Returns whether the store is to be given something of a tenant before its pages leave memory.
+    fn must_be_persisted(&self, id: &TenantId) -> bool {
+        matches!(self.store, StoreState::Ready(_)) && self.unpersisted.contains(id)
+    }
+
+    /// Begins a snapshot of everything that is built.
+    fn publish(&mut self, now: Now, actions: &mut Vec<Action>) {
+        let changes = self.publication.urgent.begin();
+        for id in &changes.tenants {
+            if let Some(tenant) = self.tenants.get_mut(id) {
+                tenant.settle(now.time);
+            }
+        }
+        self.publication.has_background = false;
+        self.budget.leaving = 0;
+        actions.push(Action::Publish(changes));
+    }
+
+    fn finish_publication(&mut self, now: Now, took: Duration) {
+        self.publication.urgent.end(now.instant, took);
+        self.publication.is_started = true;
+    }
+
+    /// Reads and builds everything again that is in flight: it is not known which jobs were lost.
+    fn recover(&mut self, now: Now, actions: &mut Vec<Action>) {
+        self.survey = None;
+        self.held.clear();
+        self.agenda.recover(now.instant);
+        for (id, tenant) in &mut self.tenants {
+            if tenant.is_building() {
+                tenant.reset_build();
+            }
+            if tenant.is_reading() {
+                tenant.reset_reading();
+                let scope = Scope::Tenant(id.to_string());
+                self.agenda.request(scope, now.instant);
+            }
+            if let Pin::Loading(number) = tenant.pin {
+                let tenant = id.clone();
+                actions.push(Action::LoadPin { tenant, number });
+            }
+        }
+        for (tenant, (to, _)) in &self.pins.writing {
+            let (tenant, to) = (tenant.clone(), *to);
+            actions.push(Action::WritePin { tenant, to });
+        }
+        self.plan.note_everything(now.instant);
+        self.publication.urgent.note_everything(now.instant);
+    }
+
+    /// Does what is due, now that all queued events are handled.
+    fn turn(&mut self, facts: Facts, now: Now, actions: &mut Vec<Action>) {
+        self.store = facts.store;
+        let is_over = |begun: &Instant| *begun + MAX_HOLD_TIME <= now.instant;
+        let held = self.held.iter().filter(|(_, begun)| is_over(begun));
+        let held: Vec<TenantId> = held.map(|(id, _)| id.clone()).collect();
+        for id in held {
+            self.read(id, now, actions);
+        }
+        self.reload(facts.can_survey, now, actions);
+        if self.is_due(&self.plan, facts.has_readings, now) {
+            actions.push(Action::Plan(self.plan.begin()));
+            return;
+        }
+        let has_work = facts.has_readings || facts.has_builds || self.plan.since.is_some();
+        if self.is_due(&self.publication.urgent, has_work, now)
+            || self.is_background_due(facts, now)
+        {
+            self.publish(now, actions);
+            return;
+        }
+        self.persist_some(actions);
+    }
+
+    /// Returns whether collected work is done now. `has_more`: further results are likely soon.
+    fn is_due(&self, collected: &Collected, has_more: bool, now: Now) -> bool {
+        let is_late = collected.deadline().is_some_and(|due| due <= now.instant);
+        let may_be_late = self.mode == Mode::Serve && self.publication.is_started;
+        collected.since.is_some() && (!has_more || (may_be_late && is_late))
+    }
+
+    fn is_background_due(&self, facts: Facts, now: Now) -> bool {
+        let is_late = self
+            .publication
+            .background_due()
+            .is_some_and(|due| due <= now.instant);
+        let is_leaving = self.budget.leaving > self.budget.limit / UNREQUESTED_SHARE;
+        self.mode == Mode::Serve
+            && self.publication.is_started
+            && self.publication.has_background
+            && (is_late || is_leaving || facts.is_awaited || !facts.has_background)
+    }
+
+    fn reload(&mut self, can_survey: bool, now: Now, actions: &mut Vec<Action>) {
+        loop {
+            let tenants = &self.tenants;
+            let is_known = |name: &str| tenants.contains_key(name);
+            let can_survey = can_survey && self.survey.is_none();
+            let Some(reload) = self.agenda.next(now.instant, is_known, can_survey) else {
+                return;
+            };
+            actions.push(Action::Watch(reload.clone()));
+            if reload.is_survey {
+                self.survey = Some(reload.clone());
+                actions.push(Action::Survey(reload));
+                continue;
+            }
+            for name in reload.tenants.iter().flatten() {
+                if let Some((id, _)) = self.tenants.get_key_value(name.as_str()) {
+                    let id = id.clone();
+                    self.read_or_hold(id, now, actions);
+                }
+            }
+            // Each reading is tried again by itself.
+            self.agenda.end(true, now.instant);
+        }
+    }
+
+    /// Hands what is new to the store, as far as there is room.
+    fn persist_some(&mut self, actions: &mut Vec<Action>) {
+        let StoreState::Ready(room) = self.store else {
+            if self.store == StoreState::Absent {
+                self.unpersisted.clear();
+            }
+            return;
+        };
+        let complete = self.unpersisted.iter();
+        let complete = complete.filter(|id| self.is_persistable(id));
+        let complete: Vec<TenantId> = complete.take(room).cloned().collect();
+        for id in complete {
+            self.persist(id, actions);
+        }
+    }
+}
+
+/// Has the pinned release of a tenant read, whose addresses are known by now.
+fn load_pin(id: &TenantId, tenant: &mut Tenant, actions: &mut Vec<Action>) {
+    if let Some(number) = tenant.load_pin() {
+        let tenant = id.clone();
+        actions.push(Action::LoadPin { tenant, number });
+    }
+}

@@ -1,0 +1,426 @@
+//! The data of all tenants, themes and addresses, and the inputs of builds that follow from them.
+//!
+//! Each input has a revision: a number that is new whenever the input is. A [`BuildKey`] of revisions stands for all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use content::address::Origin;
+use content::name::{TenantId, TenantIdError};
+use content::report::{Code, Diagnostic, Report, Severity, hint_for};
+use content::tenant::conform::conform;
+use content::tenant::manifest::Company;
+use content::tenant::{MANIFEST, Site};
+use render::Inputs;
+use render::link::Deployment;
+use render::template::Templates;
+
+use crate::jobs::packed::Content;
+use crate::jobs::work::Read;
+use crate::model::event::{Changes, Plan};
+use crate::model::tenant::BuildKey;
+use crate::runner::addresses::Addresses;
+use crate::runner::cards::Cards;
+use crate::runner::settings::Settings;
+use crate::runner::tenant::{MadeFrom, Tenant, hosts_of};
+use crate::runner::themes::Themes;
+
+/// The number of tenants beyond which the content of idle ones stays packed.
+const MAX_OPEN_TENANTS: usize = 256;
+
+/// The revisions of inputs.
+#[derive(Debug, Default)]
+struct Revisions {
+    last: u64,
+    deployment: u64,
+    /// The themes that builds were made with. Each is held, so that no other takes its place in memory.
+    themes: Vec<(Arc<Templates>, u64)>,
+}
+
+impl Revisions {
+    const fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn of_theme(&mut self, templates: &Arc<Templates>) -> u64 {
+        let known = self
+            .themes
+            .iter()
+            .find(|(known, _)| Arc::ptr_eq(known, templates));
+        if let Some((_, revision)) = known {
+            return *revision;
+        }
+        self.themes
+            .retain(|(known, _)| Arc::strong_count(known) > 1);
+        let revision = self.next();
+        self.themes.push((Arc::clone(templates), revision));
+        revision
+    }
+}
+
+/// The data of all tenants, themes and addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    pub(crate) tenants: BTreeMap<TenantId, Tenant>,
+    pub(crate) addresses: Addresses,
+    pub(crate) themes: Themes,
+    pub(crate) deployment: Option<Arc<Deployment>>,
+    cards: Cards,
+    revisions: Revisions,
+    /// Diagnostics of the folder of tenants itself.
+    pub(crate) notes: Report,
+    /// Whether the content of idle tenants is packed.
+    pub(crate) packs: bool,
+    /// The next time at which a page of each tenant appears or expires.
+    page_changes: BTreeSet<(Timestamp, TenantId)>,
+    /// The time of the last plan.
+    pub(crate) now: Timestamp,
+}
+
+impl Catalog {
+    /// Returns the folders whose names are tenant ids, and notes the others.
+    pub(crate) fn name(
+        &mut self,
+        folders: BTreeMap<String, PathBuf>,
+        settings: &Settings,
+    ) -> BTreeMap<TenantId, PathBuf> {
+        self.notes = Report::default();
+        self.packs = settings.memory.is_some() && folders.len() > MAX_OPEN_TENANTS;
+        let mut named = BTreeMap::new();
+        for (name, path) in folders {
+            match TenantId::new(&name) {
+                Ok(id) => drop(named.insert(id, path)),
+                Err(error) => {
+                    let severity = match error {
+                        TenantIdError::NotAHostLabel(_) => Severity::Note,
+                        TenantIdError::Reserved(_) => Severity::Error,
+                    };
+                    let label = path.display().to_string();
+                    let message = error.to_string();
+                    let diagnostic = Diagnostic::error(Code::BadFolderName, label, message)
+                        .hint("rename the folder: its name is the tenant's host and path");
+                    self.notes.push(Diagnostic {
+                        severity,
+                        ..diagnostic
+                    });
+                }
+            }
+        }
+        named
+    }
+
+    /// Replaces the content of a tenant by the result of a reading.
+    pub(crate) fn take_content(
+        &mut self,
+        id: &TenantId,
+        mut read: Read,
+        settings: &Settings,
+        is_persisting: bool,
+    ) {
+        let Some(tenant) = self.tenants.get_mut(id) else {
+            return;
+        };
+        let (now, drafts) = (self.now, settings.is_dev());
+        if let Some(cache) = read.cache {
+            tenant.persisted = cache;
+        }
+        if let Some(replaced) = read.replaced {
+            tenant.replaced = replaced;
+        }
+        tenant.large = read.content.large().clone();
+        if read.report.is_servable()
+            && let Some(site) = read.site
+        {
+            tenant.remember_files(settings.is_secure());
+            if is_persisting {
+                if let Some(before) = &tenant.files {
+                    let changed = read.files.changed_since(before).cloned();
+                    tenant.recorded.changed.extend(changed);
+                }
+                tenant.files = Some(read.files);
+            }
+            tenant.packed = match &read.content {
+                Content::Packed(packed) => Some(Arc::clone(packed)),
+                Content::Open(_) => None,
+            };
+            tenant.take(site, now, drafts);
+            tenant.content_folder = read.fingerprint;
+            tenant.unkept = read.mark;
+            tenant.persisted.is_good = read.is_kept;
+            let is_pending = is_persisting && !read.is_kept;
+            tenant.pending = is_pending.then_some(read.content);
+        } else if tenant.site.is_none()
+            && let Some(site) = read.last_good.take()
+        {
+            tenant.take(site, now, drafts);
+        }
+        let theme = read.written.as_ref();
+        let theme = theme.and_then(|written| Some((written, self.themes.get(&written.theme)?)));
+        if let Some((written, templates)) = theme {
+            read.report.extend(conform(written, &templates.theme).1);
+        }
+        tenant.content = read.report;
+        tenant.reading = read.reading;
+        tenant.fingerprint = read.fingerprint;
+    }
+
+    /// Assigns addresses, and derives the inputs of the builds that `changes` may concern.
+    pub(crate) fn plan(
+        &mut self,
+        changes: &Changes,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Vec<Plan> {
+        self.now = now;
+        let drafts = settings.is_dev();
+        let everything = changes.everything || self.deployment.is_none();
+        let mut changed = Vec::new();
+        for id in ids(everything, &changes.tenants, &self.tenants) {
+            if let Some(tenant) = self.tenants.get_mut(&id) {
+                let before = tenant.next_change();
+                tenant.update_pages(now, drafts);
+                changed.push((id, before, tenant.next_change()));
+            }
+        }
+        for (id, _, next) in changed {
+            self.note_page_change(id, next);
+        }
+        let before = Arc::clone(self.addresses.assignment());
+        let only = (!everything).then_some(&changes.tenants);
+        let assignment = self
+            .addresses
+            .assign(&settings.places.origin, &mut self.tenants, only);
+        let has_new_addresses = !Arc::ptr_eq(&before, &assignment);
+        let known = self.deployment.clone();
+        let is_shown = |id: &TenantId| self.is_shown_by_all(id);
+        let deployment = match known {
+            Some(known)
+                if !everything && !has_new_addresses && !changes.tenants.iter().any(is_shown) =>
+            {
+                known
+            }
+            _ => self.derive_deployment(assignment.root.clone(), settings, now),
+        };
+        let is_same = self
+            .deployment
+            .as_ref()
+            .is_some_and(|before| Arc::ptr_eq(before, &deployment));
+        if !is_same {
+            self.revisions.deployment = self.revisions.next();
+            self.deployment = Some(deployment);
+        }
+        let everything = everything || has_new_addresses || !is_same;
+        let ids = ids(everything, &changes.tenants, &self.tenants);
+        ids.into_iter()
+            .filter_map(|id| {
+                let addresses = assignment.addresses.get(&id);
+                let addresses = addresses.map_or(&[][..], Vec::as_slice);
+                self.plan_tenant(id, addresses)
+            })
+            .collect()
+    }
+
+    fn note_page_change(&mut self, id: TenantId, next: Option<Timestamp>) {
+        if let Some(tenant) = self.tenants.get_mut(&id) {
+            if let Some(before) = tenant.noted_change.take() {
+                self.page_changes.remove(&(before, id.clone()));
+            }
+            tenant.noted_change = next;
+        }
+        if let Some(next) = next {
+            self.page_changes.insert((next, id));
+        }
+    }
+
+    /// Returns the inputs of a tenant that has content.
+    fn plan_tenant(
+        &mut self,
+        id: TenantId,
+        addresses: &[content::address::Address],
+    ) -> Option<Plan> {
+        let tenant = self.tenants.get_mut(&id)?;
+        let site = Arc::clone(tenant.site.as_ref()?);
+        let has_conflicts = !tenant.conflicts.is_empty();
+        let content = *tenant.revision.get_or_insert_with(|| self.revisions.next());
+        if tenant.addresses.1 == 0 || tenant.addresses.0 != addresses {
+            tenant.addresses = (addresses.to_vec(), self.revisions.next());
+        }
+        let key = match self.themes.get(&site.manifest.theme) {
+            Some(templates) => Some(BuildKey {
+                content,
+                addresses: tenant.addresses.1,
+                theme: self.revisions.of_theme(templates),
+                deployment: self.revisions.deployment,
+            }),
+            None => {
+                let report = unknown_theme(&site, self.themes.names());
+                tenant.conclude(report, Duration::ZERO);
+                None
+            }
+        };
+        Some(Plan {
+            tenant: id,
+            key,
+            has_conflicts,
+        })
+    }
+
+    /// Returns the inputs of the build with this key, which was planned last.
+    pub(crate) fn inputs(
+        &self,
+        id: &TenantId,
+        key: BuildKey,
+        settings: &Settings,
+    ) -> Option<MadeFrom> {
+        let tenant = self.tenants.get(id)?;
+        let site = tenant.site.as_ref()?;
+        let templates = self.themes.get(&site.manifest.theme)?;
+        Some(MadeFrom {
+            key,
+            site: Arc::clone(site),
+            packed: tenant.packed.clone(),
+            folder: tenant.content_folder,
+            addresses: tenant.addresses.0.clone(),
+            hosts: hosts_of(&tenant.addresses.0),
+            inputs: Inputs {
+                deployment: Arc::clone(self.deployment.as_ref()?),
+                templates: Arc::clone(templates),
+                islands: Arc::clone(&settings.islands),
+                cache: Arc::clone(&tenant.persisted.cache),
+                progress: Arc::default(),
+                compresses: true,
+            },
+        })
+    }
+
+    /// Returns whether the pages of all tenants show something of this one.
+    fn is_shown_by_all(&self, id: &TenantId) -> bool {
+        let Some(deployment) = &self.deployment else {
+            return true;
+        };
+        let mut sites = deployment.company.sites.iter();
+        deployment.root.as_ref() == Some(id) || sites.any(|site| site.tenant == id.as_str())
+    }
+
+    /// Returns the data that all tenants share: the same `Arc` as before where it is the same.
+    fn derive_deployment(
+        &mut self,
+        root: Option<TenantId>,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Arc<Deployment> {
+        self.open_shown(root.as_ref(), settings, now);
+        let site = root
+            .as_ref()
+            .and_then(|root| self.tenants.get(root)?.site.as_deref());
+        let origin = &settings.places.origin;
+        let company = site.and_then(|site| site.manifest.company.clone());
+        let company = company.unwrap_or_else(|| anonymous(origin));
+        let sites = company.sites.iter().map(|one| {
+            let site = TenantId::new(&one.tenant)
+                .ok()
+                .and_then(|id| self.tenants.get(&id)?.site.clone());
+            let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
+            let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
+            (one.clone(), source)
+        });
+        let sites = sites.collect();
+        let deployment = Deployment {
+            origin: origin.clone(),
+            sites: self.cards.renew(sites),
+            year: company.time_zone.year(now),
+            company,
+            image: site.and_then(|site| render::default_image(site, origin)),
+            root,
+            hsts: (settings.places.hsts)
+                .or_else(|| site.map(|site| site.manifest.hsts))
+                .unwrap_or_default(),
+            caching: settings.places.caching,
+            shows_kinds: settings.shows_kinds,
+        };
+        match &self.deployment {
+            Some(before) if **before == deployment => Arc::clone(before),
+            _ => Arc::new(deployment),
+        }
+    }
+
+    /// Unpacks the content of tenants that all pages show something of.
+    fn open_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
+        let drafts = settings.is_dev();
+        let company = || {
+            let site = self.tenants.get(root?)?.site.as_ref()?;
+            site.manifest.company.clone()
+        };
+        let sites = company().map_or_else(Vec::new, |company| company.sites);
+        let sites = sites.iter().map(|site| site.tenant.as_str());
+        for id in root.map(TenantId::as_str).into_iter().chain(sites) {
+            if let Some(tenant) = self.tenants.get_mut(id) {
+                tenant.open(now, drafts);
+            }
+        }
+    }
+
+    /// Removes a tenant whose folder is gone.
+    pub(crate) fn forget(&mut self, id: &TenantId) {
+        self.note_page_change(id.clone(), None);
+        self.tenants.remove(id);
+    }
+
+    /// Returns the next time at which a page appears or expires.
+    pub(crate) fn next_change(&self) -> Option<Timestamp> {
+        self.page_changes.first().map(|(next, _)| *next)
+    }
+
+    /// Returns the year of the copyright line, in the company's time zone.
+    pub(crate) fn year(&self, now: Timestamp) -> i16 {
+        let deployment = self.deployment.as_ref();
+        let zone = deployment.map(|deployment| deployment.company.time_zone.clone());
+        zone.unwrap_or_default().year(now)
+    }
+}
+
+/// Returns the changed tenants, or all.
+fn ids(
+    everything: bool,
+    changed: &BTreeSet<TenantId>,
+    tenants: &BTreeMap<TenantId, Tenant>,
+) -> Vec<TenantId> {
+    match everything {
+        true => tenants.keys().cloned().collect(),
+        false => changed.iter().cloned().collect(),
+    }
+}
+
+/// Returns the company of a domain without a root tenant: the domain itself.
+fn anonymous(origin: &Origin) -> Company {
+    serde_json::from_value(serde_json::json!({
+        "name": origin.domain(),
+        "legal_name": origin.domain(),
+        "description": "",
+        "email": format!("postmaster@{}", origin.domain()),
+    }))
+    .unwrap_or_else(|error| unreachable!("the profile is complete: {error}"))
+}
+
+fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Report {
+    let theme = &site.manifest.theme;
+    let (message, hint) = if themes.clone().any(|known| known == theme.as_str()) {
+        (
+            format!("the theme `{theme}` has errors, so that no page can be rendered"),
+            format!("mend what is reported of `themes/{theme}`"),
+        )
+    } else {
+        (
+            format!("there is no theme `{theme}`"),
+            hint_for(theme, themes),
+        )
+    };
+    let mut report = Report::default();
+    report.push(Diagnostic::error(Code::UnknownTheme, site.name_of(MANIFEST), message).hint(hint));
+    report
+}

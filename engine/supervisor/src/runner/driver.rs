@@ -1,0 +1,836 @@
+//! Drives the supervisor: tells the world of events, and does what it decides with the data of tenants, jobs and the store.
+//!
+//! A server drives it event by event ([`crate::ReloadLoop`]). Commands that end wait for everything ([`Registry::reload`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use content::name::TenantId;
+use content::report::guard::inject;
+use content::report::{Code, Diagnostic, Report};
+use release::snapshot::{ResourceTable, Snapshot};
+use render::Compiled;
+use render::cache::Cache;
+use server::status::{StatusBoard, StoreStatus};
+
+use crate::jobs::compile::{Compressed, Fallback, FallbackInputs};
+use crate::jobs::read::{self, Order};
+use crate::jobs::work::{Attempt, Done, Read, ToRead};
+use crate::model::agenda::{Reload, Scope};
+use crate::model::event::{
+    Action, BuildResult, Changes, Event, Facts, Form, Now, Reading, StoreState,
+};
+use crate::model::tenant::{BuildKey, Pin};
+use crate::model::world::Mode;
+use crate::runner::memory::bytes_of;
+use crate::runner::registry::{Registry, ReloadError};
+use crate::runner::tenant::{MadeFrom, Served, Tenant, is_unread};
+use crate::runner::whole::{self, Whole};
+use crate::runner::workers::{EXPECTED_TIME, Job, Kind, Step, Work};
+use crate::runner::{completion, memory};
+use crate::snapshot::replaced::ReplacedFiles;
+use crate::source::survey::{Restored, Survey, SurveyRequest};
+use crate::state::persist::{self, persist_tenant};
+use crate::state::persisted::{Persisted, PersistedCache};
+use crate::state::recorded::Pinned;
+use crate::state::releases::QUEUED;
+
+/// The time that a tenant may take at startup before the first snapshot is published without its newest pages.
+const STARTUP_TIME: Duration = Duration::from_secs(10);
+
+/// The time between two looks at the pool, while the caller waits.
+const POLL_INTERVAL: Duration = Duration::from_millis(15);
+
+/// The surroundings of a supervisor: folders that are watched, and surveys that run elsewhere.
+pub(crate) trait Surroundings {
+    /// Watches the folders of a reload from now on.
+    fn watch(&mut self, reload: &Reload);
+
+    /// Starts a survey, whose result comes as an event.
+    fn survey(&mut self, reload: Reload, request: SurveyRequest);
+
+    /// Returns whether a survey can be started.
+    fn can_survey(&mut self) -> bool;
+}
+
+/// The surroundings of a command that reads everything once.
+struct Nothing;
+
+impl Surroundings for Nothing {
+    fn watch(&mut self, _: &Reload) {}
+
+    fn survey(&mut self, _: Reload, _: SurveyRequest) {}
+
+    fn can_survey(&mut self) -> bool {
+        false
+    }
+}
+
+/// The data that comes with an event.
+#[derive(Debug)]
+pub(crate) enum AtHand {
+    Nothing,
+    Read(Box<Read>),
+    Unresponsive(Arc<ToRead>),
+    Built(Box<Built>),
+    StandIn(Box<(Compiled, MadeFrom)>),
+    Release(Box<Pinned>),
+}
+
+/// The data of a build that has ended.
+#[derive(Debug)]
+pub(crate) struct Built {
+    made_from: MadeFrom,
+    compiled: Option<Arc<Compiled>>,
+    /// The compiled pages at whose addresses requests wait.
+    waiting: Vec<Arc<Compiled>>,
+    /// The errors of the build and its duration; `None` where pages were compressed only.
+    outcome: Option<(Report, Duration)>,
+    /// The digest of the responses, where the pages were restored and not rendered.
+    restored: Option<[u8; 32]>,
+    /// Whether pages were compressed only.
+    is_encoding: bool,
+}
+
+impl Registry {
+    /// Reads every folder, and builds what has changed since the last time.
+    ///
+    /// # Errors
+    /// When the folder of tenants or themes cannot be listed, or is empty where it held something; the last state stays.
+    pub fn reload(&mut self, now: Timestamp) -> Result<Snapshot, ReloadError> {
+        let survey = self.survey_request(true).run();
+        self.apply_survey(survey, None, now)?;
+        self.handle(Event::Surveyed { is_applied: true }, now);
+        Ok(self.drive(now))
+    }
+
+    /// Takes the result of a survey, and has the folders of `only` (all without them) and of new tenants read.
+    ///
+    /// # Errors
+    /// As [`Registry::reload`].
+    pub(crate) fn apply_survey(
+        &mut self,
+        survey: Survey,
+        only: Option<BTreeSet<String>>,
+        now: Timestamp,
+    ) -> Result<(), ReloadError> {
+        self.catalog.now = now;
+        let folders = match self.listed(survey.tenants) {
+            Ok(folders) => Some(folders),
+            Err(problem) => {
+                self.alarm = Some(problem.to_string());
+                if !self.restore(survey.restored, now) {
+                    return Err(problem);
+                }
+                None
+            }
+        };
+        if let Some(themes) = survey.themes {
+            self.catalog.themes = themes?;
+            if self.catalog.themes.are_unread() {
+                self.handle(Event::Unread(Scope::Themes), now);
+            }
+        }
+        if let Some(folders) = folders {
+            self.alarm = None;
+            let folders = self.catalog.name(folders, &self.settings);
+            if let Some(persisted) = &mut self.persisted {
+                persisted.keep_only(&folders);
+            }
+            let tenants = folders.into_keys().collect();
+            self.handle(Event::Listed { tenants, only }, now);
+        }
+        let persisted = self.persisted.as_ref();
+        let places = &self.settings.places;
+        let addresses = &mut self.catalog.addresses;
+        addresses.read(places, survey.deployment, persisted);
+        if addresses.is_unread() {
+            self.handle(Event::Unread(Scope::List), now);
+        }
+        Ok(())
+    }
+
+    /// Handles every result that the pool has, and what follows, without waiting. Returns a snapshot that is to be published now.
+    pub(crate) fn advance(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        now: Timestamp,
+    ) -> Option<Snapshot> {
+        loop {
+            while let Some((id, done)) = self.workers.poll() {
+                self.take_result(&id, done, now);
+            }
+            let facts = self.facts(surroundings);
+            // A job may have ended between the two looks.
+            if let Some((id, done)) = self.workers.poll() {
+                self.take_result(&id, done, now);
+                continue;
+            }
+            let actions = self.world.step(Event::Turn(facts), clock());
+            if actions.is_empty() {
+                return None;
+            }
+            if let Some(snapshot) = self.act(actions, &mut AtHand::Nothing, surroundings, now) {
+                return Some(snapshot);
+            }
+        }
+    }
+
+    /// Handles an event, and what follows from it at once.
+    pub(crate) fn handle(&mut self, event: Event, now: Timestamp) {
+        self.handle_with(event, &mut AtHand::Nothing, now);
+    }
+
+    /// Handles an event that comes with data.
+    pub(crate) fn handle_with(&mut self, event: Event, at_hand: &mut AtHand, now: Timestamp) {
+        let actions = self.world.step(event, clock());
+        // Only a turn publishes, surveys or watches.
+        self.act(actions, at_hand, &mut Nothing, now);
+    }
+
+    /// Waits until a snapshot is complete, and returns it.
+    fn drive(&mut self, now: Timestamp) -> Snapshot {
+        loop {
+            if let Some(snapshot) = self.advance(&mut Nothing, now) {
+                self.report_published(Duration::ZERO, now);
+                return snapshot;
+            }
+            if let Some((id, done)) = self.workers.wait(POLL_INTERVAL) {
+                self.take_result(&id, done, now);
+            }
+        }
+    }
+
+    /// Notes that the last snapshot was published, which took so long.
+    pub(crate) fn report_published(&mut self, took: Duration, now: Timestamp) {
+        self.handle(Event::Published { took }, now);
+    }
+
+    fn facts(&mut self, surroundings: &mut dyn Surroundings) -> Facts {
+        let expected = match (self.settings.mode, self.world.is_started()) {
+            (Mode::Batch, _) => None,
+            (Mode::Serve, false) => Some(STARTUP_TIME),
+            (Mode::Serve, true) => Some(EXPECTED_TIME),
+        };
+        let tenants = &self.catalog.tenants;
+        let is_there = |id: &str| {
+            let compiled = tenants.get(id).and_then(|tenant| tenant.compiled());
+            compiled.is_some_and(|compiled| !compiled.is_open())
+        };
+        Facts {
+            has_readings: self.workers.has_readings(expected),
+            has_builds: self.workers.has_work(expected),
+            has_background: self.workers.has_background(),
+            is_awaited: self.workers.wait_in_vain(is_there),
+            can_survey: surroundings.can_survey(),
+            store: self.store_state(),
+        }
+    }
+
+    fn store_state(&self) -> StoreState {
+        let Some(store) = self.store() else {
+            return StoreState::Absent;
+        };
+        match store.claim() {
+            Ok(()) => StoreState::Ready(QUEUED.saturating_sub(store.queued())),
+            Err(_) => StoreState::ReadOnly,
+        }
+    }
+
+    /// Returns whether folders are being read that are likely to be read soon.
+    pub(crate) fn has_readings(&self) -> bool {
+        self.workers.has_readings(Some(EXPECTED_TIME))
+    }
+
+    /// Returns a snapshot of everything that is built.
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
+        let store = self.persisted.as_ref().map(Persisted::store);
+        let snapshot =
+            self.publisher
+                .publish(&mut self.catalog, &self.world, &self.settings, store);
+        let tenants = self.catalog.tenants.iter();
+        let pruned = tenants.filter(|(_, tenant)| tenant.replaced.has_changed());
+        let pruned = pruned.map(|(id, _)| id.clone()).collect();
+        self.handle(Event::Grown(pruned), self.catalog.now);
+        snapshot
+    }
+
+    /// Waits until all tenants are rendered that can be within this time, and returns a snapshot of them.
+    pub fn finish_soon(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
+        let until = Instant::now() + time;
+        while self.workers.has_background() && Instant::now() < until {
+            if self.advance(&mut Nothing, now).is_some() {
+                self.report_published(Duration::ZERO, now);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        while self.advance(&mut Nothing, now).is_some() {
+            self.report_published(Duration::ZERO, now);
+        }
+        self.catalog.deployment.as_ref()?;
+        Some(self.snapshot())
+    }
+
+    /// Waits until all tenants are rendered, and returns a snapshot in which those are open that there is no memory for. `board` is told how far it is.
+    pub fn finish(&mut self, board: &StatusBoard, now: Timestamp) -> Option<Snapshot> {
+        loop {
+            let is_busy = self.workers.is_busy();
+            if self.advance(&mut Nothing, now).is_some() {
+                self.report_published(Duration::ZERO, now);
+                board.replace(self.status());
+                memory::measure(self, now);
+            }
+            memory::measure_when_due(self, now);
+            if !is_busy {
+                break;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        memory::measure(self, now);
+        board.replace(self.status());
+        self.catalog.deployment.as_ref()?;
+        Some(self.snapshot())
+    }
+
+    /// Hands what is new to the store, waiting for its queue.
+    pub fn keep(&mut self) {
+        let now = self.catalog.now;
+        loop {
+            if self.advance(&mut Nothing, now).is_some() {
+                self.report_published(Duration::ZERO, now);
+            }
+            persist::persist_shared(self);
+            if !self.world.has_persistable() || self.store_state() == StoreState::ReadOnly {
+                return;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Waits until everything that was handed over is on the disk.
+    pub fn finish_keeping(&self) {
+        if let Some(store) = self.store() {
+            store.finish();
+        }
+    }
+
+    /// Draws all images into the last snapshot.
+    pub fn draw(&mut self) {
+        completion::draw(self);
+        let drawn = self.catalog.tenants.keys().cloned().collect();
+        self.handle(Event::Grown(drawn), self.catalog.now);
+    }
+
+    /// Compresses all pages of the last snapshot as well as possible.
+    pub fn improve(&self) {
+        completion::improve(self);
+    }
+
+    /// Returns the use of memory and disk.
+    #[must_use]
+    pub fn store_status(&self) -> StoreStatus {
+        memory::store_status(self)
+    }
+
+    /// Gives every tenant that serves something to `take`, in the order of their names. Evicted pages are rendered again. `compressed`: with all content encodings.
+    ///
+    /// # Errors
+    /// The first error of `take`.
+    pub fn each_whole<E>(
+        &self,
+        compressed: bool,
+        take: impl FnMut(&Whole) -> Result<(), E>,
+    ) -> Result<(), E> {
+        whole::each(self, compressed, take)
+    }
+
+    /// Handles a result of the pool.
+    pub(crate) fn take_result(&mut self, id: &TenantId, done: Done, now: Timestamp) {
+        let tenant = id.clone();
+        let mut at_hand = AtHand::Nothing;
+        let event = match done {
+            Done::Read(number, read) => {
+                let reading = match &read {
+                    None => Reading::Unchanged,
+                    Some(read) => Reading::Changed {
+                        has_errors: !read.report.is_servable(),
+                        is_unreadable: is_unread(&read.reading),
+                    },
+                };
+                at_hand = read.map_or(AtHand::Nothing, AtHand::Read);
+                Event::Read {
+                    tenant,
+                    number,
+                    reading,
+                }
+            }
+            Done::Gone(number) => Event::Read {
+                tenant,
+                number,
+                reading: Reading::Gone,
+            },
+            Done::Unresponsive(number, folder) => {
+                at_hand = AtHand::Unresponsive(folder);
+                Event::Read {
+                    tenant,
+                    number,
+                    reading: Reading::Unresponsive,
+                }
+            }
+            Done::Compiled(attempt) => {
+                let Attempt {
+                    made_from,
+                    waiting,
+                    is_urgent,
+                    compiled,
+                    report,
+                    took,
+                    recalled,
+                } = *attempt;
+                let result = self.result(id, compiled.as_ref(), &report, recalled, is_urgent);
+                let key = made_from.key;
+                at_hand = AtHand::Built(Box::new(Built {
+                    made_from,
+                    compiled: compiled.map(Arc::new),
+                    waiting,
+                    outcome: Some((report, took)),
+                    restored: recalled,
+                    is_encoding: false,
+                }));
+                Event::Built {
+                    tenant,
+                    key,
+                    result,
+                }
+            }
+            Done::Coded(coded) => {
+                let (made_from, compiled) = *coded;
+                let (key, bytes) = (made_from.key, bytes_of(&compiled));
+                at_hand = AtHand::Built(Box::new(Built {
+                    made_from,
+                    compiled: Some(Arc::new(compiled)),
+                    waiting: Vec::new(),
+                    outcome: None,
+                    restored: None,
+                    is_encoding: true,
+                }));
+                Event::Encoded { tenant, key, bytes }
+            }
+            Done::StandIn(found) => {
+                let is_found = found.is_some();
+                at_hand = found.map_or(AtHand::Nothing, AtHand::StandIn);
+                Event::StoodIn { tenant, is_found }
+            }
+            Done::Release(release) => {
+                let data = self.catalog.tenants.get(id);
+                let placed = data
+                    .zip(release)
+                    .and_then(|(data, release)| data.place(*release));
+                let is_found = placed.is_some();
+                at_hand =
+                    placed.map_or(AtHand::Nothing, |placed| AtHand::Release(Box::new(placed)));
+                Event::PinLoaded { tenant, is_found }
+            }
+            Done::PinWritten(problem) => {
+                let is_written = problem.is_none();
+                self.commands.set_problem(problem);
+                Event::PinWritten { tenant, is_written }
+            }
+        };
+        self.handle_with(event, &mut at_hand, now);
+    }
+
+    fn result(
+        &self,
+        id: &TenantId,
+        compiled: Option<&Compiled>,
+        report: &Report,
+        restored: Option<[u8; 32]>,
+        is_urgent: bool,
+    ) -> BuildResult {
+        let Some(compiled) = compiled else {
+            return BuildResult::Failed;
+        };
+        let tenant = self.catalog.tenants.get(id);
+        let has_unkept = tenant.is_some_and(|tenant| tenant.unkept.is_some());
+        BuildResult::Pages {
+            form: match (compiled.is_open(), compiled.is_uncoded()) {
+                (false, _) => Form::Complete,
+                (true, true) => Form::Unencoded,
+                (true, false) => Form::Evicted,
+            },
+            is_persisted: restored.is_some() && !has_unkept,
+            has_errors: !report.is_servable(),
+            bytes: bytes_of(compiled),
+            is_requested: self.workers.is_wanted(id),
+            is_urgent,
+        }
+    }
+
+    /// Does what the world has decided. Returns a snapshot that is to be published.
+    pub(crate) fn act(
+        &mut self,
+        actions: Vec<Action>,
+        at_hand: &mut AtHand,
+        surroundings: &mut dyn Surroundings,
+        now: Timestamp,
+    ) -> Option<Snapshot> {
+        let mut jobs = Vec::new();
+        let mut snapshot = None;
+        for action in actions {
+            match action {
+                Action::Watch(reload) => surroundings.watch(&reload),
+                Action::Survey(reload) => {
+                    let request = self.survey_request(reload.themes);
+                    surroundings.survey(reload, request);
+                }
+                Action::Read {
+                    tenant,
+                    number,
+                    is_only,
+                } => jobs.push(self.read_job(tenant, number, is_only)),
+                Action::ReportUnresponsive { tenant, number } => {
+                    if let AtHand::Unresponsive(folder) = at_hand {
+                        let (folder, secure) = (Arc::clone(folder), self.settings.is_secure());
+                        jobs.push(read::report_unresponsive(tenant, number, folder, secure));
+                    }
+                }
+                Action::Forget(tenant) => {
+                    self.catalog.forget(&tenant);
+                    self.workers.forget(&tenant);
+                }
+                Action::TakeContent(tenant) => {
+                    if let AtHand::Read(read) = std::mem::replace(at_hand, AtHand::Nothing) {
+                        let is_persisting = self.persisted.is_some();
+                        self.catalog.now = now;
+                        self.catalog
+                            .take_content(&tenant, *read, &self.settings, is_persisting);
+                    }
+                }
+                Action::Plan(changes) => self.plan(&changes, now),
+                Action::Build { tenant, key, opens } => {
+                    jobs.extend(self.build_job(&tenant, key, opens));
+                }
+                Action::ReportBuild(tenant) => self.report_build(&tenant, at_hand),
+                Action::Serve { tenant, .. } => self.serve(&tenant, at_hand, now),
+                Action::ServeStandIn(tenant) => self.serve_stand_in(&tenant, at_hand, now),
+                Action::Close(tenant) => {
+                    if let Some(tenant) = self.catalog.tenants.get_mut(&tenant) {
+                        tenant.served = None;
+                    }
+                }
+                Action::StandIn(tenant) => match self.stand_in_job(&tenant, now) {
+                    Some(job) => jobs.push(job),
+                    None => {
+                        let is_found = false;
+                        self.handle(Event::StoodIn { tenant, is_found }, now);
+                    }
+                },
+                Action::Park { tenant, .. } => self.park(&tenant, at_hand),
+                Action::Evict { tenant, .. } => self.evict(&tenant, at_hand),
+                Action::LoadPin { tenant, number } => {
+                    jobs.extend(self.load_pin_job(tenant, number))
+                }
+                Action::WritePin { tenant, to } => jobs.extend(self.write_pin_job(tenant, to)),
+                Action::ServePin { tenant, is_pinned } => {
+                    self.serve_pin(&tenant, is_pinned, at_hand);
+                }
+                Action::Reply { ticket, reply } => self.commands.reply(ticket, reply),
+                Action::Persist(tenant) => persist_tenant(self, &tenant),
+                Action::Publish(_) => {
+                    inject("loop", "snapshot");
+                    snapshot = Some(self.snapshot());
+                }
+            }
+        }
+        if !jobs.is_empty() {
+            inject("loop", "hand over");
+            self.workers.hand_over(jobs);
+        }
+        snapshot
+    }
+
+    fn plan(&mut self, changes: &Changes, now: Timestamp) {
+        inject("addresses", "all");
+        let begun = Instant::now();
+        let plans = self.catalog.plan(changes, &self.settings, now);
+        let took = begun.elapsed();
+        self.handle(Event::Planned { plans, took }, now);
+    }
+
+    fn read_job(&mut self, id: TenantId, number: u64, is_only: bool) -> Job<Done> {
+        let is_new = !self.catalog.tenants.contains_key(&id);
+        let order = Order {
+            settings: &self.settings,
+            store: self
+                .persisted
+                .as_ref()
+                .map(|persisted| Arc::clone(persisted.store())),
+            number,
+            is_only,
+            is_new,
+            packs: self.catalog.packs,
+        };
+        let tenant = self.catalog.tenants.entry(id.clone());
+        let tenant = tenant
+            .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
+        read::read(id, tenant, order)
+    }
+
+    fn build_job(&mut self, id: &TenantId, key: BuildKey, opens: bool) -> Option<Job<Done>> {
+        let made_from = self.catalog.inputs(id, key, &self.settings)?;
+        let store = self
+            .persisted
+            .as_ref()
+            .map(|persisted| Arc::clone(persisted.store()));
+        let tenant = self.catalog.tenants.get_mut(id)?;
+        tenant.persisted.cache.begin();
+        let waiting = opens.then(|| tenant.wait(&made_from)).flatten();
+        let waiting: Vec<_> = waiting.into_iter().collect();
+        let is_background = !waiting.is_empty();
+        let compressed = self
+            .settings
+            .compression(!is_background && tenant.is_asked());
+        let store = store.as_ref();
+        let again = is_background.then(|| made_from.again(id, store, &waiting, compressed));
+        let job = made_from.job(id, store, waiting, is_background, compressed);
+        Some(Job { again, ..job })
+    }
+
+    fn report_build(&mut self, id: &TenantId, at_hand: &mut AtHand) {
+        if let AtHand::Built(built) = at_hand
+            && let Some((report, took)) = built.outcome.take()
+            && let Some(tenant) = self.catalog.tenants.get_mut(id)
+        {
+            tenant.conclude(report, took);
+            if built.restored.is_none() && built.compiled.is_some() {
+                self.settings.renders.observe(took);
+            }
+        }
+    }
+
+    fn serve(&mut self, id: &TenantId, at_hand: &AtHand, now: Timestamp) {
+        let AtHand::Built(built) = at_hand else {
+            return;
+        };
+        let (secure, is_persisting) = (self.settings.is_secure(), self.persisted.is_some());
+        let hosts = &self.publisher.hosts;
+        let Some(tenant) = self.catalog.tenants.get_mut(id) else {
+            return;
+        };
+        let Some(compiled) = &built.compiled else {
+            return;
+        };
+        let before = tenant.rendered();
+        let pictures = before.map(|before| hosts.replaced_pictures(before, compiled, secure));
+        tenant.replace_files(compiled, pictures.unwrap_or_default(), now);
+        match built.restored {
+            Some(answers) => {
+                self.demands.restored += 1;
+                tenant.recorded.set_last(&built.made_from.inputs, answers);
+            }
+            None => tenant.recorded.is_due |= is_persisting && !built.is_encoding,
+        }
+        tenant.served = Some(Served {
+            made_from: built.made_from.clone(),
+            compiled: Arc::clone(compiled),
+        });
+        if !compiled.is_open() {
+            self.workers.forget(id);
+        }
+    }
+
+    fn serve_stand_in(&mut self, id: &TenantId, at_hand: &mut AtHand, now: Timestamp) {
+        if let AtHand::StandIn(found) = std::mem::replace(at_hand, AtHand::Nothing)
+            && let Some(tenant) = self.catalog.tenants.get_mut(id)
+        {
+            let (compiled, made_from) = *found;
+            tenant.replace_files(&compiled, ResourceTable::default(), now);
+            tenant.served = Some(Served {
+                made_from,
+                compiled: Arc::new(compiled),
+            });
+        }
+    }
+
+    fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, at_hand: &mut AtHand) {
+        let Some(tenant) = self.catalog.tenants.get_mut(id) else {
+            return;
+        };
+        let recorded = &mut tenant.recorded;
+        let at_hand = std::mem::replace(at_hand, AtHand::Nothing);
+        let release = match at_hand {
+            AtHand::Release(release) => Some(*release),
+            _ => recorded.staged.take(),
+        };
+        recorded.pinned = release.filter(|_| is_pinned);
+        recorded.staged = None;
+        let states = self.world.tenant(id.as_str());
+        let is_unreadable = states.is_some_and(|states| matches!(states.pin, Pin::Unreadable(_)));
+        match &recorded.pinned {
+            Some(pinned) => {
+                info!(tenant = %id, release = pinned.number, "serving the pinned release; changes of the folder are not published");
+            }
+            None if is_unreadable => {
+                warn!(tenant = %id, "the pinned release cannot be read; serving the folder");
+            }
+            None => {}
+        }
+    }
+
+    /// Has the pages of a tenant compressed, loaded or rendered when a request comes.
+    fn park(&mut self, id: &TenantId, at_hand: &AtHand) {
+        let waiting = match at_hand {
+            AtHand::Built(built) => built.waiting.clone(),
+            _ => Vec::new(),
+        };
+        let store = self.store().cloned();
+        let Some(served) = self
+            .catalog
+            .tenants
+            .get(id)
+            .and_then(|tenant| tenant.served.clone())
+        else {
+            return;
+        };
+        let Served {
+            made_from,
+            compiled,
+        } = served;
+        let job = match compiled.is_uncoded() {
+            true => made_from.coding(id, compiled, waiting),
+            false => {
+                let mut made_from = made_from;
+                made_from.inputs.progress = Arc::default();
+                let waiting = [vec![compiled], waiting].concat();
+                made_from.job(id, store.as_ref(), waiting, true, Compressed::WhenAsked)
+            }
+        };
+        self.workers.sleep(job);
+    }
+
+    /// Takes the pages of a tenant out of memory.
+    fn evict(&mut self, id: &TenantId, at_hand: &AtHand) {
+        let waiting = match at_hand {
+            AtHand::Built(built) => built.waiting.clone(),
+            _ => Vec::new(),
+        };
+        let store = self.store().cloned();
+        let Some(tenant) = self.catalog.tenants.get_mut(id) else {
+            return;
+        };
+        tenant.persisted.forget(store.as_ref(), id);
+        let Some((made_from, evicted)) = tenant.evict() else {
+            return;
+        };
+        self.demands.evictions += 1;
+        self.publisher.hosts.forget(&evicted.pictures);
+        let waiting = [vec![evicted], waiting].concat();
+        let job = made_from.job(id, store.as_ref(), waiting, true, Compressed::WhenAsked);
+        self.workers.sleep(job);
+    }
+
+    fn stand_in_job(&self, id: &TenantId, now: Timestamp) -> Option<Job<Done>> {
+        let persisted = self.persisted.as_ref()?;
+        let tenant = self.catalog.tenants.get(id)?;
+        let site = Arc::clone(tenant.site.as_ref()?);
+        let themes = &self.catalog.themes;
+        let fallback = Fallback {
+            packed: tenant.packed.clone(),
+            addresses: tenant.addresses.0.clone(),
+            inputs: FallbackInputs {
+                // No build has it: its pages are replaced by any.
+                key: BuildKey::default(),
+                deployment: Arc::clone(self.catalog.deployment.as_ref()?),
+                islands: Arc::clone(&self.settings.islands),
+                cache: Arc::<Cache>::clone(&tenant.persisted.cache),
+                templates: themes.get(&site.manifest.theme).cloned(),
+                persisted_themes: Arc::clone(&themes.good),
+                store: Arc::clone(persisted.store()),
+                now,
+                drafts: self.settings.is_dev(),
+            },
+            site,
+        };
+        Some(fallback.job(id))
+    }
+
+    fn load_pin_job(&self, id: TenantId, number: u64) -> Option<Job<Done>> {
+        let store = Arc::clone(self.store()?);
+        let name = id.clone();
+        let work = move |_| {
+            let release = store.load(name.as_str(), number);
+            Step::Done(Done::Release(release.map(Box::new)))
+        };
+        Some(store_job(id, Box::new(work)))
+    }
+
+    fn write_pin_job(&self, id: TenantId, to: Option<u64>) -> Option<Job<Done>> {
+        let store = Arc::clone(self.store()?);
+        let name = id.clone();
+        let work = move |_| {
+            let result = match to {
+                Some(number) => store.pin(name.as_str(), number),
+                None => store.unpin(name.as_str()),
+            };
+            let problem = result.err().map(|error| error.to_string());
+            Step::Done(Done::PinWritten(problem))
+        };
+        Some(store_job(id, Box::new(work)))
+    }
+
+    /// Serves persisted tenants at a startup that cannot list folders. Returns whether there are any.
+    pub(crate) fn restore(
+        &mut self,
+        restored: BTreeMap<TenantId, Restored>,
+        now: Timestamp,
+    ) -> bool {
+        let drafts = self.settings.is_dev();
+        let mut ids = Vec::new();
+        for (id, restored) in restored {
+            let Restored {
+                site,
+                cache,
+                replaced,
+            } = restored;
+            let label = site.label.clone();
+            let mut tenant = Tenant::new(cache, replaced);
+            tenant.take(site, now, drafts);
+            let message = "the folder is gone; its last good copy is served";
+            tenant
+                .content
+                .push(Diagnostic::error(Code::Unreadable, label, message));
+            self.catalog.tenants.insert(id.clone(), tenant);
+            ids.push(id);
+        }
+        let has_any = !ids.is_empty();
+        self.handle(Event::Restored(ids), now);
+        has_any
+    }
+}
+
+/// Returns a job that reads or writes a tenant's releases.
+fn store_job(id: TenantId, work: Work<Done>) -> Job<Done> {
+    Job {
+        id,
+        kind: Kind::Release,
+        is_background: false,
+        weight: None,
+        work,
+        watchdog: None,
+        again: None,
+    }
+}
+
+/// Reads both clocks.
+pub(crate) fn clock() -> Now {
+    Now {
+        instant: Instant::now(),
+        time: SystemTime::now(),
+    }
+}

@@ -1,0 +1,88 @@
+//! The settings of one supervisor, which stay the same while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use release::store::Store;
+use render::Islands;
+use server::status::RenderTimes;
+
+use crate::jobs::compile::Compressed;
+use crate::model::world::Mode;
+use crate::places::Places;
+use crate::snapshot::replaced::{self, Retention};
+
+/// The time after its last change in which a file that ends early counts as being uploaded.
+const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
+
+/// The settings of one supervisor.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) places: Places,
+    pub(crate) islands: Arc<Islands>,
+    pub(crate) mode: Mode,
+    /// The limit on the memory of tenants, in bytes.
+    pub(crate) memory: Option<usize>,
+    /// The time that replaced files stay.
+    pub(crate) keep_assets: SignedDuration,
+    /// See [`content::source::Limits::upload_pause`].
+    pub(crate) upload_pause: Duration,
+    /// Whether pages are compressed.
+    pub(crate) compresses: bool,
+    /// Whether the examples of section types are pages.
+    pub(crate) shows_kinds: bool,
+    /// The histogram of the time that tenants take to be rendered.
+    pub(crate) renders: RenderTimes,
+}
+
+impl Settings {
+    pub(crate) fn new(places: Places, islands: Arc<Islands>) -> Self {
+        Self {
+            places,
+            islands,
+            mode: Mode::Batch,
+            memory: None,
+            keep_assets: replaced::A_DAY,
+            upload_pause: Duration::ZERO,
+            compresses: true,
+            shows_kinds: false,
+            renders: RenderTimes::default(),
+        }
+    }
+
+    /// Has files left out that end early and were written a few seconds before.
+    pub(crate) const fn await_uploads(&mut self) {
+        self.upload_pause = UPLOAD_PAUSE;
+    }
+
+    /// Returns whether an author works on the tenants (`--dev`).
+    pub(crate) fn is_dev(&self) -> bool {
+        self.islands.dev.is_some()
+    }
+
+    /// Returns whether visitors come by HTTPS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.places.origin.is_secure()
+    }
+
+    /// Returns when the pages of a build are compressed.
+    pub(crate) fn compression(&self, is_requested: bool) -> Compressed {
+        match () {
+            () if !self.compresses => Compressed::Never,
+            // Authors look at the pages that they save.
+            () if self.mode == Mode::Batch || self.is_dev() || is_requested => Compressed::AtOnce,
+            () => Compressed::WhenAsked,
+        }
+    }
+
+    /// Returns how long replaced files stay, and the disk space that they have: at most half of the state.
+    pub(crate) fn retention(&self, store: Option<&Arc<Store>>) -> Retention {
+        let limit = store.map(|store| store.max_bytes() / 2);
+        Retention {
+            kept_for: self.keep_assets,
+            large_bytes: limit.unwrap_or(u64::MAX),
+        }
+    }
+}

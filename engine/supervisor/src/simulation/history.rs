@@ -1,0 +1,97 @@
+//! Random histories: a seed gives the steps of one.
+
+pub(super) const TENANTS: [&str; 3] = ["corner", "harbour", "mill"];
+
+/// The events of one history.
+const LENGTH: usize = 200;
+
+/// One thing that happens to the server.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step {
+    /// An author saves a page.
+    Save { tenant: usize, is_valid: bool },
+    /// A folder is removed, or comes back.
+    Remove(usize),
+    /// A file can be read or not.
+    Lock(usize),
+    /// The theme changes, or is removed (`false`).
+    Theme(bool),
+    /// The deployment or the addresses change.
+    Deployment,
+    /// A job ends.
+    Finish(usize),
+    /// A job ends without a result.
+    Fail(usize),
+    /// A job's result comes twice.
+    Repeat(usize),
+    /// A call to the file system of a job does not return.
+    Stall(usize),
+    /// The loop panics: results that it was handling and jobs that it was handing over are lost.
+    Panic(usize),
+    /// Time passes, in milliseconds.
+    Wait(u64),
+    /// A visitor requests a page.
+    Request(usize),
+    /// The memory of pages is measured, with room for this many tenants.
+    Measure(usize),
+    /// An operator rolls a tenant back.
+    RollBack { tenant: usize, release: u64 },
+    /// An operator resumes a tenant.
+    Resume(usize),
+    /// The state can be written or not.
+    Disk(bool),
+    /// The process is restarted.
+    Restart,
+}
+
+/// A small generator of random numbers (Marsaglia, "Xorshift RNGs", 2003).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap_or_default() % limit
+    }
+
+    fn step(&mut self) -> Step {
+        let tenant = self.below(TENANTS.len());
+        match self.below(40) {
+            0..=4 => Step::Save {
+                tenant,
+                is_valid: self.below(4) > 0,
+            },
+            5 => Step::Remove(tenant),
+            6 => Step::Lock(tenant),
+            7 => Step::Theme(self.below(3) > 0),
+            8 => Step::Deployment,
+            9..=19 => Step::Finish(self.below(8)),
+            20 => Step::Fail(self.below(8)),
+            21 => Step::Repeat(self.below(8)),
+            22 => Step::Stall(self.below(8)),
+            23 => Step::Panic(self.below(8)),
+            24..=29 => Step::Wait([1, 20, 100, 400, 3_000][self.below(5)]),
+            30..=32 => Step::Request(tenant),
+            33..=34 => Step::Measure(self.below(4)),
+            35 => Step::RollBack {
+                tenant,
+                release: 1 + self.below(3) as u64,
+            },
+            36 => Step::Resume(tenant),
+            37 => Step::Disk(self.below(3) > 0),
+            38 if self.below(3) == 0 => Step::Restart,
+            _ => Step::Finish(0),
+        }
+    }
+}
+
+/// Returns the history of a seed.
+pub(super) fn history(seed: u64) -> Vec<Step> {
+    // Neighbouring seeds give unrelated histories.
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    for _ in 0..8 {
+        random.below(2);
+    }
+    (0..LENGTH).map(|_| random.step()).collect()
+}

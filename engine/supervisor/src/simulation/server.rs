@@ -1,0 +1,729 @@
+//! A simulated server: a disk, jobs, operators and visitors drive [`World::step`], and every step is checked.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant, SystemTime};
+
+use content::name::TenantId;
+
+use crate::model::agenda::Scope;
+use crate::model::event::{
+    Action, BuildResult, Event, Facts, Form, Measured, Now, Plan, Reading, Reply, StoreState,
+};
+use crate::model::tenant::{BuildKey, Pin, Serving, Tenant as States};
+use crate::model::world::{Mode, World};
+use crate::simulation::history::{Step, TENANTS};
+
+/// The bytes of a tenant's pages.
+const PAGES: usize = 100;
+
+/// A number of turns after which a world that still wants to do something never settles.
+const MAX_TURNS: usize = 100;
+
+/// A tenant's folder on the simulated disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Folder {
+    version: u64,
+    is_valid: bool,
+    is_locked: bool,
+}
+
+/// A job in flight.
+#[derive(Debug, Clone)]
+enum Job {
+    Survey(Option<BTreeSet<String>>),
+    Read {
+        tenant: TenantId,
+        number: u64,
+    },
+    Report {
+        tenant: TenantId,
+        number: u64,
+    },
+    Build {
+        tenant: TenantId,
+        key: BuildKey,
+        is_background: bool,
+    },
+    StandIn(TenantId),
+    LoadPin(TenantId),
+    WritePin {
+        tenant: TenantId,
+        to: Option<u64>,
+    },
+}
+
+/// What visitors of a tenant get from a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Waiting,
+    Pages(BuildKey),
+    StandIn,
+    Release(u64),
+}
+
+/// What the runner holds of a tenant.
+#[derive(Debug, Clone, Default)]
+struct Data {
+    /// The folder as it was last read.
+    read: Option<Folder>,
+    /// The result of the reading at hand.
+    arrived: Option<Folder>,
+    /// The last valid content.
+    content: Option<u64>,
+    /// The inputs of the newest build that was ordered.
+    ordered: Option<BuildKey>,
+    /// The newest build that is served, and whether it is in memory.
+    served: Option<(BuildKey, bool)>,
+    is_standing_in: bool,
+    pinned: Option<u64>,
+    parked: Option<BuildKey>,
+    /// The inputs that cannot be built.
+    failed: BTreeSet<BuildKey>,
+}
+
+/// The parts of the server that survive a restart.
+#[derive(Debug, Clone, Default)]
+struct Disk {
+    folders: BTreeMap<TenantId, Folder>,
+    pins: BTreeMap<TenantId, u64>,
+    persisted: BTreeSet<TenantId>,
+    has_theme: bool,
+    is_writable: bool,
+    theme: u64,
+    deployment: u64,
+    version: u64,
+}
+
+/// The simulated server.
+pub(super) struct Server {
+    world: World,
+    now: Now,
+    disk: Disk,
+    jobs: VecDeque<Job>,
+    data: BTreeMap<TenantId, Data>,
+    pub(super) snapshot: BTreeMap<TenantId, Shown>,
+    waiting: BTreeSet<TenantId>,
+    /// The command in flight for each tenant, by its ticket.
+    commands: BTreeMap<u64, TenantId>,
+    tickets: u64,
+    limit: usize,
+    /// The first broken invariant.
+    pub(super) broken: Option<String>,
+}
+
+fn id(tenant: usize) -> TenantId {
+    TenantId::new(TENANTS[tenant]).expect("a valid id")
+}
+
+impl Server {
+    pub(super) fn new(begin: Instant) -> Self {
+        let folder = Folder {
+            version: 1,
+            is_valid: true,
+            is_locked: false,
+        };
+        let disk = Disk {
+            folders: (0..TENANTS.len()).map(|one| (id(one), folder)).collect(),
+            has_theme: true,
+            is_writable: true,
+            theme: 1,
+            deployment: 1,
+            version: 1,
+            ..Disk::default()
+        };
+        let now = Now {
+            instant: begin + Duration::from_secs(3_600),
+            time: SystemTime::UNIX_EPOCH,
+        };
+        let mut server = Self {
+            world: World::new(Mode::Serve, BTreeMap::new()),
+            now,
+            disk,
+            jobs: VecDeque::new(),
+            data: BTreeMap::new(),
+            snapshot: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            commands: BTreeMap::new(),
+            tickets: 0,
+            limit: usize::MAX,
+            broken: None,
+        };
+        server.tell(Event::Requested(Scope::Everything));
+        server
+    }
+
+    fn check(&mut self, holds: bool, invariant: impl FnOnce() -> String) {
+        if !holds && self.broken.is_none() {
+            self.broken = Some(invariant());
+        }
+    }
+
+    /// Tells the world of an event, and does what follows.
+    fn tell(&mut self, event: Event) {
+        self.handle(event);
+        for _ in 0..MAX_TURNS {
+            let facts = self.facts();
+            if !self.handle(Event::Turn(facts)) {
+                return;
+            }
+        }
+        self.check(false, || "the world never settles".to_owned());
+    }
+
+    fn facts(&self) -> Facts {
+        let has = |is: fn(&Job) -> bool| self.jobs.iter().any(is);
+        let is_awaited = |id: &TenantId| {
+            let is_live = |tenant| matches!(tenant, Some(Serving::Live(_)));
+            self.snapshot.get(id) == Some(&Shown::Waiting)
+                && is_live(self.world.tenant(id.as_str()).map(States::serving))
+        };
+        Facts {
+            has_readings: has(|job| matches!(job, Job::Read { .. } | Job::Report { .. })),
+            has_builds: has(|job| {
+                matches!(
+                    job,
+                    Job::Build {
+                        is_background: false,
+                        ..
+                    } | Job::StandIn(_)
+                )
+            }),
+            has_background: has(|job| {
+                matches!(
+                    job,
+                    Job::Build {
+                        is_background: true,
+                        ..
+                    }
+                )
+            }),
+            is_awaited: self.waiting.iter().any(is_awaited),
+            can_survey: !has(|job| matches!(job, Job::Survey(_))),
+            store: match self.disk.is_writable {
+                true => StoreState::Ready(64),
+                false => StoreState::ReadOnly,
+            },
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> bool {
+        let actions = self.world.step(event, self.now);
+        let acts = !actions.is_empty();
+        for action in actions {
+            self.act(action);
+        }
+        acts
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Watch(_) | Action::ReportBuild(_) => {}
+            Action::Survey(reload) => self.jobs.push_back(Job::Survey(reload.tenants)),
+            Action::Read { tenant, number, .. } => {
+                self.data.entry(tenant.clone()).or_default();
+                self.jobs.push_back(Job::Read { tenant, number });
+            }
+            Action::ReportUnresponsive { tenant, number } => {
+                self.jobs.push_back(Job::Report { tenant, number });
+            }
+            Action::Forget(tenant) => {
+                self.data.remove(&tenant);
+                self.waiting.remove(&tenant);
+                self.snapshot.remove(&tenant);
+            }
+            Action::TakeContent(tenant) => {
+                let data = self.data.entry(tenant).or_default();
+                if let Some(folder) = data.arrived.take() {
+                    data.read = Some(folder);
+                    if folder.is_valid && !folder.is_locked {
+                        data.content = Some(folder.version);
+                    }
+                }
+            }
+            Action::Plan(_) => {
+                let plans = self.plans();
+                self.handle(Event::Planned {
+                    plans,
+                    took: Duration::ZERO,
+                });
+            }
+            Action::Build { tenant, key, opens } => {
+                let data = self.data.entry(tenant.clone()).or_default();
+                let is_new = data.ordered.replace(key) != Some(key);
+                self.check(is_new, || format!("{tenant} is built twice from {key:?}"));
+                self.jobs.push_back(Job::Build {
+                    tenant,
+                    key,
+                    is_background: opens,
+                });
+            }
+            Action::Serve { tenant, key } => self.serve(&tenant, key),
+            Action::ServeStandIn(tenant) => {
+                let data = self.data.entry(tenant).or_default();
+                data.is_standing_in = true;
+            }
+            Action::Close(_) => {}
+            Action::StandIn(tenant) => self.jobs.push_back(Job::StandIn(tenant)),
+            Action::Park { tenant, key } => self.park(tenant, key),
+            Action::Evict { tenant, key } => self.evict(&tenant, key),
+            Action::LoadPin { tenant, .. } => self.jobs.push_back(Job::LoadPin(tenant)),
+            Action::WritePin { tenant, to } => self.jobs.push_back(Job::WritePin { tenant, to }),
+            Action::ServePin { tenant, is_pinned } => {
+                let on_disk = self.disk.pins.get(&tenant).copied();
+                let data = self.data.entry(tenant.clone()).or_default();
+                data.pinned = on_disk.filter(|_| is_pinned);
+                self.check(!is_pinned || on_disk.is_some(), || {
+                    format!("{tenant} serves a pin that is not on disk")
+                });
+            }
+            Action::Reply { ticket, reply } => self.reply(ticket, reply),
+            Action::Persist(tenant) => {
+                let is_served = self.world.tenant(tenant.as_str());
+                let is_served = is_served.is_some_and(States::has_served);
+                self.check(is_served, || format!("{tenant} is persisted without pages"));
+                self.disk.persisted.insert(tenant);
+            }
+            Action::Publish(_) => {
+                self.publish();
+                self.handle(Event::Published {
+                    took: Duration::ZERO,
+                });
+            }
+        }
+    }
+
+    fn serve(&mut self, tenant: &TenantId, key: BuildKey) {
+        let data = self.data.entry(tenant.clone()).or_default();
+        let before = data.served.replace((key, true));
+        data.is_standing_in = false;
+        let is_newer = before.is_none_or(|(before, _)| before.content <= key.content);
+        self.check(is_newer, || {
+            format!("{tenant} serves {key:?} after {before:?}")
+        });
+    }
+
+    fn park(&mut self, tenant: TenantId, key: BuildKey) {
+        let is_waiting = self.waiting.contains(&tenant);
+        let data = self.data.entry(tenant).or_default();
+        data.parked = Some(key);
+        if let Some((served, in_memory)) = &mut data.served
+            && *served == key
+            && is_waiting
+        {
+            // The pool begins at once.
+            *in_memory = true;
+        }
+    }
+
+    fn evict(&mut self, tenant: &TenantId, key: BuildKey) {
+        let is_waiting = self.waiting.contains(tenant);
+        self.check(!is_waiting, || {
+            format!("{tenant} is evicted while a request waits")
+        });
+        let data = self.data.entry(tenant.clone()).or_default();
+        let is_pinned = data.pinned.is_some();
+        data.parked = Some(key);
+        if let Some((_, in_memory)) = &mut data.served {
+            *in_memory = false;
+        }
+        self.check(!is_pinned, || {
+            format!("{tenant} is evicted although it is pinned")
+        });
+    }
+
+    fn reply(&mut self, ticket: u64, reply: Reply) {
+        let Some(tenant) = self.commands.remove(&ticket) else {
+            self.check(false, || format!("command {ticket} has two replies"));
+            return;
+        };
+        if reply == Reply::Done {
+            let on_disk = self.disk.pins.get(&tenant).copied();
+            let pin = self.world.tenant(tenant.as_str()).map(|tenant| tenant.pin);
+            let is_so = match pin {
+                Some(Pin::Pinned(number) | Pin::OnDisk(number) | Pin::Loading(number)) => {
+                    on_disk == Some(number)
+                }
+                Some(Pin::None) => on_disk.is_none(),
+                // The folder is gone.
+                None => true,
+                _ => false,
+            };
+            self.check(is_so, || {
+                format!("{tenant}: {pin:?}, and on disk {on_disk:?}")
+            });
+        }
+    }
+
+    /// Derives the inputs of all tenants, as the runner does.
+    fn plans(&self) -> Vec<Plan> {
+        let plan = |(tenant, data): (&TenantId, &Data)| {
+            Some(Plan {
+                tenant: tenant.clone(),
+                key: self.key(data.content?),
+                has_conflicts: false,
+            })
+        };
+        self.data.iter().filter_map(plan).collect()
+    }
+
+    fn key(&self, content: u64) -> Option<BuildKey> {
+        self.disk.has_theme.then_some(BuildKey {
+            content,
+            addresses: 0,
+            theme: self.disk.theme,
+            deployment: self.disk.deployment,
+        })
+    }
+
+    fn publish(&mut self) {
+        for (tenant, states) in self.world.tenants() {
+            let data = self.data.get(tenant).cloned().unwrap_or_default();
+            let shown = match (states.is_published(), states.pinned(), data.served) {
+                (false, ..) => None,
+                (true, Some(number), _) => Some(Shown::Release(data.pinned.unwrap_or(number))),
+                (true, None, Some((key, _))) => Some(Shown::Pages(key)),
+                (true, None, None) if data.is_standing_in => Some(Shown::StandIn),
+                (true, None, None) => Some(Shown::Waiting),
+            };
+            let before = self.snapshot.get(tenant).copied();
+            let had_pages = before.is_some_and(|before| before != Shown::Waiting);
+            let has_pages = shown.is_some_and(|shown| shown != Shown::Waiting);
+            if had_pages && !has_pages && self.broken.is_none() {
+                self.broken = Some(format!("{tenant} showed {before:?}, and shows {shown:?}"));
+            }
+            match shown {
+                Some(shown) => drop(self.snapshot.insert(tenant.clone(), shown)),
+                None => drop(self.snapshot.remove(tenant)),
+            }
+        }
+        let snapshot = &self.snapshot;
+        let is_served =
+            |id: &TenantId| matches!(snapshot.get(id), Some(shown) if *shown != Shown::Waiting);
+        let data = &self.data;
+        let in_memory = |id: &TenantId| {
+            data.get(id).is_some_and(|data| {
+                data.served.is_some_and(|(_, here)| here)
+                    || data.is_standing_in
+                    || data.pinned.is_some()
+            })
+        };
+        self.waiting.retain(|id| !(is_served(id) && in_memory(id)));
+    }
+
+    /// Lets a job end. `has_result`: not in vain.
+    fn finish(&mut self, job: Job, has_result: bool) {
+        match job {
+            Job::Survey(only) => {
+                if has_result {
+                    let tenants = self.disk.folders.keys().cloned().collect();
+                    self.tell(Event::Listed { tenants, only });
+                }
+                self.tell(Event::Surveyed {
+                    is_applied: has_result,
+                });
+            }
+            Job::Read { tenant, number } => {
+                let folder = self.disk.folders.get(&tenant).copied();
+                let data = self.data.get_mut(&tenant);
+                let reading = match (folder, data) {
+                    (None, _) | (_, None) => Reading::Gone,
+                    (Some(folder), Some(data)) if data.read == Some(folder) && has_result => {
+                        Reading::Unchanged
+                    }
+                    (Some(mut folder), Some(data)) => {
+                        folder.is_valid &= has_result;
+                        data.arrived = Some(folder);
+                        Reading::Changed {
+                            has_errors: !folder.is_valid || folder.is_locked,
+                            is_unreadable: folder.is_locked || !has_result,
+                        }
+                    }
+                };
+                self.tell(Event::Read {
+                    tenant,
+                    number,
+                    reading,
+                });
+            }
+            Job::Report { tenant, number } => {
+                if let Some(data) = self.data.get_mut(&tenant) {
+                    data.arrived = Some(Folder {
+                        version: 0,
+                        is_valid: false,
+                        is_locked: true,
+                    });
+                }
+                self.tell(Event::Read {
+                    tenant,
+                    number,
+                    reading: Reading::Changed {
+                        has_errors: true,
+                        is_unreadable: true,
+                    },
+                });
+            }
+            Job::Build { tenant, key, .. } => {
+                let is_requested = self.waiting.contains(&tenant);
+                if let Some(data) = self.data.get_mut(&tenant)
+                    && !has_result
+                {
+                    data.failed.insert(key);
+                }
+                let result = match has_result {
+                    false => BuildResult::Failed,
+                    true => BuildResult::Pages {
+                        form: match is_requested {
+                            true => Form::Complete,
+                            false => Form::Unencoded,
+                        },
+                        is_persisted: false,
+                        has_errors: false,
+                        bytes: PAGES,
+                        is_requested,
+                        is_urgent: is_requested,
+                    },
+                };
+                self.tell(Event::Built {
+                    tenant,
+                    key,
+                    result,
+                });
+            }
+            Job::StandIn(tenant) => {
+                let is_found = has_result && self.disk.persisted.contains(&tenant);
+                self.tell(Event::StoodIn { tenant, is_found });
+            }
+            Job::LoadPin(tenant) => self.tell(Event::PinLoaded {
+                tenant,
+                is_found: has_result,
+            }),
+            Job::WritePin { tenant, to } => {
+                let is_written = has_result && self.disk.is_writable;
+                if is_written {
+                    match to {
+                        Some(number) => drop(self.disk.pins.insert(tenant.clone(), number)),
+                        None => drop(self.disk.pins.remove(&tenant)),
+                    }
+                }
+                self.tell(Event::PinWritten { tenant, is_written });
+            }
+        }
+    }
+
+    fn take_job(&mut self, number: usize) -> Option<Job> {
+        let place = number.checked_rem(self.jobs.len())?;
+        self.jobs.remove(place)
+    }
+
+    fn pass(&mut self, milliseconds: u64) {
+        let time = Duration::from_millis(milliseconds);
+        self.now.instant += time;
+        self.now.time += time;
+        let facts = self.facts();
+        self.tell(Event::Turn(facts));
+    }
+
+    pub(super) fn perform(&mut self, step: Step) {
+        match step {
+            Step::Save { tenant, is_valid } => {
+                self.disk.version += 1;
+                let version = self.disk.version;
+                if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
+                    (folder.version, folder.is_valid) = (version, is_valid);
+                    self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
+                }
+            }
+            Step::Remove(tenant) => {
+                self.disk.version += 1;
+                let folder = Folder {
+                    version: self.disk.version,
+                    is_valid: true,
+                    is_locked: false,
+                };
+                if self.disk.folders.remove(&id(tenant)).is_none() {
+                    self.disk.folders.insert(id(tenant), folder);
+                }
+                self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
+            }
+            Step::Lock(tenant) => {
+                if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
+                    folder.is_locked = !folder.is_locked;
+                    self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
+                }
+            }
+            Step::Theme(is_there) => {
+                self.disk.theme += 1;
+                self.disk.has_theme = is_there;
+                self.tell(Event::Changed(Scope::Themes));
+            }
+            Step::Deployment => {
+                self.disk.deployment += 1;
+                self.tell(Event::Changed(Scope::List));
+            }
+            Step::Finish(number) => {
+                if let Some(job) = self.take_job(number) {
+                    self.finish(job, true);
+                }
+            }
+            Step::Fail(number) => {
+                if let Some(job) = self.take_job(number) {
+                    self.finish(job, false);
+                }
+            }
+            Step::Repeat(number) => {
+                if let Some(job) = self.take_job(number) {
+                    self.finish(job.clone(), true);
+                    if !matches!(job, Job::Survey(_) | Job::StandIn(_)) {
+                        self.finish(job, true);
+                    }
+                }
+            }
+            Step::Stall(number) => match self.take_job(number) {
+                Some(Job::Read { tenant, number }) => self.tell(Event::Read {
+                    tenant,
+                    number,
+                    reading: Reading::Unresponsive,
+                }),
+                Some(job) => self.jobs.push_back(job),
+                None => {}
+            },
+            Step::Panic(lost) => {
+                self.take_job(lost);
+                self.jobs.retain(|job| {
+                    !matches!(job, Job::Survey(_) | Job::LoadPin(_) | Job::WritePin { .. })
+                });
+                for data in self.data.values_mut() {
+                    data.ordered = None;
+                }
+                self.tell(Event::Recovered);
+            }
+            Step::Wait(milliseconds) => self.pass(milliseconds),
+            Step::Request(tenant) => self.request(&id(tenant)),
+            Step::Measure(tenants) => self.measure(tenants * PAGES),
+            Step::RollBack { tenant, release } => self.command(tenant, Some(release)),
+            Step::Resume(tenant) => self.command(tenant, None),
+            Step::Disk(is_writable) => self.disk.is_writable = is_writable,
+            Step::Restart => self.restart(),
+        }
+    }
+
+    fn request(&mut self, tenant: &TenantId) {
+        let Some(data) = self.data.get_mut(tenant) else {
+            return;
+        };
+        let in_memory = data.served.is_some_and(|(_, in_memory)| in_memory);
+        let is_shown = self.snapshot.contains_key(tenant);
+        if !is_shown || in_memory || data.pinned.is_some() || data.is_standing_in {
+            return;
+        }
+        self.waiting.insert(tenant.clone());
+        if let Some(key) = data.parked.take() {
+            self.jobs.push_front(Job::Build {
+                tenant: tenant.clone(),
+                key,
+                is_background: false,
+            });
+        }
+    }
+
+    fn measure(&mut self, limit: usize) {
+        self.limit = limit;
+        let in_memory = |(tenant, data): (&TenantId, &Data)| {
+            let (_, in_memory) = data.served?;
+            in_memory.then(|| Measured {
+                tenant: tenant.clone(),
+                bytes: PAGES,
+                is_requested: false,
+                last_request: self.now.instant,
+                is_waiting: self.waiting.contains(tenant),
+            })
+        };
+        let pages: Vec<Measured> = self.data.iter().filter_map(in_memory).collect();
+        self.tell(Event::Measured {
+            limit,
+            pages: pages.clone(),
+        });
+        if !self.disk.is_writable {
+            return;
+        }
+        let still_here = |measured: &&Measured| {
+            let data = self.data.get(&measured.tenant);
+            data.is_some_and(|data| data.served.is_some_and(|(_, in_memory)| in_memory))
+        };
+        let needless = |measured: &&Measured| {
+            let states = self.world.tenant(measured.tenant.as_str());
+            !measured.is_waiting && states.is_some_and(States::can_be_evicted)
+        };
+        let left: Vec<&Measured> = pages.iter().filter(still_here).collect();
+        let is_kept_in_vain = left.len() * PAGES > limit && left.iter().any(needless);
+        self.check(!is_kept_in_vain || self.world.has_unpersisted(), || {
+            format!("{left:?} stay beyond the limit of {limit}")
+        });
+    }
+
+    fn command(&mut self, tenant: usize, to: Option<u64>) {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        let tenant = id(tenant);
+        self.commands.insert(ticket, tenant.clone());
+        self.tell(Event::PinRequested { tenant, to, ticket });
+    }
+
+    fn restart(&mut self) {
+        let pins = self.disk.pins.iter();
+        let pins = pins.map(|(tenant, number)| (tenant.clone(), *number));
+        self.world = World::new(Mode::Serve, pins.collect());
+        self.jobs.clear();
+        self.data.clear();
+        self.snapshot.clear();
+        self.waiting.clear();
+        self.commands.clear();
+        self.tell(Event::Requested(Scope::Everything));
+    }
+
+    /// Lets everything end that is in flight, and checks that the newest state of the disk is served.
+    pub(super) fn settle(&mut self) {
+        self.disk.is_writable = true;
+        for folder in self.disk.folders.values_mut() {
+            folder.is_locked = false;
+        }
+        for _ in 0..60 {
+            self.pass(500);
+            while let Some(job) = self.jobs.pop_front() {
+                self.finish(job, true);
+            }
+        }
+        self.check(self.commands.is_empty(), || {
+            "a command has no reply".to_owned()
+        });
+        self.check(
+            !self.world.has_unpersisted() || !self.disk.has_theme,
+            || "something is never persisted".to_owned(),
+        );
+        for (tenant, folder) in self.disk.folders.clone() {
+            let states = self.world.tenant(tenant.as_str()).cloned();
+            let is_reading = states.as_ref().is_none_or(States::is_in_flight);
+            let shown = self.snapshot.get(&tenant).copied();
+            self.check(!is_reading, || {
+                format!("{tenant} is never read or built: {states:?}")
+            });
+            let pin = self.disk.pins.get(&tenant).copied();
+            let failed = self.data.get(&tenant).map(|data| data.failed.clone());
+            let failed = failed.unwrap_or_default();
+            let newest = self.key(folder.version);
+            let newest = newest.filter(|key| folder.is_valid && !failed.contains(key));
+            let unreadable = states.map(|states| states.pin);
+            match (pin, newest) {
+                (Some(number), _) if shown.is_some() => self.check(
+                    shown == Some(Shown::Release(number))
+                        || unreadable == Some(Pin::Unreadable(number)),
+                    || format!("{tenant} is pinned to {number}, and shows {shown:?}"),
+                ),
+                (None, Some(key)) => self.check(shown == Some(Shown::Pages(key)), || {
+                    format!("{tenant} has {key:?}, and shows {shown:?}")
+                }),
+                _ => {}
+            }
+        }
+    }
+}

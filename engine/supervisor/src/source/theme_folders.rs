@@ -1,0 +1,55 @@
+//! Reads the folders of all themes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use content::report::guard::guard;
+use content::report::{Diagnostic, Report};
+use content::source::{self, Folder, Limits, SourceError};
+
+/// The folders of all themes.
+#[derive(Debug)]
+pub(crate) struct ThemeFolders {
+    /// The folders by name.
+    pub(crate) folders: Result<BTreeMap<String, Folder>, SourceError>,
+    /// The themes for which the program failed.
+    pub(crate) failed: BTreeSet<String>,
+    /// What could not be read.
+    pub(crate) notes: Report,
+}
+
+impl ThemeFolders {
+    /// Reads the themes in a folder.
+    pub(crate) fn read(directory: &Path) -> Self {
+        let mut themes = Self {
+            folders: Ok(BTreeMap::new()),
+            failed: BTreeSet::new(),
+            notes: Report::default(),
+        };
+        let listed = source::list(directory);
+        themes.folders = listed.map(|listed| {
+            let read = listed.into_iter().filter_map(|(name, path)| {
+                let folder = themes_folder(&name, &path);
+                match folder {
+                    Ok((folder, problems)) => {
+                        themes.notes.extend(problems);
+                        Some((name, folder))
+                    }
+                    Err(diagnostic) => {
+                        themes.notes.push(diagnostic);
+                        themes.failed.insert(name);
+                        None
+                    }
+                }
+            });
+            read.collect()
+        });
+        themes
+    }
+}
+
+fn themes_folder(name: &str, path: &Path) -> Result<(Folder, Report), Diagnostic> {
+    let label = path.display().to_string();
+    let read = || source::read(path, &label, Limits::default(), None);
+    guard("read theme", name, &label, read)
+}
