@@ -99,7 +99,7 @@ pub(super) fn present<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// What was read, or `None` when it is damaged or not there.
+/// Returns the contents that were read, or `None` where the file is damaged or missing.
 pub(super) fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),

@@ -28,9 +28,9 @@ use super::format::{Input, Output};
 use super::frame::{self, Head, Opened};
 use crate::payload::Payload;
 
-/// What the file begins with. Another version of the format is another word.
+/// The first bytes of the file. Each version of the format has its own.
 const MAGIC: &[u8] = b"rowhouse-records-1\n";
-/// What a table of an older program begins with, which is a file of its own.
+/// The first bytes of a table of an older program, which is a file of its own.
 const OLDER_MAGIC: &[u8] = b"rowhouse-table-1\n";
 /// The name of the file. No table has it.
 const RECORDS: &str = "records";
@@ -39,7 +39,7 @@ const MIN_SUPERSEDED_BYTES: u64 = 1 << 20;
 /// The bytes that are read at once where frames are looked for.
 const READ_BYTES: usize = 1 << 20;
 
-/// What each frame of a file begins with.
+/// The first bytes of each frame of a file.
 type Salt = [u8; 16];
 /// Where the first frame is.
 const BEGIN: u64 = (MAGIC.len() + size_of::<Salt>()) as u64;
@@ -66,7 +66,7 @@ pub(super) struct Tables {
     index: Arc<RwLock<Option<Index>>>,
 }
 
-/// What is known of the file.
+/// The contents of the file, as far as they are known.
 #[derive(Debug, Default)]
 struct Index {
     /// Nothing where there is no file of ours.
@@ -241,7 +241,7 @@ fn find(file: &File, from: u64, salt: &Salt) -> io::Result<Option<u64>> {
     }
 }
 
-/// Returns bytes that nobody can foresee.
+/// Returns random bytes that a tenant cannot predict.
 fn salt() -> Salt {
     let number = || RandomState::new().hash_one(0).to_le_bytes();
     let mut salt = Salt::default();
@@ -375,7 +375,7 @@ impl Tables {
             index.apply(end..end + size, front);
             older
         })?;
-        // What cannot be removed is not looked at again before the next start.
+        // A file that cannot be removed is looked at again at the next startup only.
         older.map_or(Ok(()), |name| disk::remove(&self.folder.join(name)))?;
         Ok(size)
     }

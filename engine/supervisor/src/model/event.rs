@@ -154,7 +154,7 @@ pub(crate) struct Measured {
     pub(crate) is_waiting: bool,
 }
 
-/// What the runner knows at the end of a batch of events.
+/// The facts that the runner knows at the end of a batch of events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     /// Whether readings are in flight that are likely to end soon.

@@ -110,7 +110,7 @@ impl Errors {
     }
 }
 
-/// What a finished build changed.
+/// The effect of a finished build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finished {
     /// Its pages are served.

@@ -64,7 +64,7 @@ impl Demand {
     }
 }
 
-/// Who was requested, and how much of it is in memory.
+/// The requests for tenants, and the tenants that are in memory.
 #[derive(Debug)]
 pub(crate) struct Demands {
     /// The tenants of whose images requests wait for one.

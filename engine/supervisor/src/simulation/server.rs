@@ -52,7 +52,7 @@ enum Job {
     },
 }
 
-/// What visitors of a tenant get from a snapshot.
+/// The pages of a tenant in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     Waiting,
@@ -61,7 +61,7 @@ pub(super) enum Shown {
     Release(u64),
 }
 
-/// What the runner holds of a tenant.
+/// The data of a tenant that the runner holds.
 #[derive(Debug, Clone, Default)]
 struct Data {
     /// The folder as it was last read.

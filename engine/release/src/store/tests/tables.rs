@@ -88,7 +88,7 @@ fn three(folder: &Path) -> PathBuf {
     folder.join("tables/records")
 }
 
-/// What the tables say to a process that begins now.
+/// Returns the tables as a process reads them that starts now.
 fn said(folder: &Path) -> Vec<String> {
     let store = Store::reader(folder.to_owned());
     let text = |name| {

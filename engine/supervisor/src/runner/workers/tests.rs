@@ -20,7 +20,7 @@ fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> 
 enum Wait {
     /// All.
     All,
-    /// Those that end within this time of their start, and are not in the background.
+    /// Jobs that end within this time of their start, and are not in the background.
     Each(Duration),
 }
 
