@@ -222,9 +222,10 @@ impl World {
         !self.unpersisted.is_empty()
     }
 
-    /// Returns whether something is new that could be handed to the store now, if it had room.
+    /// Returns whether something is new that is handed to the store as soon as it has room.
     pub(crate) fn has_persistable(&self) -> bool {
-        self.unpersisted.iter().any(|id| self.is_persistable(id))
+        matches!(self.store, StoreState::Ready(_))
+            && self.unpersisted.iter().any(|id| self.is_persistable(id))
     }
 
     /// Returns whether pages take so much more memory than there is room for that the next look cannot wait.

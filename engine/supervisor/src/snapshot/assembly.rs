@@ -1,6 +1,7 @@
 //! Puts what is compiled together: a snapshot, the files that all hosts share, and the pictures that are still to be drawn.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 use content::report::Report;
@@ -29,6 +30,8 @@ pub(crate) fn requests(compiled: &Compiled) -> u64 {
 pub(crate) struct Publisher {
     pub(crate) shared: Shared,
     pub(crate) hosts: Hosts,
+    /// The time that the last snapshot took to be assembled.
+    pub(crate) took: Duration,
 }
 
 impl Publisher {
@@ -40,12 +43,15 @@ impl Publisher {
         settings: &Settings,
         store: Option<&Arc<Store>>,
     ) -> Snapshot {
+        let begun = Instant::now();
         let retention = settings.retention(store);
         self.share(catalog, settings, retention);
         let replaced = catalog.tenants.values_mut();
         let replaced = replaced.map(|tenant| &mut tenant.replaced);
         replaced::prune_all(replaced, catalog.now, retention);
-        self.assemble(catalog, world, settings)
+        let snapshot = self.assemble(catalog, world, settings);
+        self.took = begun.elapsed();
+        snapshot
     }
 
     /// Makes the files that every host serves: those of every theme that pages are rendered with.
