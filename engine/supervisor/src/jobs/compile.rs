@@ -21,7 +21,7 @@ use crate::jobs::recalled::Recalled;
 use crate::jobs::render_threads::{Lease, RENDER_THREADS};
 use crate::jobs::work::{Attempt, Done, too_heavy};
 use crate::model::tenant::BuildKey;
-use crate::runner::tenant::{MadeFrom, failure, hosts_of};
+use crate::runner::tenant::{MadeFrom, failure, hosts_of, render};
 use crate::runner::themes::LastGood;
 use crate::runner::workers::{Again, Job, Kind, Step, Weight};
 use crate::state::persisted::kept_site;
@@ -97,7 +97,7 @@ impl MadeFrom {
                     Some(Recalled {
                         compiled, report, ..
                     }) => (Some(compiled), report),
-                    None => self.compile(&lease),
+                    None => render(&self, &lease),
                 };
                 let is_urgent = match &mut compiled {
                     Some(compiled) if is_for_later => {
@@ -237,7 +237,7 @@ impl Fallback {
                     compresses: true,
                 },
             };
-            Some((made_from.compile(&lease).0?, made_from))
+            Some((render(&made_from, &lease).0?, made_from))
         };
         let (id, name) = (id.clone(), id.clone());
         let find = move || {

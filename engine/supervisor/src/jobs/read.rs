@@ -10,7 +10,7 @@ use release::store::Store;
 
 use crate::jobs::work::{Done, ToRead};
 use crate::runner::settings::Settings;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use crate::runner::workers::{Job, Kind, Step};
 
 /// The time within which each call to the file system has to return.
@@ -31,7 +31,7 @@ pub(crate) struct Order<'a> {
 }
 
 /// Returns a job that reads the folder of a tenant.
-pub(crate) fn read(id: TenantId, tenant: &Tenant, order: Order<'_>) -> Job<Done> {
+pub(crate) fn read(id: TenantId, tenant: &TenantData, order: Order<'_>) -> Job<Done> {
     let Order {
         settings,
         store,
@@ -42,14 +42,14 @@ pub(crate) fn read(id: TenantId, tenant: &Tenant, order: Order<'_>) -> Job<Done>
     } = order;
     let path = settings.places.tenants.join(id.as_str());
     // A reading in flight finds another folder than the one known now.
-    let known = tenant.fingerprint.filter(|_| is_only);
+    let known = tenant.reading.fingerprint.filter(|_| is_only);
     let folder = ToRead {
         id: id.clone(),
         label: path.display().to_string(),
         path,
-        known: known.map(|known| (known, tenant.reading.clone())),
+        known: known.map(|known| (known, tenant.reading.report.clone())),
         large: folder_of_large_files(store.as_ref()),
-        known_large: tenant.large.clone(),
+        known_large: tenant.reading.large.clone(),
         store,
         is_new,
         packs,

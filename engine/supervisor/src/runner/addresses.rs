@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::places::Places;
-use crate::runner::tenant::{Tenant, one_line};
+use crate::runner::tenant::{TenantData, one_line};
 use crate::source::survey::deployment_file;
 use crate::state::persisted::Persisted;
 use content::address::deployment::DeploymentFile;
@@ -124,7 +124,7 @@ impl Addresses {
     pub(crate) fn assign(
         &mut self,
         origin: &Origin,
-        tenants: &mut BTreeMap<TenantId, Tenant>,
+        tenants: &mut BTreeMap<TenantId, TenantData>,
         only: Option<&BTreeSet<TenantId>>,
     ) -> Arc<Assignment> {
         if self.is_same(tenants, only) {
@@ -132,7 +132,8 @@ impl Addresses {
             let known: Vec<&TenantId> = known;
             for id in known {
                 if let Some(tenant) = tenants.get(id) {
-                    self.assigned_to.insert(id.clone(), tenant.site.clone());
+                    self.assigned_to
+                        .insert(id.clone(), tenant.content.site.clone());
                 }
             }
             return Arc::clone(&self.assignment);
@@ -143,14 +144,14 @@ impl Addresses {
             before: &self.assignment.owners,
         };
         let sites = tenants.iter();
-        let sites = sites.map(|(id, tenant)| (id, tenant.site.as_deref()));
+        let sites = sites.map(|(id, tenant)| (id, tenant.content.site.as_deref()));
         let mut assignment = address::assign(rules, sites);
         for (id, tenant) in tenants.iter_mut() {
-            tenant.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
+            tenant.reports.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
         }
         let sites = tenants.iter();
         self.assigned_to = sites
-            .map(|(id, tenant)| (id.clone(), tenant.site.clone()))
+            .map(|(id, tenant)| (id.clone(), tenant.content.site.clone()))
             .collect();
         self.is_new = false;
         self.assignment = Arc::new(assignment);
@@ -160,7 +161,7 @@ impl Addresses {
     /// Returns whether assigning the addresses again would change nothing: the same tenants want the same, and none of those with other content is the root tenant, or was refused an address.
     fn is_same(
         &self,
-        tenants: &BTreeMap<TenantId, Tenant>,
+        tenants: &BTreeMap<TenantId, TenantData>,
         only: Option<&BTreeSet<TenantId>>,
     ) -> bool {
         let root = self.assignment.root.as_ref();
@@ -168,12 +169,12 @@ impl Addresses {
             let Some((before, tenant)) = self.assigned_to.get(id).zip(tenants.get(id)) else {
                 return false;
             };
-            match (before, &tenant.site) {
+            match (before, &tenant.content.site) {
                 (None, None) => true,
                 (Some(before), Some(now)) => {
                     Arc::ptr_eq(before, now)
                         || (Some(id) != root
-                            && tenant.conflicts.is_empty()
+                            && tenant.reports.conflicts.is_empty()
                             && want_the_same(before, now))
                 }
                 _ => false,

@@ -26,7 +26,7 @@ use crate::model::tenant::BuildKey;
 use crate::runner::addresses::Addresses;
 use crate::runner::cards::Cards;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::{MadeFrom, Tenant, hosts_of};
+use crate::runner::tenant::{MadeFrom, TenantData, hosts_of};
 use crate::runner::themes::Themes;
 
 /// The number of tenants beyond which the content of idle ones stays packed.
@@ -66,7 +66,7 @@ impl Revisions {
 /// The data of all tenants, themes and addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
-    pub(crate) tenants: BTreeMap<TenantId, Tenant>,
+    pub(crate) tenants: BTreeMap<TenantId, TenantData>,
     pub(crate) addresses: Addresses,
     pub(crate) themes: Themes,
     pub(crate) deployment: Option<Arc<Deployment>>,
@@ -132,29 +132,29 @@ impl Catalog {
         if let Some(replaced) = read.replaced {
             tenant.replaced = replaced;
         }
-        tenant.large = read.content.large().clone();
+        tenant.reading.large = read.content.large().clone();
         if read.report.is_servable()
             && let Some(site) = read.site
         {
             tenant.remember_files(settings.is_secure());
             if is_persisting {
-                if let Some(before) = &tenant.files {
+                if let Some(before) = &tenant.reading.files {
                     let changed = read.files.changed_since(before).cloned();
                     tenant.recorded.changed.extend(changed);
                 }
-                tenant.files = Some(read.files);
+                tenant.reading.files = Some(read.files);
             }
-            tenant.packed = match &read.content {
+            tenant.content.packed = match &read.content {
                 Content::Packed(packed) => Some(Arc::clone(packed)),
                 Content::Open(_) => None,
             };
             tenant.take(site, now, drafts);
-            tenant.content_folder = read.fingerprint;
-            tenant.unkept = read.mark;
+            tenant.content.folder = read.fingerprint;
+            tenant.reading.mark = read.mark;
             tenant.persisted.is_good = read.is_kept;
             let is_pending = is_persisting && !read.is_kept;
-            tenant.pending = is_pending.then_some(read.content);
-        } else if tenant.site.is_none()
+            tenant.content.pending = is_pending.then_some(read.content);
+        } else if tenant.content.site.is_none()
             && let Some(site) = read.last_good.take()
         {
             tenant.take(site, now, drafts);
@@ -164,9 +164,9 @@ impl Catalog {
         if let Some((written, templates)) = theme {
             read.report.extend(conform(written, &templates.theme).1);
         }
-        tenant.content = read.report;
-        tenant.reading = read.reading;
-        tenant.fingerprint = read.fingerprint;
+        tenant.reports.content = read.report;
+        tenant.reading.report = read.reading;
+        tenant.reading.fingerprint = read.fingerprint;
     }
 
     /// Assigns addresses, and derives the inputs of the builds that `changes` may concern.
@@ -227,10 +227,10 @@ impl Catalog {
 
     fn note_page_change(&mut self, id: TenantId, next: Option<Timestamp>) {
         if let Some(tenant) = self.tenants.get_mut(&id) {
-            if let Some(before) = tenant.noted_change.take() {
+            if let Some(before) = tenant.content.noted_change.take() {
                 self.page_changes.remove(&(before, id.clone()));
             }
-            tenant.noted_change = next;
+            tenant.content.noted_change = next;
         }
         if let Some(next) = next {
             self.page_changes.insert((next, id));
@@ -244,9 +244,12 @@ impl Catalog {
         addresses: &[content::address::Address],
     ) -> Option<Plan> {
         let tenant = self.tenants.get_mut(&id)?;
-        let site = Arc::clone(tenant.site.as_ref()?);
-        let has_conflicts = !tenant.conflicts.is_empty();
-        let content = *tenant.revision.get_or_insert_with(|| self.revisions.next());
+        let site = Arc::clone(tenant.content.site.as_ref()?);
+        let has_conflicts = !tenant.reports.conflicts.is_empty();
+        let content = *tenant
+            .content
+            .revision
+            .get_or_insert_with(|| self.revisions.next());
         if tenant.addresses.1 == 0 || tenant.addresses.0 != addresses {
             tenant.addresses = (addresses.to_vec(), self.revisions.next());
         }
@@ -278,13 +281,13 @@ impl Catalog {
         settings: &Settings,
     ) -> Option<MadeFrom> {
         let tenant = self.tenants.get(id)?;
-        let site = tenant.site.as_ref()?;
+        let site = tenant.content.site.as_ref()?;
         let templates = self.themes.get(&site.manifest.theme)?;
         Some(MadeFrom {
             key,
             site: Arc::clone(site),
-            packed: tenant.packed.clone(),
-            folder: tenant.content_folder,
+            packed: tenant.content.packed.clone(),
+            folder: tenant.content.folder,
             addresses: tenant.addresses.0.clone(),
             hosts: hosts_of(&tenant.addresses.0),
             inputs: Inputs {
@@ -317,14 +320,14 @@ impl Catalog {
         self.open_shown(root.as_ref(), settings, now);
         let site = root
             .as_ref()
-            .and_then(|root| self.tenants.get(root)?.site.as_deref());
+            .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
         let origin = &settings.places.origin;
         let company = site.and_then(|site| site.manifest.company.clone());
         let company = company.unwrap_or_else(|| anonymous(origin));
         let sites = company.sites.iter().map(|one| {
             let site = TenantId::new(&one.tenant)
                 .ok()
-                .and_then(|id| self.tenants.get(&id)?.site.clone());
+                .and_then(|id| self.tenants.get(&id)?.content.site.clone());
             let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
             let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
             (one.clone(), source)
@@ -353,7 +356,7 @@ impl Catalog {
     fn open_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
         let drafts = settings.is_dev();
         let company = || {
-            let site = self.tenants.get(root?)?.site.as_ref()?;
+            let site = self.tenants.get(root?)?.content.site.as_ref()?;
             site.manifest.company.clone()
         };
         let sites = company().map_or_else(Vec::new, |company| company.sites);
@@ -388,7 +391,7 @@ impl Catalog {
 fn ids(
     everything: bool,
     changed: &BTreeSet<TenantId>,
-    tenants: &BTreeMap<TenantId, Tenant>,
+    tenants: &BTreeMap<TenantId, TenantData>,
 ) -> Vec<TenantId> {
     match everything {
         true => tenants.keys().cloned().collect(),

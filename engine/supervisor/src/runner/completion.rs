@@ -15,13 +15,13 @@ use crate::runner::background::Job;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::Registry;
 use crate::runner::round::Round;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use crate::snapshot::assembly::requests;
 
 /// So many jobs are ordered at one time.
 const TOGETHER: usize = 64;
 
-impl Tenant {
+impl TenantData {
     /// Notes whether somebody has asked for it since it was last looked.
     pub(crate) fn look(&mut self) {
         let requests = self.compiled().map_or(0, |compiled| requests(compiled));
@@ -143,7 +143,7 @@ pub(crate) fn draw(registry: &Registry) {
     let secure = registry.settings.places.origin.is_secure();
     let tenants = registry.catalog.tenants.values();
     let undrawn = tenants
-        .filter_map(Tenant::compiled)
+        .filter_map(TenantData::compiled)
         .flat_map(|compiled| registry.publisher.hosts.undrawn(compiled, secure));
     // Tenants with the same drawing share it, and the first of them keeps it in its cache.
     let mut named = HashSet::new();
@@ -161,7 +161,7 @@ pub(crate) fn draw(registry: &Registry) {
 pub(crate) fn improve(registry: &Registry) {
     let tenants = registry.catalog.tenants.values();
     let bodies: Vec<Unimproved> = tenants
-        .filter_map(Tenant::compiled)
+        .filter_map(TenantData::compiled)
         .flat_map(|compiled| compiled.unimproved())
         .collect();
     bodies.into_par_iter().for_each(|body| body.improve());

@@ -29,7 +29,7 @@ use crate::model::tenant::{BuildKey, Pin};
 use crate::model::world::Mode;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::{Registry, ReloadError};
-use crate::runner::tenant::{MadeFrom, Served, Tenant, is_unread};
+use crate::runner::tenant::{MadeFrom, Served, TenantData, is_unread};
 use crate::runner::whole::{self, Whole};
 use crate::runner::workers::{EXPECTED_TIME, Job, Kind, Step, Work};
 use crate::runner::{completion, memory};
@@ -38,7 +38,7 @@ use crate::source::survey::{Restored, Survey, SurveyRequest};
 use crate::state::persist::{self, persist_tenant};
 use crate::state::persisted::{Persisted, PersistedCache};
 use crate::state::recorded::Pinned;
-use crate::state::releases::QUEUED;
+use crate::state::releases::{QUEUED, place};
 
 /// The time that a tenant may take at startup before the first snapshot is published without its newest pages.
 const STARTUP_TIME: Duration = Duration::from_secs(10);
@@ -430,7 +430,7 @@ impl Registry {
                 let data = self.catalog.tenants.get(id);
                 let placed = data
                     .zip(release)
-                    .and_then(|(data, release)| data.place(*release));
+                    .and_then(|(data, release)| place(data, *release));
                 let is_found = placed.is_some();
                 at_hand =
                     placed.map_or(AtHand::Nothing, |placed| AtHand::Release(Box::new(placed)));
@@ -457,7 +457,7 @@ impl Registry {
             return BuildResult::Failed;
         };
         let tenant = self.catalog.tenants.get(id);
-        let has_unkept = tenant.is_some_and(|tenant| tenant.unkept.is_some());
+        let has_unkept = tenant.is_some_and(|tenant| tenant.reading.mark.is_some());
         BuildResult::Pages {
             form: match (compiled.is_open(), compiled.is_uncoded()) {
                 (false, _) => Form::Complete,
@@ -577,8 +577,9 @@ impl Registry {
             packs: self.catalog.packs,
         };
         let tenant = self.catalog.tenants.entry(id.clone());
-        let tenant = tenant
-            .or_insert_with(|| Tenant::new(PersistedCache::default(), ReplacedFiles::default()));
+        let tenant = tenant.or_insert_with(|| {
+            TenantData::new(PersistedCache::default(), ReplacedFiles::default())
+        });
         read::read(id, tenant, order)
     }
 
@@ -738,10 +739,10 @@ impl Registry {
     fn stand_in_job(&self, id: &TenantId, now: Timestamp) -> Option<Job<Done>> {
         let persisted = self.persisted.as_ref()?;
         let tenant = self.catalog.tenants.get(id)?;
-        let site = Arc::clone(tenant.site.as_ref()?);
+        let site = Arc::clone(tenant.content.site.as_ref()?);
         let themes = &self.catalog.themes;
         let fallback = Fallback {
-            packed: tenant.packed.clone(),
+            packed: tenant.content.packed.clone(),
             addresses: tenant.addresses.0.clone(),
             inputs: FallbackInputs {
                 // No build has it: its pages are replaced by any.
@@ -799,10 +800,11 @@ impl Registry {
                 replaced,
             } = restored;
             let label = site.label.clone();
-            let mut tenant = Tenant::new(cache, replaced);
+            let mut tenant = TenantData::new(cache, replaced);
             tenant.take(site, now, drafts);
             let message = "the folder is gone; its last good copy is served";
             tenant
+                .reports
                 .content
                 .push(Diagnostic::error(Code::Unreadable, label, message));
             self.catalog.tenants.insert(id.clone(), tenant);

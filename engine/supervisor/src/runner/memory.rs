@@ -15,7 +15,7 @@ use server::status::StoreStatus;
 use crate::model::event::{Event, Measured};
 use crate::runner::registry::Registry;
 use crate::runner::round::Round;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use crate::state::releases::QUEUED;
 
 /// The bytes of an evicted tenant beside its content: addresses, manifest, titles, diagnostics. Measured with 10,000 of them.
@@ -30,11 +30,14 @@ const URGENT_INTERVAL: Duration = Duration::from_millis(200);
 /// The number of tenants that the background renders before memory is measured.
 const BACKGROUND_BATCH: usize = 64;
 
-impl Tenant {
-    /// Returns the bytes that it takes without its pages.
-    fn evicted_bytes(&self) -> usize {
-        EVICTED_TENANT_BYTES + self.packed.as_ref().map_or(0, |packed| packed.len())
-    }
+/// Returns the bytes that a tenant takes without its pages.
+fn evicted_bytes(data: &TenantData) -> usize {
+    EVICTED_TENANT_BYTES
+        + data
+            .content
+            .packed
+            .as_ref()
+            .map_or(0, |packed| packed.len())
 }
 
 /// Measures memory every second, or sooner where pages take much more than the limit.
@@ -51,7 +54,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
     let begun = Instant::now();
     let tenants = &mut registry.catalog.tenants;
     let limit = registry.settings.memory.map_or(usize::MAX, |memory| {
-        let evicted = tenants.values().map(Tenant::evicted_bytes).sum();
+        let evicted = tenants.values().map(evicted_bytes).sum();
         memory.saturating_sub(evicted).max(memory / MIN_PAGES_SHARE)
     });
     let mut pages = Vec::new();

@@ -26,7 +26,7 @@ use crate::runner::catalog::Catalog;
 use crate::runner::commands::Commands;
 use crate::runner::demand::Demands;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use crate::runner::workers::Workers;
 use crate::snapshot::assembly::Publisher;
 use crate::snapshot::cross_tenant::cross_tenant;
@@ -233,9 +233,9 @@ impl Registry {
         report.extend(catalog.themes.report().cloned());
         report.extend(self.publisher.report());
         for tenant in catalog.tenants.values() {
-            report.extend(tenant.content.clone());
-            report.extend(tenant.result.clone());
-            report.extend(tenant.conflicts.clone());
+            report.extend(tenant.reports.content.clone());
+            report.extend(tenant.reports.result.clone());
+            report.extend(tenant.reports.conflicts.clone());
         }
         report.extend(cross_tenant(catalog, &self.settings));
         report.sorted()
@@ -251,7 +251,7 @@ impl Registry {
     #[must_use]
     pub fn status(&self) -> Status {
         let tenants = self.catalog.tenants.iter();
-        let status = |(id, tenant): (&TenantId, &Tenant)| {
+        let status = |(id, tenant): (&TenantId, &TenantData)| {
             let states = self.world.tenant(id.as_str())?;
             Some(tenant.status(id, states))
         };

@@ -38,6 +38,7 @@ use crate::source::survey::SurveyRequest;
 use crate::source::watch::{Changes, NoticeSender, Watch};
 use crate::state::persist::persist_shared;
 use crate::state::recorded::CurrentRelease;
+use crate::state::releases::place;
 
 /// The limit on the time without a look at everything: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -294,7 +295,7 @@ impl ReloadLoop {
                     .to_owned(),
             ));
         }
-        let placed = data.place(release).ok_or_else(|| {
+        let placed = place(data, release).ok_or_else(|| {
             ControlError::Failed(format!(
                 "release {number} of `{tenant}` has none of the addresses that the tenant has now"
             ))

@@ -28,91 +28,113 @@ use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::persisted::PersistedCache;
 use crate::state::recorded::Recorded;
 
-/// A tenant as its owner sees it.
+/// The data of a tenant. Its states are the world's ([`States`]).
 #[derive(Debug)]
-pub(crate) struct Tenant {
+pub(crate) struct TenantData {
+    pub(crate) reading: LastReading,
+    pub(crate) content: ValidContent,
+    pub(crate) reports: Reports,
+    /// The addresses at which it is built, and their revision; 0 before they were assigned.
+    pub(crate) addresses: (Vec<Address>, u64),
+    /// The pages that are served, or the addresses at which requests wait.
+    pub(crate) served: Option<Served>,
+    /// The persisted results of costly work.
+    pub(crate) persisted: PersistedCache,
+    /// The requests of visitors.
+    pub(crate) demand: Demand,
+    /// The files that older pages may still request.
+    pub(crate) replaced: ReplacedFiles,
+    /// The time that the last build took.
+    pub(crate) compiled_in: Duration,
+    /// The releases.
+    pub(crate) recorded: Recorded,
+}
+
+/// The folder as it was last read.
+#[derive(Debug, Default)]
+pub(crate) struct LastReading {
+    /// The hash of all files; `None` where the program failed to read them.
     pub(crate) fingerprint: Option<[u8; 32]>,
-    /// What reading the folder said, apart from what its content is.
-    pub(crate) reading: Report,
-    /// The last content without an error, with the pages that are still to come.
-    content_site: Option<Arc<Site>>,
+    /// The diagnostics of reading, apart from those of the content.
+    pub(crate) report: Report,
+    /// The hash of each file, where releases are recorded.
+    pub(crate) files: Option<Hashes>,
+    /// The files that are too large for memory.
+    pub(crate) large: BTreeMap<String, LargeFile>,
+    /// The key under which the content is still to be persisted, so that an unchanged folder is not read again.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// The last content without errors.
+#[derive(Debug)]
+pub(crate) struct ValidContent {
+    /// The content with the pages that are still to appear.
+    read: Option<Arc<Site>>,
     /// The hash of the folder that it was read from, where that is known.
-    pub(crate) content_folder: Option<[u8; 32]>,
-    /// What of it visitors see now; the same `Arc` as long as that stays the same.
+    pub(crate) folder: Option<[u8; 32]>,
+    /// The content that visitors see now.
     pub(crate) site: Option<Arc<Site>>,
     /// The revision of `site`, once inputs were derived from it.
     pub(crate) revision: Option<u64>,
-    /// The addresses at which it is built, and their revision; 0 before they were assigned.
-    pub(crate) addresses: (Vec<Address>, u64),
-    /// From when until before when `site` is what visitors see; without an end, for ever.
+    /// The time from which `site` is shown, and the time before which it is, if that ends.
     shown: (Timestamp, Option<Timestamp>),
     /// The end of that time, as the catalog has it.
     pub(crate) noted_change: Option<Timestamp>,
-    /// What is wrong with the folder's content.
-    pub(crate) content: Report,
-    /// What is wrong with the result.
-    pub(crate) result: Report,
-    /// The addresses that it wants and does not get.
-    pub(crate) conflicts: Vec<Diagnostic>,
-    /// The pages that are served, or the addresses at which requests wait.
-    pub(crate) served: Option<Served>,
-    /// What was worked out for it.
-    pub(crate) persisted: PersistedCache,
-    /// The folder of `content_site`, where that is an outline.
+    /// The folder, where `read` is an outline.
     pub(crate) packed: Option<Arc<Packed>>,
-    /// The folder of `content_site`, until it is kept.
+    /// The folder, until it is persisted.
     pub(crate) pending: Option<Content>,
-    /// What tells its folder from others without reading it, until what was read is kept under it.
-    pub(crate) unkept: Option<Mark>,
-    /// Whether somebody has asked for it.
-    pub(crate) demand: Demand,
-    /// Files that older pages may still ask for.
-    pub(crate) replaced: ReplacedFiles,
-    /// How long the last compilation took.
-    pub(crate) compiled_in: Duration,
-    /// What is known of its releases.
-    pub(crate) recorded: Recorded,
-    /// The files of its folder, where releases are recorded.
-    pub(crate) files: Option<Hashes>,
-    /// The files of its folder that are too large for memory.
-    pub(crate) large: BTreeMap<String, LargeFile>,
 }
 
-impl Tenant {
-    pub(crate) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
+/// The diagnostics of a tenant.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    /// Those of its folder.
+    pub(crate) content: Report,
+    /// Those of its rendered pages.
+    pub(crate) result: Report,
+    /// The addresses that it claims and does not get.
+    pub(crate) conflicts: Vec<Diagnostic>,
+}
+
+impl Default for ValidContent {
+    fn default() -> Self {
         Self {
-            fingerprint: None,
-            reading: Report::default(),
-            content_site: None,
-            content_folder: None,
+            read: None,
+            folder: None,
             site: None,
             revision: None,
-            addresses: (Vec::new(), 0),
             shown: (Timestamp::MIN, None),
             noted_change: None,
-            content: Report::default(),
-            result: Report::default(),
-            conflicts: Vec::new(),
-            served: None,
-            persisted,
             packed: None,
             pending: None,
-            unkept: None,
+        }
+    }
+}
+
+impl TenantData {
+    pub(crate) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
+        Self {
+            reading: LastReading::default(),
+            content: ValidContent::default(),
+            reports: Reports::default(),
+            addresses: (Vec::new(), 0),
+            served: None,
+            persisted,
             demand: Demand::default(),
             replaced,
             compiled_in: Duration::ZERO,
             recorded: Recorded::default(),
-            files: None,
-            large: BTreeMap::new(),
         }
     }
 
     /// What is wrong now.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.content
+        self.reports
+            .content
             .iter()
-            .chain(self.result.iter())
-            .chain(&self.conflicts)
+            .chain(self.reports.result.iter())
+            .chain(&self.reports.conflicts)
             .filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
@@ -151,45 +173,45 @@ impl Tenant {
     /// Takes new content.
     pub(crate) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
         let site = Arc::new(site);
-        self.site = Some(site.at(now, drafts));
-        self.revision = None;
-        self.shown = (now, site.next_change(now));
-        self.content_site = Some(site);
+        self.content.site = Some(site.at(now, drafts));
+        self.content.revision = None;
+        self.content.shown = (now, site.next_change(now));
+        self.content.read = Some(site);
     }
 
     /// Has its content open from now on, as those have whose settings and files other tenants show.
     pub(crate) fn open(&mut self, now: Timestamp, drafts: bool) {
-        let content = self.packed.as_ref().zip(self.content_site.as_ref());
+        let content = self.content.packed.as_ref().zip(self.content.read.as_ref());
         if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {
-            self.packed = None;
+            self.content.packed = None;
             self.take(site, now, drafts);
         }
     }
 
     /// Shows pages that have appeared, and hides those that have expired.
     pub(crate) fn update_pages(&mut self, now: Timestamp, drafts: bool) {
-        let (since, until) = self.shown;
+        let (since, until) = self.content.shown;
         if since <= now && until.is_none_or(|until| now < until) {
             return;
         }
-        let (Some(content), Some(shown)) = (&self.content_site, &self.site) else {
+        let (Some(content), Some(shown)) = (&self.content.read, &self.content.site) else {
             return;
         };
-        self.shown = (now, content.next_change(now));
+        self.content.shown = (now, content.next_change(now));
         let due = content
             .pages
             .values()
             .filter(|page| page.is_shown(now, drafts))
             .map(|page| &page.path);
         if !due.eq(shown.pages.keys()) {
-            self.site = Some(content.at(now, drafts));
-            self.revision = None;
+            self.content.site = Some(content.at(now, drafts));
+            self.content.revision = None;
         }
     }
 
     /// The next moment at which one of its pages comes or goes.
     pub(crate) const fn next_change(&self) -> Option<Timestamp> {
-        self.shown.1
+        self.content.shown.1
     }
 
     /// Lets visitors wait for it at its addresses, which come back open.
@@ -212,12 +234,12 @@ impl Tenant {
     }
 
     /// What was read of its folder, where that is packed.
-    pub(crate) fn reading(&self) -> Option<Reading> {
+    pub(crate) fn packed_reading(&self) -> Option<Reading> {
         Some(Reading {
-            site: Arc::clone(self.content_site.as_ref()?),
-            packed: Arc::clone(self.packed.as_ref()?),
-            files: self.files.clone()?,
-            report: self.content.clone(),
+            site: Arc::clone(self.content.read.as_ref()?),
+            packed: Arc::clone(self.content.packed.as_ref()?),
+            files: self.reading.files.clone()?,
+            report: self.reports.content.clone(),
         })
     }
 
@@ -241,7 +263,7 @@ impl Tenant {
         if !is_asleep {
             return;
         }
-        let folder = match (&self.packed, &self.content_site) {
+        let folder = match (&self.content.packed, &self.content.read) {
             (Some(packed), _) => packed.folder(),
             (None, Some(site)) => Some(assets_of(site)),
             (None, None) => None,
@@ -253,7 +275,7 @@ impl Tenant {
 
     /// Says what came of rendering it.
     pub(crate) fn conclude(&mut self, report: Report, took: Duration) {
-        self.result = report;
+        self.reports.result = report;
         self.compiled_in = took;
     }
 
@@ -308,30 +330,31 @@ pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
         .collect()
 }
 
-impl MadeFrom {
-    /// Renders all pages at all addresses. `lease` holds the threads of a large tenant meanwhile.
-    pub(crate) fn compile(&self, lease: &Lease) -> (Option<Compiled>, Report) {
-        let site = &self.site;
-        let work = || {
-            let opened = self.packed.as_ref().map(|packed| packed.shown_as(site));
-            let opened = opened.unwrap_or_default();
-            let site = opened.as_ref().unwrap_or(site);
-            render::compile(site, &self.addresses, &self.inputs)
-        };
-        let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
-        // A small tenant is rendered sooner than threads start.
-        let wanted = site.pages.len() * self.addresses.len() / MIN_PAGES_PER_THREAD;
-        let compiled = match RENDER_THREADS.lease(
-            wanted.min(processors()),
-            MAX_THREADS_PER_PROCESSOR * processors(),
-            lease,
-        ) {
-            Some(pool) => pool.install(work),
-            None => work(),
-        };
-        RENDER_THREADS.release(lease);
-        compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
-    }
+/// Renders all pages at all addresses. `lease` holds the threads of a large tenant meanwhile.
+pub(crate) fn render(made_from: &MadeFrom, lease: &Lease) -> (Option<Compiled>, Report) {
+    let site = &made_from.site;
+    let work = || {
+        let opened = made_from
+            .packed
+            .as_ref()
+            .map(|packed| packed.shown_as(site));
+        let opened = opened.unwrap_or_default();
+        let site = opened.as_ref().unwrap_or(site);
+        render::compile(site, &made_from.addresses, &made_from.inputs)
+    };
+    let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
+    // A small tenant is rendered sooner than threads start.
+    let wanted = site.pages.len() * made_from.addresses.len() / MIN_PAGES_PER_THREAD;
+    let compiled = match RENDER_THREADS.lease(
+        wanted.min(processors()),
+        MAX_THREADS_PER_PROCESSOR * processors(),
+        lease,
+    ) {
+        Some(pool) => pool.install(work),
+        None => work(),
+    };
+    RENDER_THREADS.release(lease);
+    compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
 }
 
 /// The files of a site, as they lie in its folder.

@@ -13,7 +13,7 @@ use render::picture::Picture;
 
 use crate::jobs::render_threads::Lease;
 use crate::runner::registry::Registry;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::{TenantData, render};
 
 /// So many tenants are whole at one time.
 const TOGETHER: usize = 16;
@@ -37,56 +37,54 @@ pub(crate) fn each<E>(
     mut take: impl FnMut(&Whole) -> Result<(), E>,
 ) -> Result<(), E> {
     let secure = registry.settings.is_secure();
-    let tenants: Vec<&Tenant> = registry.catalog.tenants.values().collect();
+    let tenants: Vec<&TenantData> = registry.catalog.tenants.values().collect();
     for some in tenants.chunks(TOGETHER) {
         let whole = some
             .par_iter()
-            .map(|tenant| tenant.whole(compressed, secure));
+            .map(|tenant| whole(tenant, compressed, secure));
         let whole: Vec<Option<Whole>> = whole.collect();
         whole.iter().flatten().try_for_each(&mut take)?;
     }
     Ok(())
 }
 
-impl Tenant {
-    fn whole(&self, compressed: bool, secure: bool) -> Option<Whole> {
-        let known = self.compiled()?;
-        let mut compiled = match known.is_open() && !known.is_uncoded() {
-            true => self.rendered_again()?,
-            false => Compiled::clone(known),
-        };
-        if compressed {
-            compiled = compiled.in_all_codings();
+fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<Whole> {
+    let known = data.compiled()?;
+    let mut compiled = match known.is_open() && !known.is_uncoded() {
+        true => rendered_again(data)?,
+        false => Compiled::clone(known),
+    };
+    if compressed {
+        compiled = compiled.in_all_codings();
+    }
+    let mut named = HashSet::new();
+    let pictures = compiled.pictures.iter();
+    let drawings: Vec<&Picture> = pictures
+        .filter(|picture| named.insert(picture.digest()))
+        .collect();
+    let drawn = |picture: &&Picture| match picture.drawn(&compiled, secure) {
+        Ok(drawn) => Some((picture.digest(), Arc::new(drawn))),
+        Err(problem) => {
+            warn!(problem, "a picture cannot be drawn");
+            None
         }
-        let mut named = HashSet::new();
-        let pictures = compiled.pictures.iter();
-        let drawings: Vec<&Picture> = pictures
-            .filter(|picture| named.insert(picture.digest()))
-            .collect();
-        let drawn = |picture: &&Picture| match picture.drawn(&compiled, secure) {
-            Ok(drawn) => Some((picture.digest(), Arc::new(drawn))),
-            Err(problem) => {
-                warn!(problem, "a picture cannot be drawn");
-                None
-            }
-        };
-        let drawn: HashMap<_, _> = drawings.par_iter().filter_map(drawn).collect();
-        let placed = |picture: &Picture| {
-            let place = (picture.host.clone(), picture.path.clone());
-            Some((place, Arc::clone(drawn.get(&picture.digest())?)))
-        };
-        let pictures = compiled.pictures.iter().filter_map(placed).collect();
-        // What was worked out for it is not needed a second time.
-        compiled.cache.begin();
-        compiled.cache.used();
-        Some(Whole { compiled, pictures })
-    }
+    };
+    let drawn: HashMap<_, _> = drawings.par_iter().filter_map(drawn).collect();
+    let placed = |picture: &Picture| {
+        let place = (picture.host.clone(), picture.path.clone());
+        Some((place, Arc::clone(drawn.get(&picture.digest())?)))
+    };
+    let pictures = compiled.pictures.iter().filter_map(placed).collect();
+    // What was worked out for it is not needed a second time.
+    compiled.cache.begin();
+    compiled.cache.used();
+    Some(Whole { compiled, pictures })
+}
 
-    /// What it serves, made once more without leaving anything in memory.
-    fn rendered_again(&self) -> Option<Compiled> {
-        let mut made_from = self.served.as_ref()?.made_from.clone();
-        made_from.inputs.cache = Arc::new(Cache::default());
-        made_from.inputs.progress = Arc::default();
-        made_from.compile(&Lease::default()).0
-    }
+/// What it serves, made once more without leaving anything in memory.
+fn rendered_again(data: &TenantData) -> Option<Compiled> {
+    let mut made_from = data.served.as_ref()?.made_from.clone();
+    made_from.inputs.cache = Arc::new(Cache::default());
+    made_from.inputs.progress = Arc::default();
+    render(&made_from, &Lease::default()).0
 }

@@ -125,7 +125,7 @@ impl Publisher {
 
 /// Returns the page for a host that no tenant has: in the language of the root tenant, else of any theme.
 fn unknown_host(catalog: &Catalog, root: Option<&TenantId>) -> Option<String> {
-    let root = root.and_then(|root| catalog.tenants.get(root)?.site.as_deref());
+    let root = root.and_then(|root| catalog.tenants.get(root)?.content.site.as_deref());
     let own = root.and_then(|site| {
         let theme = catalog.themes.get(&site.manifest.theme)?;
         theme.unknown_host(site.manifest.language.as_str())

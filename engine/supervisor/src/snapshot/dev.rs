@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::runner::catalog::Catalog;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use content::address::Address;
 use content::report::{Diagnostic, Report, Severity};
 use render::PlacedMount;
@@ -79,8 +79,9 @@ pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount>
 }
 
 /// Returns the errors of a tenant and its theme; of all themes while its own is not known.
-fn errors_of(catalog: &Catalog, tenant: &Tenant) -> Vec<Diagnostic> {
+fn errors_of(catalog: &Catalog, tenant: &TenantData) -> Vec<Diagnostic> {
     let theme = tenant
+        .content
         .site
         .as_ref()
         .map(|site| site.manifest.theme.as_str());

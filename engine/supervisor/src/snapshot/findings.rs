@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::runner::registry::Registry;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use crate::snapshot::cross_tenant::cross_tenant;
 use content::report::{Diagnostic, Report};
 
@@ -41,9 +41,9 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     for id in ids {
         let mut report = Report::default();
         if let Some(tenant) = catalog.tenants.get(id.as_str()) {
-            report.extend(tenant.content.clone());
-            report.extend(tenant.result.clone());
-            report.extend(tenant.conflicts.clone());
+            report.extend(tenant.reports.content.clone());
+            report.extend(tenant.reports.result.clone());
+            report.extend(tenant.reports.conflicts.clone());
         }
         tenants.insert(id.clone(), report);
     }
@@ -94,7 +94,7 @@ fn worst_first(report: Report) -> Vec<Diagnostic> {
     all
 }
 
-fn canonical(tenant: &Tenant) -> Option<String> {
+fn canonical(tenant: &TenantData) -> Option<String> {
     let mut mounts = tenant.compiled()?.mounts.iter();
     let address = &mounts.find(|mount| mount.address.canonical)?.address;
     Some(format!("{}{}", address.host, address.prefix))

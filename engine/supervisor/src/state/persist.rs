@@ -7,8 +7,9 @@ use content::report::{Code, Severity};
 
 use crate::model::tenant::Tenant as States;
 use crate::runner::registry::Registry;
-use crate::runner::tenant::Tenant;
+use crate::runner::tenant::TenantData;
 use crate::state::persisted::Persisted;
+use crate::state::releases::record;
 
 /// Hands what is new of a tenant to the thread that writes it, and its output to be recorded as a release.
 pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
@@ -23,10 +24,10 @@ pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
         tenant.persisted.put_off();
         return;
     }
-    tenant.persist(id, persisted, states);
+    persist(tenant, id, persisted, states);
     if states.is_current() {
         let shared = registry.publisher.shared.served();
-        tenant.record(id, persisted.store(), shared);
+        record(tenant, id, persisted.store(), shared);
     }
 }
 
@@ -53,34 +54,32 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     persisted.keep_addresses(owners, deployment);
 }
 
-impl Tenant {
-    fn persist(&mut self, id: &TenantId, persisted: &mut Persisted, states: &States) {
-        if self.replaced.is_new() {
-            persisted.keep_replaced(id, &self.replaced);
-        }
-        let is_there = self
-            .rendered()
-            .is_some_and(|compiled| !compiled.is_open() || compiled.is_uncoded());
-        if !is_there {
-            return;
-        }
-        let has_grown = self.persisted.cache.has_grown();
-        let is_good = !states.errors.are_of_content();
-        let good = self.pending.take_if(|_| is_good);
-        let good = good.map(|content| (content, self.content_folder));
-        persisted.keep_tenant(id, &mut self.persisted, has_grown, good);
-        if let (Some(mark), Some(reading)) = (self.unkept, self.reading())
-            && persisted.keep_reading(id, mark, reading)
-        {
-            self.unkept = None;
-        }
+fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, states: &States) {
+    if data.replaced.is_new() {
+        persisted.keep_replaced(id, &data.replaced);
+    }
+    let is_there = data
+        .rendered()
+        .is_some_and(|compiled| !compiled.is_open() || compiled.is_uncoded());
+    if !is_there {
+        return;
+    }
+    let has_grown = data.persisted.cache.has_grown();
+    let is_good = !states.errors.are_of_content();
+    let good = data.content.pending.take_if(|_| is_good);
+    let good = good.map(|content| (content, data.content.folder));
+    persisted.keep_tenant(id, &mut data.persisted, has_grown, good);
+    if let (Some(mark), Some(reading)) = (data.reading.mark, data.packed_reading())
+        && persisted.keep_reading(id, mark, reading)
+    {
+        data.reading.mark = None;
     }
 }
 
 /// Returns the themes with which a page could not be rendered, or is still to be.
 fn unproven_themes(registry: &Registry) -> BTreeSet<String> {
-    let has_failed = |tenant: &Tenant| {
-        tenant.result.iter().any(|diagnostic| {
+    let has_failed = |tenant: &TenantData| {
+        tenant.reports.result.iter().any(|diagnostic| {
             diagnostic.severity == Severity::Error && diagnostic.code == Code::TemplateFailed
         })
     };
@@ -91,7 +90,7 @@ fn unproven_themes(registry: &Registry) -> BTreeSet<String> {
     let tenants = registry.catalog.tenants.iter();
     let unproven: BTreeSet<&String> = tenants
         .filter(|(id, tenant)| is_building(id) || has_failed(tenant))
-        .filter_map(|(_, tenant)| Some(&tenant.site.as_ref()?.manifest.theme))
+        .filter_map(|(_, tenant)| Some(&tenant.content.site.as_ref()?.manifest.theme))
         .collect();
     unproven.into_iter().cloned().collect()
 }

@@ -14,107 +14,105 @@ use release::store::{New, PlacedPages, Release, Store};
 use render::asset::ASSETS;
 use render::{Compiled, PlacedMount};
 
-use crate::runner::tenant::{MadeFrom, Tenant};
+use crate::runner::tenant::{MadeFrom, TenantData};
 use crate::state::recorded::Pinned;
 use crate::state::release_key::key_of;
 
 /// So many releases may wait to be written: each has its pages in memory.
 pub(crate) const QUEUED: usize = 64;
 
-impl Tenant {
-    /// Records the current output as a release, where it was rendered since the last one.
-    pub(crate) fn record(&mut self, id: &TenantId, store: &Store, shared: &ResourceTable) {
-        if !std::mem::take(&mut self.recorded.is_due) {
-            return;
-        }
-        let Some(served) = &self.served else {
-            return;
+/// Records the current output as a release, where it was rendered since the last one.
+pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared: &ResourceTable) {
+    if !std::mem::take(&mut data.recorded.is_due) {
+        return;
+    }
+    let Some(served) = &data.served else {
+        return;
+    };
+    let (made_from, compiled) = (served.made_from.clone(), Arc::clone(&served.compiled));
+    let Some(places) = places_of(&compiled) else {
+        return;
+    };
+    let key = key_of(&places);
+    let pages = compiled.pages;
+    if let Some(cause) = cause(data, &made_from, key) {
+        let files = named(&places, shared);
+        let shared = PlacedPages {
+            host: String::new(),
+            prefix: String::new(),
+            pages: shared_pages(files),
         };
-        let (made_from, compiled) = (served.made_from.clone(), Arc::clone(&served.compiled));
-        let Some(places) = places_of(&compiled) else {
-            return;
+        let release = New {
+            at: SystemTime::now(),
+            cause,
+            pages,
+            key,
+            places: places.into_iter().chain([shared]).collect(),
         };
-        let key = key_of(&places);
-        let pages = compiled.pages;
-        if let Some(cause) = self.cause(&made_from, key) {
-            let files = named(&places, shared);
-            let shared = PlacedPages {
-                host: String::new(),
-                prefix: String::new(),
-                pages: shared_pages(files),
-            };
-            let release = New {
-                at: SystemTime::now(),
-                cause,
-                pages,
-                key,
-                places: places.into_iter().chain([shared]).collect(),
-            };
-            store.record(id.as_str(), release);
-        }
-        made_from.keep(store, &compiled, &self.result, key);
+        store.record(id.as_str(), release);
     }
+    made_from.keep(store, &compiled, &data.reports.result, key);
+}
 
-    /// Why it answers something else than what was recorded last; `None` where it does not.
-    fn cause(&mut self, made_from: &MadeFrom, key: [u8; 32]) -> Option<Vec<String>> {
-        let inputs = &made_from.inputs;
-        let changed = std::mem::take(&mut self.recorded.changed);
-        let last = self.recorded.last.take();
-        self.recorded.set_last(inputs, key);
-        Some(match &last {
-            Some((_, _, last)) if *last == key => return None,
-            _ if !changed.is_empty() => changed.into_iter().collect(),
-            None => vec!["as the program found it at its start".to_owned()],
-            Some((theme, _, _)) if !Arc::ptr_eq(theme, &inputs.templates) => {
-                vec!["the theme".to_owned()]
-            }
-            Some((_, deployment, _)) if !Arc::ptr_eq(deployment, &inputs.deployment) => {
-                vec!["the company profile, a site that it lists, or the year".to_owned()]
-            }
-            Some(_) => vec!["its addresses".to_owned()],
-        })
-    }
+/// Why it answers something else than what was recorded last; `None` where it does not.
+fn cause(data: &mut TenantData, made_from: &MadeFrom, key: [u8; 32]) -> Option<Vec<String>> {
+    let inputs = &made_from.inputs;
+    let changed = std::mem::take(&mut data.recorded.changed);
+    let last = data.recorded.last.take();
+    data.recorded.set_last(inputs, key);
+    Some(match &last {
+        Some((_, _, last)) if *last == key => return None,
+        _ if !changed.is_empty() => changed.into_iter().collect(),
+        None => vec!["as the program found it at its start".to_owned()],
+        Some((theme, _, _)) if !Arc::ptr_eq(theme, &inputs.templates) => {
+            vec!["the theme".to_owned()]
+        }
+        Some((_, deployment, _)) if !Arc::ptr_eq(deployment, &inputs.deployment) => {
+            vec!["the company profile, a site that it lists, or the year".to_owned()]
+        }
+        Some(_) => vec!["its addresses".to_owned()],
+    })
+}
 
-    /// Places a release at those of its addresses that the tenant still has. Returns `None` where the tenant has none of them.
-    pub(crate) fn place(&self, release: Release) -> Option<Pinned> {
-        let served = self.served.as_ref()?;
-        let cache = &served.compiled.cache;
-        let mut shared = ResourceTable::new();
-        let mut mounts = Vec::new();
-        for place in release.places {
-            if place.host.is_empty() {
-                shared = render::coded(&place.pages, cache).resources;
-                continue;
-            }
-            let mut addresses = served.made_from.addresses.iter();
-            let address = addresses
-                .find(|own| own.host == place.host && own.prefix == place.prefix)
-                .cloned();
-            mounts.extend(address.map(|address| PlacedMount {
-                mount: Arc::new(Mount {
-                    tenant: served.made_from.site.id.shared(),
-                    prefix: address.prefix.as_str().into(),
-                    pages: Slot::from(render::coded(&place.pages, cache)),
-                    traffic: std::sync::OnceLock::new(),
-                }),
-                address,
-                uncoded: None,
-            }));
+/// Places a release at those of its addresses that the tenant still has. Returns `None` where the tenant has none of them.
+pub(crate) fn place(data: &TenantData, release: Release) -> Option<Pinned> {
+    let served = data.served.as_ref()?;
+    let cache = &served.compiled.cache;
+    let mut shared = ResourceTable::new();
+    let mut mounts = Vec::new();
+    for place in release.places {
+        if place.host.is_empty() {
+            shared = render::coded(&place.pages, cache).resources;
+            continue;
         }
-        if mounts.is_empty() {
-            return None;
-        }
-        let compiled = Arc::new(Compiled {
-            mounts,
-            pages: release.entry.pages,
-            ..Compiled::clone(&served.compiled)
-        });
-        Some(Pinned {
-            number: release.entry.number,
-            compiled,
-            shared,
-        })
+        let mut addresses = served.made_from.addresses.iter();
+        let address = addresses
+            .find(|own| own.host == place.host && own.prefix == place.prefix)
+            .cloned();
+        mounts.extend(address.map(|address| PlacedMount {
+            mount: Arc::new(Mount {
+                tenant: served.made_from.site.id.shared(),
+                prefix: address.prefix.as_str().into(),
+                pages: Slot::from(render::coded(&place.pages, cache)),
+                traffic: std::sync::OnceLock::new(),
+            }),
+            address,
+            uncoded: None,
+        }));
     }
+    if mounts.is_empty() {
+        return None;
+    }
+    let compiled = Arc::new(Compiled {
+        mounts,
+        pages: release.entry.pages,
+        ..Compiled::clone(&served.compiled)
+    });
+    Some(Pinned {
+        number: release.entry.number,
+        compiled,
+        shared,
+    })
 }
 
 /// What is answered at each address, as far as it is in memory.
