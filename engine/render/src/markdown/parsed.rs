@@ -108,23 +108,23 @@ fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>
     if addresses.peek().is_none() {
         return linked.append(run);
     }
-    let mut begin = 0;
-    for placed in run.drain(..) {
-        let piece = written(&placed, text).to_owned();
-        let (from, to) = (begin, begin + piece.len());
-        begin = to;
-        let source = |at: usize| (placed.1.start + at - from).min(placed.1.end);
+    let pieces = pieces(run, text);
+    for (placed, piece) in run.drain(..).zip(&pieces) {
+        let Range {
+            start: from,
+            end: to,
+        } = piece.shown;
         let mut at = from;
         while let Some(address) = addresses.peek().filter(|address| address.range.start < to) {
             let (start, end) = (address.range.start.max(at), address.range.end.min(to));
             if at < start {
-                let before = piece[at - from..start - from].to_owned();
-                linked.push((Event::Text(before.into()), source(at)..source(start)));
+                let before = words[at..start].to_owned();
+                linked.push((Event::Text(before.into()), piece.source_of(at..start)));
             }
             if address.range.start >= from {
                 // The link has one text, whatever it was made of.
                 let shown = words[address.range.clone()].to_owned();
-                let place = source(start)..source(start) + address.range.len();
+                let place = source_of(&pieces, &address.range);
                 let tag = Tag::Link {
                     link_type: address.kind,
                     dest_url: address.destination.clone().into(),
@@ -144,10 +144,57 @@ fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>
         if at == from {
             linked.push(placed);
         } else if at < to {
-            let after = piece[at - from..].to_owned();
-            linked.push((Event::Text(after.into()), source(at)..placed.1.end));
+            let after = words[at..to].to_owned();
+            linked.push((Event::Text(after.into()), piece.source_of(at..to)));
         }
     }
+}
+
+/// A text event: its bytes within the texts of its run, and the bytes of the source that it stands for.
+///
+/// The two differ in length where the source has an entity: `&amp;` is shown as `&`.
+struct Piece {
+    shown: Range<usize>,
+    source: Range<usize>,
+    is_verbatim: bool,
+}
+
+impl Piece {
+    /// The bytes of the source that some of the shown bytes come from: all of an entity, if it is one.
+    fn source_of(&self, shown: Range<usize>) -> Range<usize> {
+        if !self.is_verbatim {
+            return self.source.clone();
+        }
+        let place = |at: usize| self.source.start + (at - self.shown.start);
+        place(shown.start)..place(shown.end)
+    }
+}
+
+/// The pieces of a run of texts.
+fn pieces(run: &[Placed<'_>], text: &str) -> Vec<Piece> {
+    let mut end = 0;
+    let pieces = run.iter().map(|placed| {
+        let start = end;
+        let shown = written(placed, text);
+        end += shown.len();
+        Piece {
+            shown: start..end,
+            source: placed.1.clone(),
+            is_verbatim: text.get(placed.1.clone()) == Some(shown),
+        }
+    });
+    pieces.collect()
+}
+
+/// The bytes of the source that an address comes from, from its first piece to its last.
+fn source_of(pieces: &[Piece], address: &Range<usize>) -> Range<usize> {
+    let within = pieces.iter().filter_map(|piece| {
+        let start = address.start.max(piece.shown.start);
+        let end = address.end.min(piece.shown.end);
+        (start < end).then(|| piece.source_of(start..end))
+    });
+    let whole = within.reduce(|whole, part| whole.start..part.end);
+    whole.unwrap_or_default()
 }
 
 /// A text as its author wrote it, where only quotes and dashes were made typographic.
@@ -336,6 +383,26 @@ mod tests {
             ("https://user@a.example/b", vec!["https://user@a.example/b"]),
         ] {
             assert_eq!(found(text), links, "{text}");
+        }
+    }
+
+    #[test]
+    fn address_with_an_entity_stands_for_all_of_its_source() {
+        for (text, source) in [
+            (
+                "See https://a.example/b_c&amp;🃁ᤠ .",
+                "https://a.example/b_c&amp;🃁ᤠ",
+            ),
+            (
+                "https://a.example/?q=&#x1F0C1;",
+                "https://a.example/?q=&#x1F0C1;",
+            ),
+            ("(https://a.example/&ngE;d)", "https://a.example/&ngE;d"),
+        ] {
+            let events = parse(text).events.into_iter();
+            let mut links = events.filter(|(event, _)| matches!(event, Event::Start(_)));
+            let link = links.nth(1).map(|(_, range)| &text[range]);
+            assert_eq!(link, Some(source));
         }
     }
 

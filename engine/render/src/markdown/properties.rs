@@ -476,6 +476,18 @@ proptest! {
     }
 
     #[test]
+    fn events_stand_for_the_source_in_its_order(text in text()) {
+        let mut last = 0;
+        for (event, range) in parsed::parse(&text).events {
+            prop_assert!(text.get(range.clone()).is_some(), "{range:?}: {event:?}");
+            if let Event::Text(_) | Event::Code(_) = event {
+                prop_assert!(last <= range.start, "{range:?}: {event:?}");
+                last = range.end;
+            }
+        }
+    }
+
+    #[test]
     fn html_is_told_wherever_it_is_and_nowhere_else(text in text()) {
         let pieces = html(&text);
         for (piece, start) in &pieces {
