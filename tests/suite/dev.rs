@@ -41,7 +41,7 @@ pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
         for mount in routes.root.iter().chain(routes.prefixes.values()) {
             let place = format!("{host}{}", mount.prefix);
             let pages = mount.pages.get().expect("rendered");
-            for (path, resource) in &pages.resources {
+            for (path, resource) in pages.resources.iter() {
                 add(format!("{place} {path}"), resource);
             }
             for (area, page) in &pages.not_found {

@@ -46,7 +46,7 @@ fn pages(site: &TestSite) -> Vec<Found<'_>> {
     let mut found = Vec::new();
     for (host, mount) in mounts.flat_map(|(host, mounts)| mounts.map(move |one| (host, one))) {
         let served = mount.pages.get().expect("pages");
-        for (path, resource) in &served.resources {
+        for (path, resource) in served.resources.iter() {
             let (Some(html), Resource::Body(body)) = (text_of(resource), &**resource) else {
                 continue;
             };

@@ -24,7 +24,7 @@ fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
 fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
     let server = TestServer::start(site.folder(), &[]);
     let mount = site.mount("studio.example", "/evil").expect("a mount");
-    let paths = mount.pages.get().expect("rendered").resources.keys();
+    let paths = mount.pages.get().expect("rendered").resources.paths();
     paths
         .filter(|path| path.starts_with("/assets/"))
         .map(|path| {

@@ -21,7 +21,7 @@ fn a_folder_becomes_these_pages() {
     let site = TestSite::fixture("sites");
     for (host, prefix) in PLACES {
         let pages = site.pages(host, prefix);
-        let mut paths: Vec<&str> = pages.resources.keys().map(AsRef::as_ref).collect();
+        let mut paths: Vec<&str> = pages.resources.paths().collect();
         paths.sort_unstable();
         let mut text = String::new();
         for path in paths.iter().filter(|path| !path.starts_with("/assets/")) {
@@ -101,8 +101,8 @@ fn the_same_folders_give_the_same_bytes() {
     let (one, other) = (TestSite::fixture("sites"), TestSite::fixture("sites"));
     for (host, prefix) in PLACES {
         let (one, other) = (one.pages(host, prefix), other.pages(host, prefix));
-        assert_eq!(one.resources.len(), other.resources.len());
-        for (path, resource) in &one.resources {
+        assert_eq!(one.resources.iter().count(), other.resources.iter().count());
+        for (path, resource) in one.resources.iter() {
             match (resource.as_ref(), other.resources[path].as_ref()) {
                 (Resource::Body(one), Resource::Body(other)) => {
                     for (one, other) in one.variants.iter().zip(other.variants.iter()) {
@@ -234,7 +234,7 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
         let now = site
             .pages("studio.example", "/app")
             .resources
-            .keys()
+            .paths()
             .map(ToString::to_string);
         let Some(HostEntry::Site(routes)) = site.snapshot.hosts.get("studio.example") else {
             panic!("no site");

@@ -89,9 +89,9 @@ fn whatever_the_engine_makes_has_a_path_of_its_own() {
             let rendered = mount.pages.get().expect("rendered");
             let paths = rendered
                 .resources
-                .keys()
-                .filter(|path| !pages.contains(path.as_ref()));
-            seen.extend(paths.cloned());
+                .paths()
+                .filter(|path| !pages.contains(path));
+            seen.extend(paths.map(Box::from));
         }
         assert!(host.files.len() >= 2, "{id}");
     }

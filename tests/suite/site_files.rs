@@ -241,8 +241,8 @@ fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
         let pages = mount.pages.get().expect("rendered");
         let ties = pages
             .resources
-            .keys()
-            .filter(|path| path.starts_with("/.well-known/") || path.as_ref() == "/app-ads.txt");
+            .paths()
+            .filter(|path| path.starts_with("/.well-known/") || *path == "/app-ads.txt");
         assert_eq!(ties.count(), 0, "{host}{prefix}");
     }
     let banner = "<meta name=\"apple-itunes-app\" content=\"app-id=1234567890\">";
@@ -258,7 +258,7 @@ fn a_tenant_without_an_app_is_tied_to_none() {
     let pages = site.pages("app.studio.example", "");
     let ties = pages
         .resources
-        .keys()
+        .paths()
         .filter(|path| path.starts_with("/.well-known/"));
     assert_eq!(ties.count(), 0);
 }

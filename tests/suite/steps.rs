@@ -23,7 +23,7 @@ fn answers(snapshot: &Snapshot) -> BTreeMap<String, String> {
         }
         let mut mount = |mount: &Mount| {
             let pages = mount.pages.get().expect("what is rendered");
-            for (path, resource) in &pages.resources {
+            for (path, resource) in pages.resources.iter() {
                 add(&format!("{}{path}", mount.prefix), resource);
             }
         };

@@ -9,6 +9,7 @@
 
 mod coding;
 pub mod fields;
+pub mod resources;
 pub mod traffic;
 
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,7 @@ use tokio::sync::Notify;
 
 pub use self::coding::{Coding, Variant, Variants};
 use self::fields::Fields;
+pub use self::resources::{FILES_BELOW, Resources};
 use self::traffic::Traffic;
 
 /// Everything that the program answers, at one moment.
@@ -35,9 +37,6 @@ pub struct Snapshot {
 
 /// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
 pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
-
-/// The beginning of the paths of replaced files, below their prefix. The rest of such a path has no slash.
-pub const REPLACED_BELOW: &str = "/assets/";
 
 /// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
 pub type ResourceTable = Table<Arc<Resource>>;
@@ -73,7 +72,7 @@ pub struct HostRoutes {
     pub longest_prefix: usize,
     /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
     pub files: ResourceTable,
-    /// Files of before that pages which are still open may request, by the prefix that they are below: each table has paths below [`REPLACED_BELOW`], and is shared by all addresses of its tenant.
+    /// Files of before that pages which are still open may request, by the prefix that they are below: each table has paths below [`FILES_BELOW`], and is shared by all addresses of its tenant.
     pub replaced: Table<Arc<ResourceTable>>,
     /// Pictures by whole path. Each answers from the moment at which it is drawn.
     pub pictures: Table<Arc<Slot<Resource>>>,
@@ -83,7 +82,7 @@ impl HostRoutes {
     /// Returns a replaced file by its whole path, with its prefix and its path below the prefix.
     #[must_use]
     pub fn replaced_file(&self, path: &str) -> Option<(&str, &str, &Resource)> {
-        let (prefix, below) = path.split_at(path.rfind(REPLACED_BELOW)?);
+        let (prefix, below) = path.split_at(path.rfind(FILES_BELOW)?);
         let (prefix, table) = self.replaced.get_key_value(prefix)?;
         let (below, resource) = table.get_key_value(below)?;
         Some((prefix, below, resource))
@@ -182,7 +181,7 @@ impl Mount {
 #[derive(Debug, Clone)]
 pub struct Pages {
     /// By the path below the prefix (`/terms`; `/` for the mount itself).
-    pub resources: ResourceTable,
+    pub resources: Resources,
     /// The 404 pages by the part of the site that they speak for: (`/blog`, 'Post not found'), most specific first.
     /// The last one is the tenant's own 404 page, for the empty path.
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,

@@ -392,7 +392,7 @@ impl Store {
             }
         }
         let pages = self.said(tenant, number, release.pages.rest())?;
-        let places = pages::read(&pages, &blobs).ok_or_else(disk::damaged);
+        let places = pages::read(&pages, &blobs, release.layout).ok_or_else(disk::damaged);
         let places = self.said(tenant, number, places)?;
         Some(Release {
             entry: release.entry,

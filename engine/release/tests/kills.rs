@@ -163,7 +163,7 @@ fn check(folder: &Path, store: &Store) -> usize {
             assert_eq!(loaded.entry, entry);
             let key = u64::from_le_bytes(entry.key[..8].try_into().expect("8 bytes"));
             let pages = &loaded.places[0].pages;
-            assert_eq!(pages.resources.len() as u64, PATHS);
+            assert_eq!(pages.resources.iter().count() as u64, PATHS);
             for path in 0..PATHS {
                 let Resource::Body(body) = &*pages.resources[&*format!("/{path}")] else {
                     panic!("a redirect");

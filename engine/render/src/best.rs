@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::cache::Cache;
-use super::coded::coded;
+use super::coded::Encoder;
 use super::compiled::{Compiled, PlacedMount};
 use super::compress;
-use release::snapshot::{Body, Pages, Resource};
+use release::snapshot::resources::ResourceWalk;
+use release::snapshot::{Body, Resource};
 
 /// A body that can be sent in a smaller coding, once somebody makes it.
 #[derive(Debug)]
@@ -43,8 +44,9 @@ impl Compiled {
     /// The same with its pages in every coding, the best ones, too.
     #[must_use]
     pub fn in_all_codings(&self) -> Self {
+        let mut encoder = Encoder::new(&self.cache);
         let with = |placed: &PlacedMount| match placed.pages() {
-            Some(pages) => placed.with(coded(pages, &self.cache)),
+            Some(pages) => placed.with(encoder.encode(pages)),
             None => placed.clone(),
         };
         let coded = Self {
@@ -59,10 +61,12 @@ impl Compiled {
     /// Its bodies that can be sent in a smaller coding.
     pub fn unimproved(&self) -> impl Iterator<Item = Unimproved> {
         let mounts = self.mounts.iter();
+        let mut walk = ResourceWalk::default();
         mounts.flat_map(move |placed| {
             let prefix = &placed.mount.prefix;
             let pages = placed.mount.pages.get();
-            let resources = pages.into_iter().flat_map(|pages: &Pages| &pages.resources);
+            let resources = pages.map(|pages| walk.visit(&pages.resources));
+            let resources = resources.into_iter().flatten();
             resources.filter_map(move |(path, resource)| match &**resource {
                 Resource::Body(Body { variants, .. }) if variants.can_improve() => {
                     Some(Unimproved {

@@ -8,38 +8,84 @@ use rayon::prelude::*;
 
 use super::cache::Cache;
 use super::compress::{Level, kept_variants};
-use release::snapshot::{Body, Pages, Resource};
+use release::snapshot::{Body, Pages, Resource, ResourceTable, Resources};
 
-/// The same pages in the codings that pages have when they are rendered. What is shared stays shared, and what was compressed before is taken from the cache.
-#[must_use]
-pub fn coded(pages: &Pages, cache: &Cache) -> Pages {
-    let found = pages.resources.values();
-    let all = found.chain(pages.not_found.iter().map(|(_, page)| page));
-    let all = all.chain([&pages.method_not_allowed]);
-    let by_place: HashMap<*const Resource, &Arc<Resource>> =
-        all.map(|page| (Arc::as_ptr(page), page)).collect();
-    let resources: Vec<&Arc<Resource>> = by_place.into_values().collect();
-    let coded: HashMap<usize, Arc<Resource>> = resources
-        .into_par_iter()
-        .filter_map(|resource| {
-            Some((
-                Arc::as_ptr(resource).addr(),
-                Arc::new(one(resource, cache)?),
-            ))
-        })
-        .collect();
-    let of = |resource: &Arc<Resource>| {
-        let coded = coded.get(&Arc::as_ptr(resource).addr());
+/// Compresses the pages of a tenant, place by place. Resources that places share are compressed once and stay shared; what was compressed before is taken from the cache.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    cache: &'a Cache,
+    /// Tables of files, each with its compressed form.
+    files: Vec<(Arc<ResourceTable>, Arc<ResourceTable>)>,
+}
+
+impl<'a> Encoder<'a> {
+    /// Begins with no place.
+    #[must_use]
+    pub const fn new(cache: &'a Cache) -> Self {
+        Self {
+            cache,
+            files: Vec::new(),
+        }
+    }
+
+    /// Returns the pages of one place in the content encodings that pages have when they are rendered.
+    #[must_use]
+    pub fn encode(&mut self, pages: &Pages) -> Pages {
+        let own = pages.resources.pages();
+        let errors = pages.not_found.iter().map(|(_, page)| page);
+        let errors = errors.chain([&pages.method_not_allowed]);
+        let coded = EncodedResources::of(own.values().chain(errors), self.cache);
+        Pages {
+            resources: Resources::new(
+                coded.table(own),
+                self.encoded_files(pages.resources.files()),
+            ),
+            not_found: (pages.not_found.iter())
+                .map(|(part, resource)| (part.clone(), coded.get(resource)))
+                .collect(),
+            method_not_allowed: coded.get(&pages.method_not_allowed),
+        }
+    }
+
+    fn encoded_files(&mut self, files: &Arc<ResourceTable>) -> Arc<ResourceTable> {
+        let known = self
+            .files
+            .iter()
+            .find(|(known, _)| Arc::ptr_eq(known, files));
+        if let Some((_, encoded)) = known {
+            return Arc::clone(encoded);
+        }
+        let encoded = Arc::new(EncodedResources::of(files.values(), self.cache).table(files));
+        self.files.push((Arc::clone(files), Arc::clone(&encoded)));
+        encoded
+    }
+}
+
+/// Resources that were compressed, by where the originals are in memory.
+struct EncodedResources(HashMap<usize, Arc<Resource>>);
+
+impl EncodedResources {
+    fn of<'r>(resources: impl Iterator<Item = &'r Arc<Resource>>, cache: &Cache) -> Self {
+        let by_place: HashMap<usize, &Arc<Resource>> = resources
+            .map(|resource| (Arc::as_ptr(resource).addr(), resource))
+            .collect();
+        let coded = by_place
+            .into_par_iter()
+            .filter_map(|(place, resource)| Some((place, Arc::new(one(resource, cache)?))));
+        Self(coded.collect())
+    }
+
+    /// The compressed form of a resource, or the resource where it has none.
+    fn get(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+        let coded = self.0.get(&Arc::as_ptr(resource).addr());
         Arc::clone(coded.unwrap_or(resource))
-    };
-    Pages {
-        resources: (pages.resources.iter())
-            .map(|(path, resource)| (path.clone(), of(resource)))
-            .collect(),
-        not_found: (pages.not_found.iter())
-            .map(|(part, resource)| (part.clone(), of(resource)))
-            .collect(),
-        method_not_allowed: of(&pages.method_not_allowed),
+    }
+
+    fn table(&self, table: &ResourceTable) -> ResourceTable {
+        let resources = table.iter();
+        resources
+            .map(|(path, resource)| (path.clone(), self.get(resource)))
+            .collect()
     }
 }
 
@@ -113,7 +159,7 @@ mod tests {
     fn what_is_compressed_later_is_as_if_it_had_been_compressed_at_once() {
         let (now, later) = (pages(|level| level), pages(|_| Level::Later));
         assert_eq!(tags(&later.resources["/"]).len(), 1, "nothing yet");
-        let coded = coded(&later, &Cache::default());
+        let coded = Encoder::new(&Cache::default()).encode(&later);
         for path in ["/", "/same", "/away"] {
             assert_eq!(
                 tags(&coded.resources[path]),

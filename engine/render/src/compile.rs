@@ -22,7 +22,7 @@ use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::assets::{file_of, named};
 use content::tenant::{MANIFEST, Site};
-use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
+use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
 
 /// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
 const MOST_HTML: usize = 96 << 20;
@@ -59,11 +59,12 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         }
     };
     let styles = rendered.styles();
+    let files = Arc::new(files(&renderer, &rendered));
     let mounts: Vec<PlacedMount> = addresses
         .iter()
         .map(|address| PlacedMount {
             address: address.clone(),
-            mount: Arc::new(mount(&renderer, &rendered, &styles, address)),
+            mount: Arc::new(mount(&renderer, &rendered, &styles, &files, address)),
             uncoded: None,
         })
         .collect();
@@ -146,16 +147,27 @@ fn too_much_html(site: &Site, addresses: usize) -> Report {
     report
 }
 
+/// The files of a tenant, which are the same at all of its addresses.
+fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable {
+    let mut files = ResourceTable::new();
+    files.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
+    for asset in renderer.resolver.assets.values() {
+        files.extend([renderer.at_its_name(asset)]);
+        files.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
+    }
+    files
+}
+
 /// Everything that a tenant answers at one of its addresses.
 fn mount(
     renderer: &Renderer<'_>,
     rendered: &RenderedPages<'_>,
     styles: &BTreeSet<String>,
+    files: &Arc<ResourceTable>,
     address: &Address,
 ) -> Mount {
     let scope = renderer.scope_at(address);
     let resolver = &scope.resolver;
-    let assets = &resolver.assets;
     let mut resources = ResourceTable::new();
     renderer
         .site_files
@@ -171,16 +183,11 @@ fn mount(
             resources.insert(path.into(), Arc::clone(&body));
         }
     }
-    resources.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
     for (path, Written { html, style, .. }) in &rendered.gallery {
         // A page of the tenant at the same path stays.
         let shown = || gallery::body(resolver.place.put_in(html), style, renderer);
         let entry = resources.entry(path.as_str().into());
         entry.or_insert_with(|| Arc::new(shown()));
-    }
-    for asset in assets.values() {
-        resources.extend([renderer.at_its_name(asset)]);
-        resources.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
     }
     redirects(renderer.site, resolver, &mut resources);
     let not_found = rendered.not_found.iter();
@@ -189,7 +196,7 @@ fn mount(
         tenant: renderer.site.id.shared(),
         prefix: address.prefix.as_str().into(),
         pages: Slot::from(Pages {
-            resources,
+            resources: Resources::new(resources, Arc::clone(files)),
             not_found: not_found
                 .map(|(area, status, page)| (area.clone(), body(*status, &page.html, None)))
                 .collect(),

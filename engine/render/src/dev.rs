@@ -25,7 +25,7 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::Diagnostic;
 use content::tenant::manifest::Hsts;
-use release::snapshot::{Body, Mount, Pages, Resource, ResourceTable, Slot};
+use release::snapshot::{Body, Mount, Pages, Resource, Resources, Slot};
 
 /// The script's tag for a page; empty without `--dev`.
 pub(super) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String {
@@ -92,7 +92,7 @@ pub fn nothing_yet(
         tenant: tenant.shared(),
         prefix: address.prefix.as_str().into(),
         pages: Slot::from(Pages {
-            resources: ResourceTable::new(),
+            resources: Resources::default(),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,
         }),

@@ -90,7 +90,7 @@ mod xml;
 
 pub use best::Unimproved;
 pub use card::Card;
-pub use coded::coded;
+pub use coded::Encoder;
 pub use compile::compile;
 pub use compiled::{Compiled, PlacedMount};
 pub use former::{Whose, former, former_files};

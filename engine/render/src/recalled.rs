@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asset::ASSETS;
 use super::cache::{Key, key};
-use super::coded::coded;
+use super::coded::Encoder;
 use super::compiled::{Compiled, PlacedMount};
 use super::inputs::Inputs;
 use super::lints::links::NeighbourLink;
@@ -164,11 +164,12 @@ impl Compiled {
                 }
             }
             cache.use_again();
+            let mut encoder = Encoder::new(cache);
             for placed in &mounts {
                 let Address { host, prefix, .. } = &placed.address;
                 let mut pages = pages.iter();
                 let own = pages.find(|one| one.host == *host && one.prefix == *prefix)?;
-                placed.mount.pages.fill(Some(coded(&own.pages, cache)));
+                placed.mount.pages.fill(Some(encoder.encode(&own.pages)));
             }
         }
         let drawings: Vec<Arc<Drawing>> = drawings.into_iter().map(Arc::new).collect();

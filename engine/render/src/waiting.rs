@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Cache;
-use super::coded::coded;
+use super::coded::Encoder;
 use super::compiled::{Compiled, PlacedMount};
 use super::inputs::Inputs;
 use super::site_files::listing;
@@ -88,9 +88,10 @@ impl Compiled {
     #[must_use]
     pub fn coded(&self, waiting: &[Arc<Self>]) -> Self {
         let mut mounts = self.mounts.clone();
+        let mut encoder = Encoder::new(&self.cache);
         for placed in &mut mounts {
             if let Some(pages) = placed.uncoded.take() {
-                let coded = coded(&pages, &self.cache);
+                let coded = encoder.encode(&pages);
                 for open in placed.open_in(waiting) {
                     open.pages.fill(Some(coded.clone()));
                 }

@@ -25,8 +25,7 @@ use hyper_util::rt::TokioIo;
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, ResourceTable, Slot, Snapshot,
-    Table, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Table, Variant,
 };
 use server::access::{AccessLog, Format};
 use server::listen;
@@ -377,8 +376,8 @@ fn snapshot() -> Snapshot {
     };
     let mount = |tenant: &str, prefix: &str| {
         let numbered = (0..40).map(|number| (format!("/page/{number}").into(), page()));
-        let mut resources: ResourceTable = numbered.collect();
-        resources.insert("/page".into(), page());
+        let page_of_all = ("/page".into(), page());
+        let resources = numbered.chain([page_of_all]).collect();
         Arc::new(Mount {
             tenant: tenant.into(),
             prefix: prefix.into(),

@@ -443,7 +443,7 @@ fn snapshot() -> Snapshot {
         tenant: "studio".into(),
         prefix: "".into(),
         pages: Slot::from(Pages {
-            resources: Table::from([("/page".into(), Arc::clone(&page))]),
+            resources: [("/page".into(), Arc::clone(&page))].into(),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,
         }),

@@ -1,10 +1,11 @@
 //! The pages of a release as bytes, with the names of blobs in place of large bodies.
 //!
-//! Five parts stand behind each other: bodies, header fields, resources, places, and the small bodies, compressed together: the pages of a tenant have much in common, above all with themselves at another address. Each entry of a table is there once and named by its number in those that follow, so what was shared is shared again after reading.
+//! Five parts stand behind each other: bodies, header fields, resources, places (with the files that a place shares with an earlier one by its number), and the small bodies, compressed together: the pages of a tenant have much in common, above all with themselves at another address. Each entry of a table is there once and named by its number in those that follow, so what was shared is shared again after reading.
 //! Of a body only the bytes as they are stand here. Its codings are several times as much, and made again in no time.
 //!
 //! **Invariant:** knows no disk. The same pages give the same bytes.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
@@ -19,7 +20,7 @@ use super::blobs::{LARGE, Name, NamedBytes};
 use super::format::{Input, Output};
 use crate::payload::Payload;
 use crate::snapshot::fields::Fields;
-use crate::snapshot::{Body, Coding, Pages, Resource, Variant, Variants};
+use crate::snapshot::{Body, Coding, Pages, Resource, ResourceTable, Resources, Variant, Variants};
 
 /// What a tenant answers at one place.
 #[derive(Debug, Clone)]
@@ -30,6 +31,15 @@ pub struct PlacedPages {
     pub prefix: String,
     /// What is answered there, by the path below the prefix.
     pub pages: Pages,
+}
+
+/// How the files of places are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// A table of files is with the first place that has it; later ones name that place.
+    SharedFiles,
+    /// Each place has its files among its pages, as in version 2.
+    FilesAtEachPlace,
 }
 
 /// More fields than a body has. A header map panics where it gets too many.
@@ -79,6 +89,9 @@ struct Writer {
     resources: Table,
     /// By where a resource is in memory.
     seen: HashMap<*const Resource, usize>,
+    /// The number of the first place with a table of files, from 1, by where the table is in memory.
+    files: HashMap<*const ResourceTable, u64>,
+    places: u64,
 }
 
 impl Writer {
@@ -168,12 +181,17 @@ impl Writer {
         self.is_common = placed.host.is_empty();
         to.bytes(placed.host.as_bytes());
         to.bytes(placed.prefix.as_bytes());
-        let mut resources: Vec<_> = placed.pages.resources.iter().collect();
-        resources.sort_unstable_by_key(|(path, _)| *path);
-        to.count(resources.len());
-        for (path, resource) in resources {
-            to.bytes(path.as_bytes());
-            to.count(self.resource(resource));
+        let resources = &placed.pages.resources;
+        self.table(resources.pages(), to);
+        self.places += 1;
+        let next = self.places;
+        let first = *self
+            .files
+            .entry(Arc::as_ptr(resources.files()))
+            .or_insert(next);
+        to.number(first);
+        if first == next {
+            self.table(resources.files(), to);
         }
         to.count(placed.pages.not_found.len());
         for (part, resource) in &placed.pages.not_found {
@@ -181,6 +199,16 @@ impl Writer {
             to.count(self.resource(resource));
         }
         to.count(self.resource(&placed.pages.method_not_allowed));
+    }
+
+    fn table(&mut self, table: &ResourceTable, to: &mut Output) {
+        let mut resources: Vec<_> = table.iter().collect();
+        resources.sort_unstable_by_key(|(path, _)| *path);
+        to.count(resources.len());
+        for (path, resource) in resources {
+            to.bytes(path.as_bytes());
+            to.count(self.resource(resource));
+        }
     }
 }
 
@@ -237,21 +265,50 @@ impl Bodies {
     }
 }
 
+/// The files of a place as they are written.
+enum Files {
+    Own(Vec<(String, usize)>),
+    /// Those of the place of this index.
+    OfPlace(usize),
+}
+
+impl Files {
+    fn read(input: &mut Input<'_>, place: usize) -> Option<Self> {
+        let first = input.count()?.checked_sub(1)?;
+        match first.cmp(&place) {
+            Ordering::Less => Some(Self::OfPlace(first)),
+            Ordering::Equal => Some(Self::Own(input.many(with_path)?)),
+            Ordering::Greater => None,
+        }
+    }
+}
+
+/// A path with the number of its resource.
+fn with_path(input: &mut Input<'_>) -> Option<(String, usize)> {
+    Some((input.text()?.to_owned(), input.count()?))
+}
+
 /// The pages, with all the blobs that they need, in that order; `None` when these are no pages.
-pub(super) fn read(pages: &[u8], large: &[Payload]) -> Option<Vec<PlacedPages>> {
+pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Vec<PlacedPages>> {
     let mut input = Input(pages);
     let bodies = Bodies::read(&mut input)?;
     let fields = input.many(|input| Some(Arc::new(read_fields(input)?)))?;
     let entries = input.many(|input| read_entry(input, &fields))?;
-    let with_path = |input: &mut Input<'_>| Some((input.text()?.to_owned(), input.count()?));
+    let mut index = 0;
     let places = input.many(|input| {
-        Some((
+        let place = (
             input.text()?.to_owned(),
             input.text()?.to_owned(),
             input.many(with_path)?,
+            match layout {
+                Layout::SharedFiles => Files::read(input, index)?,
+                Layout::FilesAtEachPlace => Files::Own(Vec::new()),
+            },
             input.many(with_path)?,
             input.count()?,
-        ))
+        );
+        index += 1;
+        Some(place)
     })?;
     let small = Bytes::from(decompressed(input.0, bodies.length)?);
     let bodies = bodies.places.into_iter().map(|place| match place {
@@ -264,18 +321,30 @@ pub(super) fn read(pages: &[u8], large: &[Payload]) -> Option<Vec<PlacedPages>> 
     let named = |(path, number): (String, usize)| {
         Some((path.into_boxed_str(), resources.get(number)?.clone()))
     };
-    let placed = |(host, prefix, paths, not_found, last): (_, _, Vec<_>, Vec<_>, usize)| {
-        Some(PlacedPages {
+    let mut placed: Vec<PlacedPages> = Vec::with_capacity(places.len());
+    for (host, prefix, paths, files, not_found, last) in places {
+        let own = paths.into_iter().map(named);
+        let resources_here = match files {
+            Files::Own(files) => {
+                let all = own.chain(files.into_iter().map(named));
+                all.collect::<Option<Resources>>()?
+            }
+            Files::OfPlace(first) => {
+                let files = Arc::clone(placed.get(first)?.pages.resources.files());
+                Resources::new(own.collect::<Option<_>>()?, files)
+            }
+        };
+        placed.push(PlacedPages {
             host,
             prefix,
             pages: Pages {
-                resources: paths.into_iter().map(named).collect::<Option<_>>()?,
+                resources: resources_here,
                 not_found: not_found.into_iter().map(named).collect::<Option<_>>()?,
                 method_not_allowed: resources.get(last)?.clone(),
             },
-        })
-    };
-    places.into_iter().map(placed).collect()
+        });
+    }
+    Some(placed)
 }
 
 /// What was compressed, if that is exactly so many bytes.

@@ -13,10 +13,13 @@ use super::blobs::{Name, Named, read_names, write_names};
 use super::disk::{self, Durability};
 use super::format::{Input, Output};
 use super::frame::{self, Opened};
+use super::pages::Layout;
 use crate::payload::Payload;
 
 /// What a file begins with. Another version of the format is another word.
-const MAGIC: &[u8] = b"rowhouse-release-2\n";
+const MAGIC: &[u8] = b"rowhouse-release-3\n";
+/// The word of the version before, which is still read.
+pub(super) const EARLIER_MAGIC: &[u8] = b"rowhouse-release-2\n";
 
 /// What is known of a release without reading its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +70,7 @@ pub(super) struct OpenRelease {
     /// The blobs that it names.
     pub(super) blobs: Named,
     pub(super) pages: Opened,
+    pub(super) layout: Layout,
 }
 
 /// The files below one folder, which need not be there.
@@ -102,7 +106,14 @@ impl Releases {
 
     /// Opens a release: what is known of it is read, and its pages are not.
     pub(super) fn open(&self, tenant: &str, number: u64) -> io::Result<OpenRelease> {
-        let pages = frame::open(&self.path(tenant, number), MAGIC)?;
+        let path = self.path(tenant, number);
+        let (pages, layout) = match frame::open(&path, MAGIC) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let pages = frame::open(&path, EARLIER_MAGIC)?;
+                (pages, Layout::FilesAtEachPlace)
+            }
+            opened => (opened?, Layout::SharedFiles),
+        };
         let mut input = Input(&pages.head.front);
         let entry = Entry::read(&mut input).filter(|entry| entry.number == number);
         let blobs = read_names(&mut input).filter(|_| input.0.is_empty());
@@ -111,6 +122,7 @@ impl Releases {
             entry,
             blobs,
             pages,
+            layout,
         })
     }
 

@@ -408,6 +408,7 @@ impl Writer {
                     entry,
                     blobs,
                     pages,
+                    ..
                 }) = readable(self.releases.open(&tenant, number))?
                 else {
                     continue;

@@ -59,7 +59,7 @@ pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
     let is_page = |path: &str, resource: &Resource| {
         matches!(resource, Resource::Body(_)) && !path.contains('.')
     };
-    let all = pages.resources.iter();
+    let all = pages.resources.pages().iter();
     let all = all.filter(|(path, resource)| is_page(path, resource));
     let mut paths: Vec<String> = all.map(|(path, _)| path.to_string()).collect();
     paths.sort_unstable();

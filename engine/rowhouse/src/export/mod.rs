@@ -34,7 +34,7 @@ pub use self::sink::{Sink, WriteError};
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
 use release::payload::Payload;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
-use release::snapshot::{Body, Coding, HostEntry, Resource, ResourceTable, Snapshot};
+use release::snapshot::{Body, Coding, HostEntry, Resource, Snapshot};
 use render::PlacedMount;
 use supervisor::Registry;
 
@@ -220,7 +220,7 @@ impl<'a> Site<'a> {
         let Some(pages) = placed.pages().filter(|_| is_owner) else {
             return Ok(plan);
         };
-        for (below, resource) in in_order(&pages.resources) {
+        for (below, resource) in in_order(pages.resources.iter()) {
             let path = joined(prefix, below);
             // What stands in for a picture gives way to it.
             let is_drawn = || pictures.contains_key(&(self.host.to_owned(), path.clone()));
@@ -400,7 +400,10 @@ impl<'a> Site<'a> {
     fn finish(mut self, snapshot: &Snapshot, sink: &mut impl Sink) -> Result<Counts, ExportError> {
         match self.entry {
             HostEntry::Site(routes) => {
-                let (own, shared) = (in_order(&routes.files), in_order(&snapshot.shared));
+                let (own, shared) = (
+                    in_order(routes.files.iter()),
+                    in_order(snapshot.shared.iter()),
+                );
                 for (path, file) in own.into_iter().chain(shared) {
                     self.resource_unless_known(path, file, sink)?;
                 }
@@ -506,10 +509,11 @@ fn file_of_not_found<'r>(area: &str, resource: &'r Resource) -> Option<(String, 
 }
 
 /// A table by path, so that an export of the same is the same.
-fn in_order(table: &ResourceTable) -> BTreeMap<&str, &Resource> {
-    let resources = table.iter();
+fn in_order<'a, P: AsRef<str> + ?Sized + 'a>(
+    resources: impl Iterator<Item = (&'a P, &'a Arc<Resource>)>,
+) -> BTreeMap<&'a str, &'a Resource> {
     resources
-        .map(|(path, resource)| (&**path, &**resource))
+        .map(|(path, resource)| (path.as_ref(), &**resource))
         .collect()
 }
 

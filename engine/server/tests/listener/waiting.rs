@@ -110,8 +110,8 @@ fn a_request_waits_for_a_picture_and_not_for_what_something_stands_in_for() {
     );
     assert!(!asked.is_finished());
     let drawn = sample::mount("drawn", "", &["/"]).pages.into_inner();
-    let drawn = drawn.unwrap().resources.remove("/");
-    slot.fill(drawn.and_then(Arc::into_inner));
+    let drawn = Arc::clone(&drawn.unwrap().resources["/"]);
+    slot.fill(Arc::into_inner(drawn));
     assert_eq!(asked.join().unwrap().status, 200);
     assert_eq!(server.ask(&get("/assets/social.png", HOST)).status, 200);
 }

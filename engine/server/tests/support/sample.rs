@@ -141,7 +141,7 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
         tenant: tenant.into(),
         prefix: prefix.into(),
         pages: Slot::from(Pages {
-            resources,
+            resources: resources.into_iter().collect(),
             not_found: vec![
                 (
                     "/blog".into(),

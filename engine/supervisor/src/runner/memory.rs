@@ -3,11 +3,12 @@
 //! Pages of a tenant with errors stay: nothing could render them again.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-
+use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
 use server::status::StoreStatus;
@@ -112,10 +113,13 @@ pub(crate) fn store_status(registry: &Registry) -> StoreStatus {
 /// The bytes of the pages of a tenant that are in memory, each once.
 pub(crate) fn bytes_of(compiled: &Compiled) -> usize {
     let mut seen = HashSet::new();
-    let pages = compiled.mounts.iter().filter_map(PlacedMount::pages);
-    pages
-        .flat_map(resources)
-        .filter_map(|resource| match resource {
+    let pages = || compiled.mounts.iter().filter_map(PlacedMount::pages);
+    let mut walk = ResourceWalk::default();
+    let found = pages().flat_map(|pages| walk.visit(&pages.resources));
+    let found = found.map(|(_, resource)| resource);
+    found
+        .chain(pages().flat_map(error_pages))
+        .filter_map(|resource| match &**resource {
             Resource::Body(body) => Some(body),
             Resource::Redirect(_) => None,
         })
@@ -126,8 +130,7 @@ pub(crate) fn bytes_of(compiled: &Compiled) -> usize {
         .sum()
 }
 
-fn resources(pages: &Pages) -> impl Iterator<Item = &Resource> {
+fn error_pages(pages: &Pages) -> impl Iterator<Item = &Arc<Resource>> {
     let not_found = pages.not_found.iter().map(|(_, page)| page);
-    let all = pages.resources.values().chain(not_found);
-    all.chain([&pages.method_not_allowed]).map(AsRef::as_ref)
+    not_found.chain([&pages.method_not_allowed])
 }

@@ -293,8 +293,8 @@ impl TenantData {
         {
             let old = self.rendered().and_then(|old| files(old));
             let old = old.as_ref().and_then(PlacedMount::pages);
-            let old = old.map(|pages| &pages.resources);
-            self.replaced.turn(old, &new.resources, now);
+            let old = old.map(|pages| &**pages.resources.files());
+            self.replaced.turn(old, new.resources.files(), now);
             self.replaced.add(pictures, now);
         }
     }

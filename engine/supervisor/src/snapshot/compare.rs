@@ -39,8 +39,7 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
     let paths: BTreeSet<&str> = [from, to]
         .into_iter()
         .flatten()
-        .flat_map(|placed| placed.pages.resources.keys())
-        .map(|path| &**path)
+        .flat_map(|placed| placed.pages.resources.paths())
         .collect();
     let mut changes = Changes::default();
     for path in paths {

@@ -80,7 +80,7 @@ pub(crate) struct Pinned {
     pub(crate) number: u64,
     pub(crate) compiled: Arc<Compiled>,
     /// The files that all tenants shared at the time.
-    pub(crate) shared: ResourceTable,
+    pub(crate) shared: Arc<ResourceTable>,
 }
 
 #[cfg(test)]

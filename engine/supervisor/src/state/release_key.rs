@@ -4,27 +4,57 @@
 //!
 //! **Invariant:** two releases have the same key exactly if no request tells them apart.
 
-use release::snapshot::{Body, Pages, Resource};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use release::snapshot::{Body, Pages, Resource, ResourceTable};
 use release::store::PlacedPages;
 use sha2::{Digest, Sha256};
 
 /// Returns a digest of all responses of a tenant at all its addresses.
 pub(crate) fn key_of(places: &[PlacedPages]) -> [u8; 32] {
     let mut hash = Sha256::new();
+    // Files are the same at most addresses, and may be many.
+    let mut of_files: HashMap<*const ResourceTable, [u8; 32]> = HashMap::new();
     for place in places {
+        let Pages {
+            resources,
+            not_found,
+            method_not_allowed,
+        } = &place.pages;
         hash.update(format!("{}{}\n", place.host, place.prefix));
-        let mut responses: Vec<String> = resources(&place.pages)
-            .map(|(path, resource)| match resource {
-                Resource::Redirect(to) => format!("{path} {to:?}\n"),
-                Resource::Body(body) => format!("{path} {}\n", response(body)),
-            })
-            .collect();
-        responses.sort_unstable();
-        for response in responses {
-            hash.update(response);
-        }
+        let other = [("405", method_not_allowed)];
+        let errors = not_found.iter().map(|(area, page)| (&**area, page));
+        hash.update(digest(
+            by_path(resources.pages()).chain(errors).chain(other),
+        ));
+        let files = resources.files();
+        let of_files = of_files
+            .entry(Arc::as_ptr(files))
+            .or_insert_with(|| digest(by_path(files)));
+        hash.update(of_files);
     }
     hash.finalize().into()
+}
+
+/// Returns a digest of responses by path, in whatever order they come.
+fn digest<'a>(resources: impl Iterator<Item = (&'a str, &'a Arc<Resource>)>) -> [u8; 32] {
+    let mut responses: Vec<String> = resources
+        .map(|(path, resource)| match &**resource {
+            Resource::Redirect(to) => format!("{path} {to:?}\n"),
+            Resource::Body(body) => format!("{path} {}\n", response(body)),
+        })
+        .collect();
+    responses.sort_unstable();
+    let mut hash = Sha256::new();
+    for response in responses {
+        hash.update(response);
+    }
+    hash.finalize().into()
+}
+
+fn by_path(table: &ResourceTable) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
+    table.iter().map(|(path, resource)| (&**path, resource))
 }
 
 /// Returns the status, the entity tag and the header fields of a response.
@@ -39,18 +69,8 @@ fn response(body: &Body) -> String {
     format!("{} {etag:?} {fields:?}", body.status)
 }
 
-/// Returns all resources with their paths.
-fn resources(pages: &Pages) -> impl Iterator<Item = (&str, &Resource)> {
-    let found = pages.resources.iter().map(|(path, one)| (&**path, &**one));
-    let not_found = pages.not_found.iter().map(|(area, one)| (&**area, &**one));
-    let other = [("405", &*pages.method_not_allowed)];
-    found.chain(not_found).chain(other)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
     use release::snapshot::fields::Fields;
     use release::snapshot::{Coding, Variant};
@@ -125,6 +145,7 @@ mod tests {
             key_of(&only(redirect("/newer"))),
             key_of(&[place("/app", &[("/", body(PAGE))])]),
             key_of(&[place("", &[("/app", body(PAGE))])]),
+            key_of(&[place("", &[("/assets/app", body(PAGE))])]),
         ];
         for (number, key) in keys.iter().enumerate() {
             assert!(!keys[..number].contains(key), "{number}");

@@ -9,10 +9,11 @@ use std::time::SystemTime;
 
 use content::name::TenantId;
 use http::HeaderValue;
-use release::snapshot::{Mount, Pages, Resource, ResourceTable, Slot};
+use release::snapshot::resources::ResourceWalk;
+use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
 use release::store::{New, PlacedPages, Release, Store};
 use render::asset::ASSETS;
-use render::{Compiled, PlacedMount};
+use render::{Compiled, Encoder, PlacedMount};
 
 use crate::runner::tenant::{MadeFrom, TenantData};
 use crate::state::recorded::Pinned;
@@ -77,12 +78,12 @@ fn cause(data: &mut TenantData, made_from: &MadeFrom, key: [u8; 32]) -> Option<V
 /// Places a release at those of its addresses that the tenant still has. Returns `None` where the tenant has none of them.
 pub(crate) fn place(data: &TenantData, release: Release) -> Option<Pinned> {
     let served = data.served.as_ref()?;
-    let cache = &served.compiled.cache;
-    let mut shared = ResourceTable::new();
+    let mut encoder = Encoder::new(&served.compiled.cache);
+    let mut shared = Arc::default();
     let mut mounts = Vec::new();
     for place in release.places {
         if place.host.is_empty() {
-            shared = render::coded(&place.pages, cache).resources;
+            shared = Arc::clone(encoder.encode(&place.pages).resources.files());
             continue;
         }
         let mut addresses = served.made_from.addresses.iter();
@@ -93,7 +94,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<Pinned> {
             mount: Arc::new(Mount {
                 tenant: served.made_from.site.id.shared(),
                 prefix: address.prefix.as_str().into(),
-                pages: Slot::from(render::coded(&place.pages, cache)),
+                pages: Slot::from(encoder.encode(&place.pages)),
                 traffic: std::sync::OnceLock::new(),
             }),
             address,
@@ -129,10 +130,10 @@ fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
 }
 
 /// Shared files as a release has them: a place that is no host's.
-fn shared_pages(resources: ResourceTable) -> Pages {
+fn shared_pages(files: ResourceTable) -> Pages {
     let nowhere = Resource::Redirect(HeaderValue::from_static("/"));
     Pages {
-        resources,
+        resources: Resources::new(ResourceTable::new(), Arc::new(files)),
         not_found: Vec::new(),
         method_not_allowed: Arc::new(nowhere),
     }
@@ -142,11 +143,9 @@ fn shared_pages(resources: ResourceTable) -> Pages {
 fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
     let mut found = ResourceTable::new();
     let mut seen = HashSet::new();
-    let mut open: Vec<Arc<Resource>> = places
-        .iter()
-        .flat_map(|place| place.pages.resources.values())
-        .cloned()
-        .collect();
+    let mut walk = ResourceWalk::default();
+    let own = (places.iter()).flat_map(|place| walk.visit(&place.pages.resources));
+    let mut open: Vec<Arc<Resource>> = own.map(|(_, resource)| Arc::clone(resource)).collect();
     while let Some(resource) = open.pop() {
         let Resource::Body(body) = &*resource else {
             continue;

@@ -11,8 +11,11 @@ use proptest::prelude::*;
 
 use super::{PLENTY, blobs, long, open, release};
 use crate::snapshot::fields::Fields;
-use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
-use crate::store::{Entry, New, PlacedPages, pages};
+use crate::snapshot::{Body, Coding, Pages, Resource, Resources, Variant};
+use crate::store::format::Output;
+use crate::store::pages::Layout;
+use crate::store::releases::{EARLIER_MAGIC, Releases};
+use crate::store::{Entry, New, PlacedPages, frame, pages};
 
 /// All that an answer from this follows from.
 fn answer(resource: &Resource) -> String {
@@ -56,7 +59,7 @@ fn answers(places: &[PlacedPages]) -> Vec<Answers<'_>> {
             host.as_str(),
             prefix.as_str(),
             resources
-                .map(|(path, resource)| (&**path, answer(resource)))
+                .map(|(path, resource)| (path, answer(resource)))
                 .collect(),
             errors,
         )
@@ -118,24 +121,32 @@ fn any_resource() -> impl Strategy<Value = Arc<Resource>> {
 fn any_places() -> impl Strategy<Value = Vec<PlacedPages>> {
     let resources = proptest::collection::vec(any_resource(), 1..8);
     let index = any::<proptest::sample::Index>;
-    let at_paths = || proptest::collection::vec(("/[^/]{0,3}", index()), 0..8);
+    let path = "(/assets)?/[^/]{0,3}";
+    let at_paths = || proptest::collection::vec((path, index()), 0..8);
     let place = (
         "[a-z.]{0,5}",
         "(/[a-z]{1,3})?",
         at_paths(),
         at_paths(),
         index(),
+        any::<bool>(),
     );
     let places = proptest::collection::vec(place, 0..4);
     (resources, places).prop_map(|(resources, places)| {
         let at = |index: proptest::sample::Index| index.get(&resources).clone();
-        let of = |(host, prefix, paths, errors, last): (_, _, Vec<_>, Vec<_>, _)| {
+        let mut files = None;
+        let of = |(host, prefix, paths, errors, last, shares): (_, _, Vec<_>, Vec<_>, _, _)| {
             let path = |(path, index): (String, _)| (path.into(), at(index));
+            let own: Resources = paths.into_iter().map(path).collect();
+            let files = match shares {
+                true => files.get_or_insert_with(|| Arc::clone(own.files())),
+                false => own.files(),
+            };
             PlacedPages {
                 host,
                 prefix,
                 pages: Pages {
-                    resources: paths.into_iter().map(path).collect(),
+                    resources: Resources::new(own.pages().clone(), Arc::clone(files)),
                     not_found: errors.into_iter().map(path).collect(),
                     method_not_allowed: at(last),
                 },
@@ -171,7 +182,9 @@ proptest! {
 
     #[test]
     fn any_bytes_are_pages_or_refused(bytes: Vec<u8>) {
-        let _ = pages::read(&bytes, &[]);
+        for layout in [Layout::SharedFiles, Layout::FilesAtEachPlace] {
+            let _ = pages::read(&bytes, &[], layout);
+        }
     }
 }
 
@@ -200,6 +213,75 @@ fn what_was_shared_is_shared_after_loading() {
     };
     assert_eq!(start("/"), start("/also"));
     assert!(Arc::ptr_eq(&body("/").fields, &body("/other").fields));
+}
+
+#[test]
+fn files_that_places_share_are_shared_after_loading() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    let mut new = release(1, &[("/", "a page"), ("/assets/a.css", "a file")]);
+    let copy = new.places[0].clone();
+    let more = ["/a", "/b"].map(|prefix| PlacedPages {
+        prefix: prefix.to_owned(),
+        ..copy.clone()
+    });
+    new.places.extend(more);
+    store.record("corner", new);
+    store.finish();
+    let loaded = store.load("corner", 1).expect("a release");
+    let [first, others @ ..] = &loaded.places[..] else {
+        panic!("no place");
+    };
+    let files = first.pages.resources.files();
+    assert_eq!((files.len(), others.len()), (1, 2));
+    for other in others {
+        assert!(Arc::ptr_eq(files, other.pages.resources.files()));
+        assert!(other.pages.resources.contains_key("/"));
+    }
+}
+
+#[test]
+fn release_of_the_version_before_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path().to_owned(), 3, PLENTY);
+    store.record("corner", release(1, &[("/", "a page")]));
+    store.finish();
+    let releases = Releases {
+        folder: folder.path().join("releases"),
+    };
+    let front = releases
+        .open("corner", 1)
+        .expect("a release")
+        .pages
+        .head
+        .front;
+    let mut before = Output::default();
+    // Neither bodies nor header fields.
+    before.count(0);
+    before.count(0);
+    // One redirect, at a page's path and at a file's of one place, and for all errors.
+    before.count(1);
+    before.number(0);
+    before.bytes(b"/away");
+    before.count(1);
+    before.bytes(b"corner.example");
+    before.bytes(b"");
+    before.count(2);
+    for path in ["/", "/assets/a.css"] {
+        before.bytes(path.as_bytes());
+        before.count(0);
+    }
+    before.count(0);
+    before.count(0);
+    let compressed = zstd::encode_all(&b""[..], 1).expect("bytes");
+    let pages = [before.0, compressed].concat();
+    let start = frame::start(EARLIER_MAGIC, &front, &pages);
+    let file = [start, pages].concat();
+    std::fs::write(releases.path("corner", 1), file).expect("a written file");
+
+    let loaded = store.load("corner", 1).expect("a release");
+    let resources = &loaded.places[0].pages.resources;
+    assert!(resources.contains_key("/") && resources.contains_key("/assets/a.css"));
 }
 
 #[test]
@@ -235,5 +317,5 @@ fn pages_that_have_much_in_common_take_little() {
     let kept: u64 = super::files(folder.path()).iter().map(size).sum();
     assert!(kept < 2 * words.len() as u64, "{kept} bytes");
     let loaded = store.load("corner", 1).expect("a release");
-    assert_eq!(loaded.places[0].pages.resources.len(), 40);
+    assert_eq!(loaded.places[0].pages.resources.pages().len(), 40);
 }
