@@ -6,17 +6,20 @@
 //! **Invariant:** copies nothing that is in memory; holds a part of the snapshot's bytes.
 
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use release::large::LargeFile;
+use release::payload::Payload;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tracing::warn;
 
 use super::connection_state::ConnectionState;
-use super::response_body::{FilePart, ResponseBody};
+use super::response_body::ResponseBody;
 
 /// Bytes of a piece: a frame of HTTP/2 as large as every client takes (RFC 9113, section 4.2).
 const PIECE: usize = 16 * 1024;
@@ -37,7 +40,9 @@ enum Rest {
 /// A part of a file while it is read.
 #[derive(Debug)]
 struct FileReader {
-    part: FilePart,
+    file: LargeFile,
+    /// What is still to be read.
+    range: Range<u64>,
     /// What was read and is not sent yet.
     ready: Bytes,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
@@ -45,10 +50,12 @@ struct FileReader {
 
 impl SnapshotBody {
     pub(super) fn new(body: ResponseBody, stream: Option<OpenStream>) -> Self {
-        let rest = match body {
-            ResponseBody::Memory(bytes) => Rest::Memory(bytes),
-            ResponseBody::File(part) => Rest::File(Box::new(FileReader {
-                part: *part,
+        let ResponseBody { payload, range } = body;
+        let rest = match payload {
+            Payload::Memory(bytes) => Rest::Memory(bytes),
+            Payload::Large(file) => Rest::File(Box::new(FileReader {
+                file: *file,
+                range,
                 ready: Bytes::new(),
                 reading: None,
             })),
@@ -66,27 +73,25 @@ impl SnapshotBody {
 
 impl FileReader {
     fn len(&self) -> u64 {
-        let range = &self.part.range;
-        self.ready.len() as u64 + (range.end - range.start)
+        self.ready.len() as u64 + (self.range.end - self.range.start)
     }
 
     /// Waits until there is something to send, or nothing is left.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<&mut Bytes>> {
-        let range = &mut self.part.range;
-        if self.ready.is_empty() && !range.is_empty() {
+        if self.ready.is_empty() && !self.range.is_empty() {
             let reading = self.reading.get_or_insert_with(|| {
-                let (file, range) = (self.part.file.clone(), range.clone());
+                let (file, range) = (self.file.clone(), self.range.clone());
                 spawn_blocking(move || file.read(range))
             });
             let read = ready!(Pin::new(reading).poll(context));
             self.reading = None;
             let bytes = read.map_err(io::Error::other).flatten();
             self.ready = bytes.inspect_err(|error| {
-                let digest = self.part.file.digest().iter();
+                let digest = self.file.digest().iter();
                 let file: String = digest.map(|byte| format!("{byte:02x}")).collect();
                 warn!(file, %error, "a large file cannot be read; its response ends early");
             })?;
-            range.start += self.ready.len() as u64;
+            self.range.start += self.ready.len() as u64;
         }
         Poll::Ready(Ok(&mut self.ready))
     }

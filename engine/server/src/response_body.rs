@@ -5,74 +5,58 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use release::large::LargeFile;
 use release::payload::Payload;
 
-/// The body that an answer has.
+/// The body that an answer has: a part of a payload.
 #[derive(Debug, PartialEq, Eq)]
-pub enum ResponseBody {
-    /// Bytes in memory.
-    Memory(Bytes),
-    /// A part of a file that is too large for memory.
-    File(Box<FilePart>),
-}
-
-/// A part of a file.
-#[derive(Debug, PartialEq, Eq)]
-pub struct FilePart {
-    pub(super) file: LargeFile,
+pub struct ResponseBody {
+    /// Cut to `range` where it is in memory.
+    pub(super) payload: Payload,
     pub(super) range: Range<u64>,
 }
 
 impl ResponseBody {
     /// Returns all of a payload.
     pub(super) fn whole(payload: &Payload) -> Self {
-        match payload {
-            Payload::Memory(bytes) => Self::Memory(bytes.clone()),
-            Payload::Large(file) => Self::of_file(file, 0..file.len()),
-        }
+        payload.clone().into()
     }
 
     /// Returns a part of a payload, which lies within it.
     pub(super) fn part(payload: &Payload, range: Range<usize>) -> Self {
         match payload {
-            Payload::Memory(bytes) => Self::Memory(bytes.slice(range)),
-            Payload::Large(file) => Self::of_file(file, range.start as u64..range.end as u64),
+            Payload::Memory(bytes) => bytes.slice(range).into(),
+            Payload::Large(_) => Self {
+                payload: payload.clone(),
+                range: range.start as u64..range.end as u64,
+            },
         }
-    }
-
-    fn of_file(file: &LargeFile, range: Range<u64>) -> Self {
-        let file = file.clone();
-        Self::File(Box::new(FilePart { file, range }))
     }
 
     /// Returns how many bytes it has.
     #[must_use]
-    pub fn len(&self) -> u64 {
-        match self {
-            Self::Memory(bytes) => bytes.len() as u64,
-            Self::File(part) => part.range.end - part.range.start,
-        }
+    pub const fn len(&self) -> u64 {
+        self.range.end - self.range.start
     }
 
     /// Returns whether it has no bytes.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the bytes, where they are in memory.
     #[must_use]
     pub const fn in_memory(&self) -> Option<&Bytes> {
-        match self {
-            Self::Memory(bytes) => Some(bytes),
-            Self::File(_) => None,
-        }
+        self.payload.in_memory()
     }
 }
 
-impl From<Bytes> for ResponseBody {
-    fn from(bytes: Bytes) -> Self {
-        Self::Memory(bytes)
+impl<P: Into<Payload>> From<P> for ResponseBody {
+    fn from(payload: P) -> Self {
+        let payload = payload.into();
+        Self {
+            range: 0..payload.len(),
+            payload,
+        }
     }
 }
