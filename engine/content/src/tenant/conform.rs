@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::manifest::DEFAULT_THEME;
 use super::page::path_of;
+use super::prose::entities;
 use super::{MANIFEST, START};
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
 use crate::schema::{Formatted, Violation};
@@ -166,11 +167,12 @@ impl Reader<'_> {
         let written = self.written.settings();
         match self.theme.settings.check(&written, "`settings`") {
             Ok((data, formatted)) => {
+                self.tell(MANIFEST, Severity::Warning, entities(&written, &formatted));
                 self.formatted.insert(MANIFEST.to_owned(), formatted);
                 data
             }
             Err(problems) => {
-                self.tell(MANIFEST, problems);
+                self.tell(MANIFEST, Severity::Error, problems);
                 Data::default()
             }
         }
@@ -181,7 +183,8 @@ impl Reader<'_> {
             return Strings::new();
         };
         let (strings, problems) = strings::read(node);
-        self.tell(MANIFEST, problems);
+        self.tell(MANIFEST, Severity::Error, problems);
+        self.tell(MANIFEST, Severity::Warning, entities(node, &[]));
         let known: BTreeMap<&str, _> = self
             .theme
             .languages()
@@ -228,19 +231,20 @@ impl Reader<'_> {
         let kind = match self.kind(node) {
             Ok(kind) => kind?,
             Err(problem) => {
-                self.tell(file, vec![problem]);
+                self.tell(file, Severity::Error, vec![problem]);
                 return None;
             }
         };
         let shape = &self.theme.kinds.get(&kind)?.shape;
         match shape.check(node, &format!("a section of kind `{kind}`")) {
             Ok((data, formatted)) => {
+                self.tell(file, Severity::Warning, entities(node, &formatted));
                 let all = self.formatted.entry(file.to_owned()).or_default();
                 all.extend(formatted);
                 Some(SectionData { kind, data })
             }
             Err(problems) => {
-                self.tell(file, problems);
+                self.tell(file, Severity::Error, problems);
                 None
             }
         }
@@ -286,14 +290,15 @@ impl Reader<'_> {
         format!("{}/{file}", self.written.label)
     }
 
-    fn tell(&mut self, file: &str, problems: Vec<Violation>) {
+    fn tell(&mut self, file: &str, severity: Severity, problems: Vec<Violation>) {
         let name = self.name_of(file);
         let text = self.written.texts.get(file);
         for problem in problems {
             let code = problem.code;
-            self.report.add(Severity::Error, code, &name, || {
+            self.report.add(severity, code, &name, || {
                 let diagnostic = Diagnostic::error(code, &name, problem.message);
                 Diagnostic {
+                    severity,
                     hint: problem.hint,
                     ..match text {
                         Some(text) => diagnostic.at(problem.place, text),

@@ -1,7 +1,9 @@
 //! What authors wrote in YAML that means something else than it seems to: comments that cut a text, and HTML in a text that is none.
 
+use std::collections::HashSet;
+
 use crate::report::{Code, Diagnostic, LineIndex, Place};
-use crate::schema::Formatted;
+use crate::schema::{Formatted, Violation};
 use crate::yaml::{Key, Node, Value, quoted};
 
 /// Warns of texts that are not shown as they are written. `text` is the whole file, `name` how reports name it; what stands under the keys `elsewhere` is for others to judge.
@@ -46,14 +48,14 @@ fn look(
                 if matches!(item.value, Value::Map(_) | Value::List(_)) {
                     look(key, item, lines, (formatted, is_ours), tell);
                 } else if is_ours {
-                    entities(key, item, formatted, tell);
+                    tell_entity(key, item, formatted, tell);
                 }
             }
         }
         Value::Text(_) | Value::Null => {
             comment(key, lines, tell);
             if is_ours {
-                entities(key, value, formatted, tell);
+                tell_entity(key, value, formatted, tell);
             }
         }
         Value::Bool(_) | Value::Number(..) => {}
@@ -98,29 +100,65 @@ fn comment(key: &Key, lines: &LineIndex<'_>, tell: &mut Tell<'_>) {
     tell(Code::CutText, place, message, hint);
 }
 
-/// A text of YAML is no HTML: `&amp;` is shown as these five letters.
-fn entities(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell<'_>) {
-    let Value::Text(text) = &value.value else {
-        return;
-    };
-    if formatted.iter().any(|one| one.place == value.place) {
-        return;
-    }
-    if let Some(entity) = entity(text) {
-        let message = format!(
-            "`{}` holds `{entity}`, which visitors see as it is",
-            key.name
+fn tell_entity(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell<'_>) {
+    let has_format = |place| formatted.iter().any(|one| one.place == place);
+    if let Some(found) = violation(&key.name, value, &has_format) {
+        tell(
+            found.code,
+            found.place,
+            found.message,
+            found.hint.unwrap_or_default(),
         );
-        let hint = "write the character itself, such as `&`, `\u{2019}` or `\u{fc}`: this text is not HTML";
-        tell(Code::HtmlEntity, value.place, message, hint.to_owned());
     }
 }
+
+/// Returns the plain texts below a node that hold a character reference of HTML. A text of YAML is not HTML: visitors see `&amp;` as these five letters. Texts with a format, such as Markdown, are for their format to judge.
+pub(super) fn entities(node: &Node, formatted: &[Formatted]) -> Vec<Violation> {
+    let places: HashSet<Place> = formatted.iter().map(|one| one.place).collect();
+    let has_format = |place| places.contains(&place);
+    let mut found = Vec::new();
+    let mut open = vec![("", node)];
+    while let Some((name, node)) = open.pop() {
+        match &node.value {
+            Value::Map(pairs) => {
+                open.extend(pairs.iter().map(|(key, value)| (key.name.as_str(), value)));
+            }
+            Value::List(items) => open.extend(items.iter().map(|item| (name, item))),
+            _ => found.extend(violation(name, node, &has_format)),
+        }
+    }
+    found
+}
+
+/// The character reference in a text, if it has one and no format.
+fn violation(name: &str, value: &Node, has_format: &dyn Fn(Place) -> bool) -> Option<Violation> {
+    let Value::Text(text) = &value.value else {
+        return None;
+    };
+    let entity = entity(text).filter(|_| !has_format(value.place))?;
+    let hint =
+        "write the character itself, such as `&`, `\u{2019}` or `\u{fc}`: this text is not HTML";
+    Some(Violation {
+        code: Code::HtmlEntity,
+        place: value.place,
+        message: format!("`{name}` holds `{entity}`, which visitors see as it is"),
+        hint: Some(hint.to_owned()),
+    })
+}
+
+/// The longest character reference of HTML (`&CounterClockwiseContourIntegral;`), and some more digits than one may have.
+const MAX_ENTITY_BYTES: usize = 34;
 
 /// The first character reference of HTML in a text.
 pub(super) fn entity(text: &str) -> Option<&str> {
     text.match_indices('&').find_map(|(at, _)| {
         let rest = &text[at..];
-        let end = rest.find(';').filter(|end| (3..=33).contains(end))?;
+        // No further: a text may be a megabyte of `&`.
+        let signs = rest.bytes().take(MAX_ENTITY_BYTES);
+        let end = signs.enumerate().find(|(_, sign)| *sign == b';')?.0;
+        if end < 3 {
+            return None;
+        }
         let inner = &rest[1..end];
         let is_reference = match inner.strip_prefix('#') {
             Some(number) => match number.strip_prefix(['x', 'X']) {
