@@ -1,6 +1,6 @@
 //! Tells the program which build it is: `ROWHOUSE_BUILD` is a digest of the sources that decide what it makes.
 
-#[path = "src/cache/sources.rs"]
+#[path = "src/compile/cache/sources.rs"]
 mod sources;
 
 use std::io::Write as _;

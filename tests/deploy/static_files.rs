@@ -13,7 +13,7 @@ use image::{DynamicImage, ImageFormat, RgbImage};
 use rowhouse::export::folder::Writer;
 use rowhouse::export::{Options, WebServer, export};
 use rowhouse_tests::{Answer, TestSite, Visitor, reserved_address};
-use server::respond::{RequestHead, respond};
+use server::response::respond::{RequestHead, respond};
 use tempfile::TempDir;
 
 use crate::support::{Program, is_there, wait_for};

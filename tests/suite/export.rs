@@ -14,7 +14,7 @@ use rowhouse::export::folder::{Done, Writer};
 use rowhouse::export::{self, ExportError, Options, Sink as _, WriteError};
 use rowhouse_tests::{Answer, NOW, TestServer, TestSite, binary, workspace};
 use rowhouse_ui::Bundle;
-use server::status::StatusBoard;
+use server::admin::status::StatusBoard;
 use supervisor::Registry;
 use tempfile::TempDir;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Version};
-use render::asset::policy_hash;
+use render::policy_hash;
 use rowhouse_tests::{Answer, TestServer, TestSite, fixture, workspace};
-use server::respond::{RequestHead, respond};
+use server::response::respond::{RequestHead, respond};
 
 /// What every answer has.
 const ALWAYS: &[&str] = &[

@@ -9,7 +9,7 @@ use http::header::{HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response, Uri, Version};
 use release::snapshot::{HostEntry, Mount};
 use rowhouse_tests::{TestSite, fixture, text_of, workspace};
-use server::respond::{RequestHead, respond};
+use server::response::respond::{RequestHead, respond};
 
 const ORIGIN: &str = "https://studio.example";
 
@@ -75,7 +75,7 @@ fn pages<'a>(prefix: &'a str, mount: &'a Mount) -> impl Iterator<Item = (String,
         .iter()
         .filter(|(path, _)| !path.starts_with("/assets/"))
         .filter_map(move |(path, resource)| {
-            let path = render::link::below(prefix, path);
+            let path = render::below(prefix, path);
             Some((path, text_of(resource)?))
         })
         .filter(|(_, text)| text.starts_with("<!doctype html>"))

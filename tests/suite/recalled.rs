@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use content::report::Report;
 use release::snapshot::{Coding, Resource};
+use render::Caching;
 use render::Islands;
-use render::policy::Caching;
 use rowhouse_tests::state;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use release::snapshot::{HostEntry, Snapshot};
+use render::Caching;
 use render::Islands;
-use render::policy::Caching;
 use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};

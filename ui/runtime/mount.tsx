@@ -11,14 +11,20 @@ import { type FunctionComponent, type ReactNode, useEffect } from 'react';
 import { createRoot, hydrateRoot, type RootOptions } from 'react-dom/client';
 import { Boundary } from './boundary.tsx';
 import { keepEntries } from './entries.ts';
-import type { Fail } from './loader.ts';
+
+/** Reports a failure of the island. Returns false where the page has called the report off. */
+type ReportFailure = (
+  element: HTMLElement,
+  stage: 'hydrating' | 'rendering' | 'running',
+  cause: unknown,
+) => boolean;
 
 /** Brings `element` to life. The promise is kept when it lives, or has failed to. */
 export function mount(
   element: HTMLElement,
   Component: FunctionComponent<object>,
   props: object,
-  fail: Fail,
+  fail: ReportFailure,
 ): Promise<void> {
   let settled = () => {};
   const life = new Promise<void>((resolve) => {

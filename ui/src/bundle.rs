@@ -8,7 +8,6 @@ use std::{fs, io};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::embedded;
 use crate::manifest::Manifest;
 
 pub(crate) type Client = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
@@ -65,14 +64,6 @@ pub enum BundleError {
 }
 
 impl Bundle {
-    /// The bundle that was built with this program. No copy is made of its files.
-    ///
-    /// # Errors
-    /// If the bundle is not whole, which a build from `ROWHOUSE_UI_DIST` may bring about.
-    pub fn embedded() -> Result<Bundle, BundleError> {
-        Bundle::new(embedded::parts())
-    }
-
     /// A bundle on disk, as `node ui/build.mjs --out DIR` makes it.
     ///
     /// # Errors
@@ -98,7 +89,7 @@ impl Bundle {
         })
     }
 
-    fn new(parts: Parts) -> Result<Bundle, BundleError> {
+    pub(crate) fn new(parts: Parts) -> Result<Bundle, BundleError> {
         let id = id(&parts);
         let manifest: Manifest = serde_json::from_str(&parts.manifest)?;
         for (user, file) in manifest.named_files() {

@@ -2,11 +2,21 @@
 
 use std::borrow::Cow;
 
-use crate::bundle::{Client, Parts};
+use crate::bundle::{Bundle, BundleError, Client, Parts};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-pub(crate) fn parts() -> Parts {
+impl Bundle {
+    /// The bundle that was built with this program. No copy is made of its files.
+    ///
+    /// # Errors
+    /// If the bundle is not whole, which a build from `ROWHOUSE_UI_DIST` may bring about.
+    pub fn embedded() -> Result<Bundle, BundleError> {
+        Bundle::new(parts())
+    }
+}
+
+fn parts() -> Parts {
     Parts {
         manifest: Cow::Borrowed(MANIFEST),
         server_script: Cow::Borrowed(SERVER_SCRIPT),

@@ -29,6 +29,8 @@ pub mod yaml;
 
 pub mod schema;
 
+pub mod formats;
+
 pub mod tenant;
 
 pub mod address;

@@ -31,7 +31,8 @@ pub use self::large::{LargeFile, TakeLarge};
 pub use self::limits::Limits;
 use self::limits::is_large_type;
 pub use self::stamp::{FileStamp, Stamp};
-pub use self::walk::{Identity, Sizes, Tree, walk};
+use self::walk::is_folder_of;
+pub use self::walk::{Identity, Sizes, Tree, is_folder, walk};
 use crate::report::{Code, Diagnostic, Report};
 
 /// A folder's files in memory.
@@ -204,19 +205,6 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
         }
     }
     Ok(folders)
-}
-
-/// Whether something is a folder, or a link to one or to nothing.
-#[must_use]
-pub fn is_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| is_folder_of(metadata.file_type(), path))
-}
-
-fn is_folder_of(kind: fs::FileType, path: &Path) -> bool {
-    match kind.is_symlink() {
-        true => fs::metadata(path).map_or(true, |metadata| metadata.is_dir()),
-        false => kind.is_dir(),
-    }
 }
 
 /// Reads a directory with everything in it, except names that begin with a dot (but `.well-known`).

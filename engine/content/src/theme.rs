@@ -32,11 +32,11 @@ use self::file::{read_yaml, tell};
 use self::kind::SectionKind;
 use self::shape::Shape;
 use self::strings::Strings;
+use crate::formats::checked_by;
+use crate::formats::values::Colour;
 use crate::report::{Code, Diagnostic, Report, hint_for};
 use crate::schema::Schema;
 use crate::source::Folder;
-use crate::tenant::checked_by;
-use crate::tenant::values::Colour;
 
 /// The theme's manifest file.
 pub const MANIFEST: &str = "theme.yaml";

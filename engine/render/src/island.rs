@@ -16,11 +16,11 @@ use rquickjs::{CatchResultExt, Context, Function, Runtime};
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use super::asset::{ASSETS, Asset, policy_hash};
-use super::cache::{self, Cache};
-use super::compress::Level;
-use super::files::shared_files;
 use super::markdown::escape;
+use crate::compile::cache::{self, Cache};
+use crate::resources::asset::{ASSETS, Asset, policy_hash};
+use crate::resources::encodings::compress::Level;
+use crate::resources::files::shared_files;
 use content::report::{Code, hint_for};
 use content::schema::{Schema, SchemaError};
 use content::yaml::Node;

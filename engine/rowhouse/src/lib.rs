@@ -57,7 +57,7 @@
 //! # Walkthrough: an operator looks
 //!
 //! 1. A browser asks the admin listener for `/`. What no other route answers is a page of the [`console`].
-//! 2. It reads how tenants are from the status board, charts from the counters' [history](server::history), those of one tenant from [its own](server::tenant_history), and what is wrong from the owner, for the tenants of that page alone ([`supervisor::Operator::findings`]). While the owner is busy, the errors stand there in a line each.
+//! 2. It reads how tenants are from the status board, charts from the counters' [history](server::metrics::history), those of one tenant from [its own](server::metrics::tenant_history), and what is wrong from the owner, for the tenants of that page alone ([`supervisor::Operator::findings`]). While the owner is busy, the errors stand there in a line each.
 //! 3. Whenever something is reported, `/events` says so; the open page asks for itself again, and replaces what differs. A button sends a form to the route that `rowhouse rollback` asks, too.
 //!
 //! # Walkthrough: a new folder

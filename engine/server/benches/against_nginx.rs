@@ -27,7 +27,7 @@ use release::snapshot::fields::Fields;
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Table, Variant,
 };
-use server::access::{AccessLog, Format};
+use server::access_log::{AccessLog, Format};
 use server::listen;
 use server::settings::ServeSettings;
 use server::snapshot_store::SnapshotStore;

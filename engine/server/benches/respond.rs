@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use allocation_counter::measure;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
-use server::respond::{RequestHead, respond};
+use server::response::respond::{RequestHead, respond};
 
 const ROUNDS: u32 = 200_000;
 /// The most bytes that a header map with everything in it takes. The sample's pages have six times as many.

@@ -38,59 +38,20 @@
 //!
 //! A request takes no lock, opens no file and builds no body. Nothing that a client makes up becomes a log field, a metric series or state of its own, but for a bounded number of paths that are [`not_found`].
 
-mod acceptor;
-pub mod access;
-mod access_entry;
+pub mod access_log;
 pub mod acme;
 pub mod admin;
-mod admission;
-mod answer;
-mod body;
-mod condition;
-mod connection_counters;
-mod connection_state;
-pub mod console;
-mod context;
-pub mod control;
-pub mod descriptors;
-pub mod drain;
-mod error;
-mod event_service;
-pub mod events;
-pub mod forwarded;
-pub mod history;
-mod host;
-mod layers;
+pub mod connection;
 pub mod listen;
-pub mod metric_list;
-mod metrics;
-mod negotiate;
-mod new_connection;
-pub mod not_found;
-pub mod operator_file;
-mod path;
-mod peer;
-mod permit;
-mod protocol;
-pub mod proxy_header;
-mod redirect;
-mod request_service;
-pub mod respond;
-mod response_body;
+pub mod metrics;
+mod request;
+pub mod response;
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]
 mod sample;
-mod serve;
 pub mod settings;
 pub mod snapshot_store;
-pub mod spans;
-pub mod status;
-mod stream;
-pub mod tenant_history;
 pub mod tls;
-mod to_https;
-mod trace;
-mod worker;
 
-pub use error::ServeError;
-pub use serve::run;
+pub use listen::error::ServeError;
+pub use listen::serve::run;

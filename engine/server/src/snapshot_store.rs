@@ -16,11 +16,11 @@ use arc_swap::{ArcSwap, Guard};
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
-use super::connection_counters::ConnectionCounters;
-use super::history::{History, Sample};
-use super::not_found::NotFound;
-use super::tenant_history::TenantHistory;
 use super::tls::handshake_counters::HandshakeCounters;
+use crate::connection::connection_counters::ConnectionCounters;
+use crate::metrics::history::{History, Sample};
+use crate::metrics::not_found::NotFound;
+use crate::metrics::tenant_history::TenantHistory;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{HostEntry, Mount, Snapshot};
 

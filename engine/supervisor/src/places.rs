@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use content::address::Origin;
 use content::tenant::manifest::Hsts;
-use render::policy::Caching;
+use render::Caching;
 
 /// Where everything is.
 #[derive(Debug, Clone)]

@@ -9,12 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::formats::checked_by;
+use crate::formats::values::{HostName, Prefix};
 use crate::name::{TenantId, ascii_host};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for};
 use crate::schema::Schema;
-use crate::tenant::checked_by;
 use crate::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
-use crate::tenant::values::{HostName, Prefix};
 use crate::yaml::{self, Node, Value};
 
 /// The file's name within the folder of tenants.

@@ -87,7 +87,7 @@ pub fn walk(directory: &Path, label: &str, limits: Limits, activity: &Activity) 
             files: Vec::new(),
             linked: Vec::new(),
             is_cut: false,
-            is_gone: !super::is_folder(directory),
+            is_gone: !is_folder(directory),
             report: Report::default(),
             beneath: None,
             label: label.to_owned(),
@@ -364,5 +364,18 @@ fn depth(path: &str) -> usize {
     match path {
         "" => 0,
         path => path.matches('/').count() + 1,
+    }
+}
+
+/// Whether something is a folder, or a link to one or to nothing.
+#[must_use]
+pub fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| is_folder_of(metadata.file_type(), path))
+}
+
+pub(super) fn is_folder_of(kind: fs::FileType, path: &Path) -> bool {
+    match kind.is_symlink() {
+        true => fs::metadata(path).map_or(true, |metadata| metadata.is_dir()),
+        false => kind.is_dir(),
     }
 }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 
-use super::link::beside;
 use super::role::{ASSETS as FOLDER, PAGES, Role, role_of};
+use crate::formats::link::beside;
 use crate::name::reserved::ASSETS;
 use crate::name::{folded, nfc};
 use crate::report::{Code, Diagnostic, Report};

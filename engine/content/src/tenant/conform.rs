@@ -6,9 +6,9 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 
 use super::manifest::DEFAULT_THEME;
-use super::page::path_of;
 use super::prose::entities;
 use super::{MANIFEST, START};
+use crate::formats::link::path_of;
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
 use crate::schema::{Formatted, Violation};
 use crate::theme::Theme;

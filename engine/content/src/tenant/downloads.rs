@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 
 use super::assets::named;
-use super::formats::{OTHER_PATH, reserved};
 use super::manifest::Manifest;
 use super::page::Page;
 use super::role::MANIFEST;
+use crate::formats::{OTHER_PATH, reserved};
 use crate::name::reserved::{is_free_for_text, is_reserved};
 use crate::name::{exported, folded, is_route_path};
 use crate::report::{Code, Diagnostic, Report};

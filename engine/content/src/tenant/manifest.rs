@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::app::App;
-use super::values::{
+use crate::formats::values::{
     Asset, Email, File, HostName, Language, Link, Prefix, RoutePath, TimeZone, WebUrl,
 };
 

@@ -10,24 +10,23 @@ pub mod app;
 pub mod assets;
 pub mod conform;
 mod downloads;
-pub mod formats;
-pub mod link;
 pub mod manifest;
 mod outline;
 pub mod page;
 mod prose;
 mod role;
-pub mod values;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use crate::formats::link::{path_of, rooted};
+use crate::formats::values::Moment;
+use crate::formats::{self, checked_by};
 use crate::name::reserved::is_reserved;
 use crate::name::{TenantId, exported, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
@@ -118,7 +117,7 @@ impl Site {
             .values()
             .flat_map(|page| [page.front.publish, page.front.expire])
             .flatten()
-            .map(values::Moment::instant)
+            .map(Moment::instant)
             .filter(|moment| *moment > now)
             .min()
     }
@@ -208,19 +207,6 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
         _ => Err(written),
     };
     (site, report)
-}
-
-/// The JSON Schema of a manifest or of front matter.
-#[must_use]
-pub fn schema_of<T: JsonSchema>() -> Json {
-    schemars::schema_for!(T).to_value()
-}
-
-/// The same, ready to be held against what authors write.
-#[must_use]
-pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
-    Schema::new(schema_of::<T>(), formats::check_format)
-        .unwrap_or_else(|error| unreachable!("schemas of types are whole: {error}"))
 }
 
 static MANIFEST_SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<Manifest>);
@@ -322,7 +308,7 @@ impl SiteReader<'_> {
     }
 
     fn page(&mut self, file: &str, bytes: &Bytes) -> Option<Page> {
-        let path = page::path_of(file)?;
+        let path = path_of(file)?;
         if !is_route_path(&path) {
             self.report.push(
                 Diagnostic::error(
@@ -439,7 +425,7 @@ impl SiteReader<'_> {
         let name = self.folder.name_of(MANIFEST);
         for redirect in &manifest.redirects {
             let (from, to) = (redirect.from.as_str(), redirect.to.as_str());
-            let rooted = link::rooted(to, MANIFEST);
+            let rooted = rooted(to, MANIFEST);
             let target = rooted.split(['#', '?']).next().unwrap_or_default();
             let (code, message, at) = if let Some(page) = owners.get(from) {
                 let message = format!("the path `{from}` is taken by `{}`", page.file);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::manifest::NamedLink;
-use super::values::{Asset, Date, Moment, RoutePath};
+use crate::formats::values::{Asset, Date, Moment, RoutePath};
 use crate::report::Place;
 use crate::schema::Formatted;
 
@@ -236,17 +236,6 @@ impl Page {
     }
 }
 
-/// The path of a page's file: `pages/blog/index.md` is `/blog`.
-#[must_use]
-pub fn path_of(file: &str) -> Option<String> {
-    let inner = file.strip_prefix("pages/")?.strip_suffix(".md")?;
-    let inner = match inner.strip_suffix("index") {
-        Some(folder) if folder.is_empty() || folder.ends_with('/') => folder.trim_end_matches('/'),
-        _ => inner,
-    };
-    Some(format!("/{inner}"))
-}
-
 /// A page's file, cut into front matter and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts<'a> {
@@ -384,21 +373,6 @@ mod tests {
         assert_eq!(keys("publish: 2206-01-02T00:00:00Z\n"), ["publish"]);
         let usual = "date: 2026-01-02\nupdated: 2026-01-02\nexpire: 2099-01-01T00:00:00Z\n";
         assert!(keys(usual).is_empty());
-    }
-
-    #[test]
-    fn a_files_name_is_its_path() {
-        for (file, path) in [
-            ("pages/index.md", Some("/")),
-            ("pages/terms.md", Some("/terms")),
-            ("pages/blog/index.md", Some("/blog")),
-            ("pages/blog/first.md", Some("/blog/first")),
-            ("pages/my-index.md", Some("/my-index")),
-            ("assets/x.md", None),
-            ("pages/x.txt", None),
-        ] {
-            assert_eq!(path_of(file).as_deref(), path, "{file}");
-        }
     }
 
     #[test]

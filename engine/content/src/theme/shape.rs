@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::formats::check_value;
 use crate::report::hint_for;
 use crate::schema::{Formats, Formatted, Schema, SchemaError, Violation, format_names, referred};
-use crate::tenant::formats::check_value;
 use crate::yaml::Node;
 
 /// The format of an id that an author gives to a part of a page.

@@ -221,7 +221,7 @@ mod tests {
             ("de-AT".to_owned(), Strings::new()),
         ]);
         let mut report = Report::default();
-        let words = built_in(&super::super::embedded()["base"].files);
+        let words = built_in(&crate::theme::embedded()["base"].files);
         complete("themes/arab", &mut languages, &words, &mut report);
         let written = |language: &str, key: &str| languages[language][key].written();
         assert_eq!(written("ar", "engine.table"), "جدول");

@@ -1,6 +1,6 @@
 //! Whether text can be told from its ground (WCAG 2.2, success criterion 1.4.3).
 
-use crate::prepared::Prepared;
+use crate::compile::prepared::Prepared;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Site};
 use content::theme::Theme;

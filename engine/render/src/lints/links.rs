@@ -10,20 +10,20 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::asset::Asset;
-use crate::card::shown_by_others;
-use crate::ids::PageIds;
-use crate::link::{Target, target};
+use crate::compile::card::shown_by_others;
 use crate::markdown;
-use crate::media_type::{Shown, supported_types};
-use crate::structure::collection_of;
-use crate::template::Templates;
+use crate::markdown::ids::PageIds;
+use crate::media::media_type::{Shown, supported_types};
+use crate::pages::links::link::{Target, target};
+use crate::pages::structure::collection_of;
+use crate::resources::asset::Asset;
+use crate::theme::Templates;
+use content::formats::link::{beside, rooted};
 use content::name::nfc;
 use content::name::reserved::ASSETS;
 use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
 use content::schema::Formatted;
 use content::tenant::conform::Conformed;
-use content::tenant::link::{beside, rooted};
 use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
 use content::yaml::place_in_block;
 
@@ -292,9 +292,7 @@ impl<'a> Checker<'a> {
 
     fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
         if !reference.picture {
-            if let Err(problem) =
-                content::tenant::formats::check_format("link", &reference.destination)
-            {
+            if let Err(problem) = content::formats::check_format("link", &reference.destination) {
                 return self.report(Severity::Error, Code::BadValue, spot, || problem);
             }
             return self.link(&reference.destination, spot);

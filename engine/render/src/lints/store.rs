@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::seen::Seen;
-use crate::prepared::Prepared;
+use crate::compile::prepared::Prepared;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Page, Site};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::keyed::keyed;
 use super::seen::Seen;
-use crate::asset::ASSETS;
-use crate::compress::{Level, gzip};
-use crate::inputs::Inputs;
+use crate::compile::inputs::Inputs;
+use crate::resources::asset::ASSETS;
+use crate::resources::encodings::compress::{Level, gzip};
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
 use release::snapshot::{Body, Coding, Resource, Variant};

@@ -10,10 +10,10 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 use unicase::UniCase;
 
-use super::super::media::DECORATIVE;
 use super::beginning;
 use super::marks::Marks;
 use super::parsed::{Parsed, Undefined, parse};
+use crate::media::DECORATIVE;
 use content::report::{Code, hint_for, nearest};
 
 /// Markup that is not shown as its author meant it.

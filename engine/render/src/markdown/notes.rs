@@ -8,9 +8,9 @@ use std::collections::hash_map::Entry;
 use pulldown_cmark::{Event, Tag, TagEnd};
 use unicase::UniCase;
 
-use super::super::escape::escape;
-use super::super::ids::slug;
-use super::super::link_context::LinkContext;
+use crate::markdown::escape::escape;
+use crate::markdown::ids::slug;
+use crate::pages::links::link_context::LinkContext;
 
 /// A footnote as it is defined.
 pub(super) struct Note<'a> {

@@ -2,9 +2,9 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use super::super::ids::PageIds;
 use super::headings::heading_ids;
 use super::parsed::parse;
+use crate::markdown::ids::PageIds;
 
 /// The words from one heading, or one term that is defined, to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-use content::tenant::link::{Target, target};
+use content::formats::link::{Target, target};
 
 /// A text that was read.
 pub(super) struct Parsed<'a> {

@@ -10,13 +10,13 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event as Xml};
 
 use super::*;
-use crate::asset::Asset;
-use crate::language::Language;
-use crate::link::{Deployment, Resolver};
-use crate::place::Place;
-use crate::policy::Caching;
+use crate::pages::links::link::{Deployment, Resolver};
+use crate::pages::links::place::Place;
+use crate::resources::asset::Asset;
+use crate::resources::policy::Caching;
+use crate::theme::language::Language;
+use content::formats::check_format;
 use content::name::TenantId;
-use content::tenant::formats::check_format;
 use content::tenant::manifest::Hsts;
 
 /// The elements that Markdown has, and the attributes that each may have.

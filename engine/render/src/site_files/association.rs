@@ -4,7 +4,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::asset::ASSETS;
+use crate::resources::asset::ASSETS;
 use content::name::reserved::{APP_ADS, APPLE_ASSOCIATION, ASSET_LINKS};
 use content::tenant::Site;
 use content::tenant::app::{AndroidApp, AppleApp};

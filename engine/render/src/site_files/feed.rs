@@ -2,12 +2,12 @@
 //!
 //! A feed is the same at every address of its tenant: all its links are absolute and canonical, so that a reader who finds it twice knows it again.
 
-use super::super::link::{Resolver, below};
-use super::super::structure;
-use super::super::xml::Xml;
+use crate::pages::links::link::{Resolver, below};
+use crate::pages::structure;
+use crate::site_files::xml::Xml;
 use content::address::Address;
+use content::formats::values::Date;
 use content::name::reserved::FEED;
-use content::tenant::values::Date;
 use content::tenant::{Page, Site};
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";

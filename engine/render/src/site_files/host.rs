@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use super::super::files::plain_file;
-use super::super::link::Deployment;
 use super::sitemap::{self, Listing};
+use crate::pages::links::link::Deployment;
+use crate::resources::files::plain_file;
 use content::name::reserved::{ROBOTS, SECURITY, SITEMAP};
 use release::snapshot::{Resource, ResourceTable};
 

@@ -20,29 +20,30 @@ mod host;
 mod search;
 mod sitemap;
 mod webmanifest;
+pub(crate) mod xml;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::HeaderValue;
 
-use super::asset::ASSETS;
-use super::files::plain_file;
-use super::link::below;
-use super::picture::icon::Icons;
-use super::picture::{Drawing, Picture, social};
-use super::template::Scope;
+use crate::images::icon::Icons;
+use crate::images::{Drawing, Picture, social};
+use crate::pages::links::link::below;
+use crate::resources::asset::ASSETS;
+use crate::resources::files::plain_file;
+use crate::theme::Scope;
 use content::address::Address;
+use content::formats::values::File;
 use content::name::reserved::{FAVICON, SEARCH, TOUCH_ICON, WEB_MANIFEST};
 use content::report::{Diagnostic, Report};
-use content::tenant::values::File;
 use content::tenant::{MANIFEST, Site, assets};
 use release::snapshot::{Resource, ResourceTable};
 
 pub(super) use feed::Feed;
 pub use host::{HostFacts, host_files};
 use search::SearchIndex;
-pub use sitemap::Listing;
+pub(crate) use sitemap::Listing;
 pub(crate) use sitemap::listing;
 
 /// A tenant's own files, made once for all its addresses.

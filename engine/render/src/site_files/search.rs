@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json, json};
 use unicode_general_category::get_general_category;
 
-use crate::link::Resolver;
 use crate::markdown::outline::{Part, outline};
-use crate::template::Scope;
+use crate::pages::links::link::Resolver;
+use crate::theme::Scope;
 use content::name::nfc;
 use content::tenant::{Page, Site};
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::link::url_at;
-use super::super::structure;
-use super::super::xml::Xml;
+use crate::pages::links::link::url_at;
+use crate::pages::structure;
+use crate::site_files::xml::Xml;
 use content::address::{Address, Origin};
 use content::name::reserved::{SITEMAP, sitemap_part};
 use content::tenant::{Page, Site};

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::super::asset::ASSETS;
-use super::super::picture::icon::Icons;
-use super::super::template::{Scope, asset_href};
+use crate::images::icon::Icons;
+use crate::resources::asset::ASSETS;
+use crate::theme::{Scope, asset_href};
 use content::tenant::Site;
 
 /// Its media type (W3C, Web Application Manifest, section 5.1).

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use content::tenant::manifest::Hsts;
-use render::policy::Caching;
+use render::Caching;
 use server::settings::Limits;
 
 /// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.

@@ -2,31 +2,13 @@
 //!
 //! Exit codes: 0 success, 1 errors in the content, a server that is not ready or that refused, 2 could not run. `probe` ends with 1 where no server responds, too, since container engines reserve 2.
 
-mod admin_client;
-mod admin_token;
-mod certificates;
-mod check;
-mod export;
-mod greeting;
-mod https;
-mod live;
-mod log;
-mod manual;
+mod authoring;
 mod memory;
-mod new;
-#[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
-mod otlp;
+mod operations;
 mod output;
-mod probe;
 mod progress;
-mod releases;
-mod routes;
-mod sarif;
-mod schema;
 mod serve;
-mod service_manager;
 mod setup;
-mod shell;
 
 use std::process::ExitCode;
 
@@ -39,20 +21,20 @@ pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         None => serve::run(&cli.serve),
         Some(Command::Serve(arguments)) => serve::run(&arguments),
-        Some(Command::Check(arguments)) => check::run(&arguments),
-        Some(Command::Export(arguments)) => export::run(&arguments),
-        Some(Command::Routes(arguments)) => routes::run(&arguments),
-        Some(Command::Releases(arguments)) => releases::list(&arguments),
-        Some(Command::Diff(arguments)) => releases::diff(&arguments),
-        Some(Command::Rollback(arguments)) => releases::roll_back(&arguments),
-        Some(Command::Resume(arguments)) => releases::resume(&arguments),
-        Some(Command::Certificates(arguments)) => certificates::run(&arguments),
-        Some(Command::New(arguments)) => new::run(&arguments),
-        Some(Command::Probe(arguments)) => Ok(probe::run(&arguments)),
-        Some(Command::Schema(arguments)) => schema::run(&arguments),
-        Some(Command::Completions(arguments)) => Ok(shell::completions(&arguments)),
-        Some(Command::Man(arguments)) => shell::man(&arguments),
-        Some(Command::Manual(arguments)) => manual::run(&arguments),
+        Some(Command::Check(arguments)) => authoring::check::run(&arguments),
+        Some(Command::Export(arguments)) => authoring::export::run(&arguments),
+        Some(Command::Routes(arguments)) => authoring::routes::run(&arguments),
+        Some(Command::Releases(arguments)) => operations::releases::list(&arguments),
+        Some(Command::Diff(arguments)) => operations::releases::diff(&arguments),
+        Some(Command::Rollback(arguments)) => operations::releases::roll_back(&arguments),
+        Some(Command::Resume(arguments)) => operations::releases::resume(&arguments),
+        Some(Command::Certificates(arguments)) => operations::certificates::run(&arguments),
+        Some(Command::New(arguments)) => authoring::new::run(&arguments),
+        Some(Command::Probe(arguments)) => Ok(operations::probe::run(&arguments)),
+        Some(Command::Schema(arguments)) => authoring::schema::run(&arguments),
+        Some(Command::Completions(arguments)) => Ok(authoring::shell::completions(&arguments)),
+        Some(Command::Man(arguments)) => authoring::shell::man(&arguments),
+        Some(Command::Manual(arguments)) => authoring::manual::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         say(&format!("error: {}", in_one_sentence(&error)));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use server::status::{State, StatusBoard};
+use server::admin::status::{State, StatusBoard};
 
 /// Who is done within this time needs no bar.
 const QUIET: Duration = Duration::from_millis(800);
@@ -77,7 +77,7 @@ fn style() -> ProgressStyle {
 mod tests {
     use std::time::SystemTime;
 
-    use server::status::{Status, TenantStatus};
+    use server::admin::status::{Status, TenantStatus};
 
     use super::*;
 

@@ -9,8 +9,8 @@ use rowhouse_ui::Bundle;
 use super::memory;
 use crate::cli::Content;
 use release::store::Keep;
+use render::Caching;
 use render::Islands;
-use render::policy::Caching;
 use supervisor::{Persisted, Places, Registry};
 
 /// The folder of themes: the one that is named, else `themes` where there is one.

@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use server::history::Sample;
-use server::tenant_history::{OF_A_POINT, POINTS};
+use server::metrics::history::Sample;
+use server::metrics::tenant_history::{OF_A_POINT, POINTS};
 
 use super::words::{digits, micros, percent};
 
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_hour_has_so_many_points() {
-        let points = points(&[sample(1, 0); server::history::KEPT]);
+        let points = points(&[sample(1, 0); server::metrics::history::KEPT]);
         assert_eq!((points.len(), points[0].requests), (POINTS, 3));
         assert_eq!(super::points(&[sample(1, 0); 4]).len(), 2);
     }

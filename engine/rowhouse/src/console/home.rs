@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use content::report::Severity;
 use serde::Serialize;
-use server::status::{State, Status, TenantStatus};
+use server::admin::status::{State, Status, TenantStatus};
 use server::tls::overview::{CertificateState, overview};
 
 use super::charts::{Chart, charts, points};

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
-use server::status::{State, Status, TenantStatus};
+use server::admin::status::{State, Status, TenantStatus};
 use url::form_urlencoded;
 
 use super::parts::{Asked, Parts};

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use content::report::nearest;
 use release::snapshot::{HostEntry, Resource, Snapshot};
 use serde::Serialize;
-use server::not_found::Missing;
+use server::metrics::not_found::Missing;
 
 use super::parts::Parts;
 use super::words::{Moment, grouped};

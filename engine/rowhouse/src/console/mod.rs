@@ -27,8 +27,8 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use serde::Serialize;
+use server::admin::console::Console;
 use server::admin::version;
-use server::console::Console;
 use tera::{Context, Tera};
 use tracing::error;
 

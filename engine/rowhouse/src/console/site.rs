@@ -7,9 +7,9 @@ use content::report::{Diagnostic, Severity};
 use http::StatusCode;
 use release::snapshot::traffic::Traffic;
 use serde::Serialize;
-use server::control::{Change, Control as _, PageChange, ReleaseLine};
-use server::status::TenantStatus;
-use server::tenant_history::MOST;
+use server::admin::control::{Change, Control as _, PageChange, ReleaseLine};
+use server::admin::status::TenantStatus;
+use server::metrics::tenant_history::MOST;
 use server::tls::overview::{CertificateLine, CertificateState, overview};
 
 use super::charts::{Chart, charts};
@@ -209,7 +209,7 @@ struct Served {
 }
 
 fn since_start(traffic: &Arc<Traffic>) -> Served {
-    let sample = server::history::Sample::of(traffic);
+    let sample = server::metrics::history::Sample::of(traffic);
     let time = |share| {
         sample
             .percentile(share)
@@ -303,7 +303,7 @@ pub(super) fn comparison(
                 .collect(),
         })
     };
-    let refused = |error: server::control::ControlError| (error.status(), error.to_string());
+    let refused = |error: server::admin::control::ControlError| (error.status(), error.to_string());
     Some(compared().map_err(refused))
 }
 

@@ -1,7 +1,8 @@
 //! Every key that authors can write, from the JSON Schemas that hold what they wrote to account.
 
 use content::address::deployment::Claims;
-use content::tenant::{FrontMatter, Manifest, schema_of};
+use content::formats::schema_of;
+use content::tenant::{FrontMatter, Manifest};
 use content::theme::kind::SectionKind;
 use content::theme::{self, Theme, ThemeManifest};
 use serde_json::{Map, Value as Json};

@@ -10,7 +10,7 @@ use content::source;
 use content::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
 use content::tenant::{LARGEST_TEXT, MAX_TENANT_NODES, MOST_PAGES};
 use content::yaml::MAX_FILE_NODES;
-use server::metric_list;
+use server::metrics::metric_list;
 
 use super::markdown::{definition, prose};
 use super::page::{ManualError, Page};

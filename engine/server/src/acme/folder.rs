@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::warn;
 
-use crate::operator_file::{self, OperatorFileError};
+use crate::settings::operator_file::{self, OperatorFileError};
 use crate::tls::certificate::Certificate;
 
 /// The folder of one authority.

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::host::{HostError, requested_host};
+use crate::request::host::{HostError, requested_host};
 
 /// Lets only requests through that name this listener, by an IP address, by `localhost` or by one of these names. Whoever names no host at all is no browser, and cannot have been led here.
 pub(super) async fn own_host(

@@ -15,9 +15,9 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 use http_body_util::channel::{Channel, Sender};
 
-use crate::console::Console;
+use crate::admin::console::Console;
+use crate::admin::status::StatusBoard;
 use crate::snapshot_store::SnapshotStore;
-use crate::status::StatusBoard;
 
 /// The least time between two events: what changes faster than that is looked at once.
 const BREATH: Duration = Duration::from_millis(500);

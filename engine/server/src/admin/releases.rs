@@ -25,8 +25,8 @@ use tokio::sync::Semaphore;
 use tower_http::limit::RequestBodyLimitLayer;
 
 use super::token::AdminToken;
-use crate::console::Console;
-use crate::control::{Control, ControlError, Refusal, RolledBack};
+use crate::admin::console::Console;
+use crate::admin::control::{Control, ControlError, Refusal, RolledBack};
 
 /// The header field that a command comes with, with the value `1`.
 pub const COMMAND: HeaderName = HeaderName::from_static("x-rowhouse-command");

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::certificate::{Certificate, CertificateError};
 use super::certificate_store::CertificateStore;
-use crate::operator_file::{self, OperatorFileError};
+use crate::settings::operator_file::{self, OperatorFileError};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);

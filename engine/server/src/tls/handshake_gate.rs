@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::permit::client_subnet;
+use crate::listen::permit::client_subnet;
 
 /// What a client subnet may do.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
+use server::admin::status::{State, Status, StoreStatus, TenantStatus};
 use server::settings::Limits;
-use server::status::{State, Status, StoreStatus, TenantStatus};
 
 fn tenant(state: State) -> TenantStatus {
     TenantStatus {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::admin_listener::AdminListener;
 use crate::wire::{Reply, Server, get, request};
 use server::admin::AdminToken;
-use server::control::{Control, ControlError, PageChange, ReleaseLine};
-use server::not_found::{LONGEST, MOST_OF_A_TENANT};
-use server::status::Status;
+use server::admin::control::{Control, ControlError, PageChange, ReleaseLine};
+use server::admin::status::Status;
+use server::metrics::not_found::{LONGEST, MOST_OF_A_TENANT};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use crate::wire::{self, Server, get, request};
-use server::access::{AccessLog, Format};
+use server::access_log::spans::{AccessEntry, RequestSpans, Trace};
+use server::access_log::{AccessLog, Format};
 use server::settings::ServeSettings;
-use server::spans::{AccessEntry, RequestSpans, Trace};
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 
 const NAMED: &str = "x-request-id: proxy-1\r\n\

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
-use server::control::{Change, Control, ControlError, PageChange, ReleaseLine};
+use server::admin::control::{Change, Control, ControlError, PageChange, ReleaseLine};
 
 /// An owner of one tenant, `bluedoor`, with the releases 1 and 2. What it does not know fails in every way that there is.
 #[derive(Debug)]

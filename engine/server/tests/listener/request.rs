@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use release::snapshot::{Coding, Snapshot};
-use server::respond::{Answer, Owner, RequestHead, respond};
+use server::response::respond::{Answer, Owner, RequestHead, respond};
 
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(sample::snapshot);
 

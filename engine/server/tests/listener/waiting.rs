@@ -9,7 +9,7 @@ use crate::wire::{Reply, Server, get};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use release::snapshot::{HostEntry, HostRoutes, Mount, Resource, Slot, Snapshot};
-use server::respond::{RequestHead, respond};
+use server::response::respond::{RequestHead, respond};
 
 const HOST: &str = "late.example";
 

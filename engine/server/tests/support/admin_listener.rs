@@ -9,12 +9,12 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use super::wire::{Reply, get};
+use server::admin::console::Console;
+use server::admin::control::Control;
+use server::admin::status::StatusBoard;
 use server::admin::{self, Admin, AdminToken};
-use server::console::Console;
-use server::control::Control;
 use server::listen;
 use server::snapshot_store::SnapshotStore;
-use server::status::StatusBoard;
 
 pub struct AdminListener {
     pub address: SocketAddr,

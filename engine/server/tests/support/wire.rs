@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use server::drain::Drained;
+use server::connection::drain::Drained;
 use server::listen::{self, Listeners};
 use server::settings::{ServeSettings, network};
 use server::snapshot_store::SnapshotStore;

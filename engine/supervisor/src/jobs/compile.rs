@@ -11,9 +11,9 @@ use content::report::guard::guard;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Site, Written};
 use release::store::Store;
-use render::cache::Cache;
-use render::link::Deployment;
-use render::template::Templates;
+use render::Cache;
+use render::Deployment;
+use render::Templates;
 use render::{Compiled, Inputs, Islands, Progress};
 
 use crate::jobs::packed::Packed;

@@ -15,7 +15,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use server::status::State;
+use server::admin::status::State;
 
 /// The revisions of everything that the pages of a tenant are made from. Equal keys stand for equal pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -11,8 +11,8 @@ use tracing::{debug, warn};
 
 use crate::runner::workers::{processors, step_back};
 use content::report::guard::guard;
+use render::Undrawn;
 use render::Unimproved;
-use render::picture::Undrawn;
 
 /// How long the others wait for a job. What may be drawn takes a second or two.
 const LATE: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use content::report::guard::guard;
 use content::tenant::Site;
 use content::tenant::manifest::CompanySite;
-use render::template::Templates;
+use render::Templates;
 use render::{Card, card};
 
 /// What a card is made from: a tenant's content and its theme.

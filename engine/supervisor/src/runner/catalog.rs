@@ -15,9 +15,9 @@ use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use content::tenant::conform::conform;
 use content::tenant::manifest::Company;
 use content::tenant::{MANIFEST, Site};
+use render::Deployment;
 use render::Inputs;
-use render::link::Deployment;
-use render::template::Templates;
+use render::Templates;
 
 use crate::jobs::packed::Content;
 use crate::jobs::work::Read;

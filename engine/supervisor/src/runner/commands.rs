@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 
-use server::control::ControlError;
+use server::admin::control::ControlError;
 use tracing::info;
 
 use crate::model::event::{Reply, Ticket};

@@ -14,9 +14,9 @@ use content::name::TenantId;
 use content::report::guard::inject;
 use content::report::{Code, Diagnostic, Report};
 use release::snapshot::{ResourceTable, Snapshot};
+use render::Cache;
 use render::Compiled;
-use render::cache::Cache;
-use server::status::{StatusBoard, StoreStatus};
+use server::admin::status::{StatusBoard, StoreStatus};
 
 use crate::jobs::compile::{Compressed, Fallback, FallbackInputs};
 use crate::jobs::read::{self, Order};

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
-use server::status::StoreStatus;
+use server::admin::status::StoreStatus;
 
 use crate::model::event::{Event, Measured};
 use crate::runner::registry::Registry;

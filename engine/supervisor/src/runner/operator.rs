@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use release::store::{Entry, Release, Store};
-use server::control::{Control, ControlError, PageChange, ReleaseLine};
-use server::status::StatusBoard;
+use server::admin::control::{Control, ControlError, PageChange, ReleaseLine};
+use server::admin::status::StatusBoard;
 
 use crate::snapshot::compare::compare;
 use crate::snapshot::findings::Findings;

@@ -16,8 +16,8 @@ use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
 use render::{Compiled, Islands};
+use server::admin::status::{RenderTimes, Status};
 use server::snapshot_store::Wanted;
-use server::status::{RenderTimes, Status};
 
 use crate::jobs::work::Done;
 use crate::model::world::{Mode, World};

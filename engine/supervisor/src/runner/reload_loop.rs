@@ -18,10 +18,10 @@ use content::name::TenantId;
 use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
-use server::control::ControlError;
-use server::events::Events;
+use server::admin::control::ControlError;
+use server::admin::status::{State, Status, StatusBoard};
+use server::connection::events::Events;
 use server::snapshot_store::SnapshotStore;
-use server::status::{State, Status, StatusBoard};
 
 use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
 use crate::model::event::Event;

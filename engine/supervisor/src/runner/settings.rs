@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 
 use release::store::Store;
 use render::Islands;
-use server::status::RenderTimes;
+use server::admin::status::RenderTimes;
 
 use crate::jobs::compile::Compressed;
 use crate::model::world::Mode;

@@ -15,7 +15,7 @@ use content::tenant::{MANIFEST, Site};
 use release::snapshot::ResourceTable;
 use release::store::Mark;
 use render::{Compiled, Inputs, PlacedMount};
-use server::status::TenantStatus;
+use server::admin::status::TenantStatus;
 
 use crate::jobs::packed::{Content, Packed};
 use crate::jobs::render_threads::{Lease, RENDER_THREADS};

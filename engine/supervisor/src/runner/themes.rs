@@ -9,7 +9,7 @@ use content::report::{Code, Diagnostic, Report};
 use content::source::{Folder, SourceError};
 use content::theme::{self, Theme};
 use release::store::Store;
-use render::template::Templates;
+use render::Templates;
 
 use crate::runner::tenant::{failure, is_unread};
 use crate::source::theme_folders::ThemeFolders;

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use tracing::warn;
 
 use release::snapshot::Resource;
+use render::Cache;
 use render::Compiled;
-use render::cache::Cache;
-use render::picture::Picture;
+use render::Picture;
 
 use crate::jobs::render_threads::Lease;
 use crate::runner::registry::Registry;

@@ -19,7 +19,7 @@ use self::lines::{html_lines, text_lines};
 use release::payload::Payload;
 use release::snapshot::{Body, Coding, Resource};
 use release::store::{PlacedPages, Release};
-use server::control::{Change, PageChange};
+use server::admin::control::{Change, PageChange};
 
 /// Lines of a page's difference; the rest is counted.
 const MOST_LINES: usize = 200;

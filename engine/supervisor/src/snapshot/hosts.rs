@@ -11,11 +11,11 @@ use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::guard;
 use release::snapshot::{HostEntry, HostRoutes, ResourceTable, Table};
-use render::asset::ASSETS;
-use render::link::Deployment;
-use render::picture::{PendingPictures, Picture, Undrawn};
-use render::site_files::{HostFacts, host_files};
+use render::ASSETS;
+use render::Deployment;
 use render::{Compiled, PlacedMount, Whose};
+use render::{HostFacts, host_files};
+use render::{PendingPictures, Picture, Undrawn};
 
 /// Every host's routes and files, with what they were made from.
 #[derive(Debug, Default)]

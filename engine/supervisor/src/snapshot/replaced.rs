@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use release::payload::Payload;
 use release::snapshot::{Resource, ResourceTable};
 use release::store::Rows;
+use render::ASSETS;
 use render::Whose;
-use render::asset::ASSETS;
 
 /// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
 pub(crate) const A_DAY: SignedDuration = SignedDuration::from_hours(24);

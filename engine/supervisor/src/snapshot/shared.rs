@@ -8,7 +8,7 @@ use content::report::Diagnostic;
 use content::report::guard::guard;
 use release::snapshot::ResourceTable;
 use render::Islands;
-use render::template::Templates;
+use render::Templates;
 
 use crate::snapshot::replaced::{ReplacedFiles, Retention};
 use crate::state::persisted::PersistedCache;

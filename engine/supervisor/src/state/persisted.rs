@@ -34,7 +34,7 @@ use release::payload::Payload;
 use release::snapshot::ResourceTable;
 use release::store::{Keep, Mark, Rows, Store, rows_in_memory};
 use render::Whose;
-use render::cache::{Cache, Key};
+use render::{Cache, Key};
 
 const GOOD_TENANT: &str = "good.tenant.";
 const GOOD_THEME: &str = "good.theme.";

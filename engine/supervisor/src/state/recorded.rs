@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use release::snapshot::ResourceTable;
 use release::store::Entry;
-use render::link::Deployment;
-use render::template::Templates;
+use render::Deployment;
+use render::Templates;
 use render::{Compiled, Inputs};
 
 /// What is known of the releases of a tenant.

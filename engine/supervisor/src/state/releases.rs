@@ -12,7 +12,7 @@ use http::HeaderValue;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
 use release::store::{New, PlacedPages, Release, Store};
-use render::asset::ASSETS;
+use render::ASSETS;
 use render::{Compiled, Encoder, PlacedMount};
 
 use crate::runner::tenant::{MadeFrom, TenantData};

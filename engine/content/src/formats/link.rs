@@ -1,0 +1,355 @@
+//! Reads links as authors write them: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`, `sms:...`, `geo:...`.
+//!
+//! **Invariant:** there is one reader of links. A link that the reader refuses is reported to the author, and never reaches an `href`.
+
+use std::borrow::Cow;
+
+use url::Url;
+
+use crate::formats::values::is_email;
+use crate::name::is_host_label;
+use crate::name::reserved::ASSETS;
+use crate::report::hint_for;
+
+/// The facts of the company that a `company:` link can name.
+pub const COMPANY_LINKS: [&str; 4] = ["email", "home", "network", "scheduling"];
+
+/// Schemes that a browser would follow or run, and that no link may name. So no link leads to a tenant of such a name.
+const SCHEMES: [&str; 10] = [
+    "about",
+    "blob",
+    "data",
+    "file",
+    "filesystem",
+    "ftp",
+    "javascript",
+    "vbscript",
+    "ws",
+    "wss",
+];
+
+/// Where a link leads, as far as it can be checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A page of this tenant: path and fragment. The path is empty for a fragment of the same page.
+    Own(String, Option<String>),
+    /// Something by its place beside the file that names it; [`rooted`] says what.
+    Relative,
+    /// A page of another tenant: its id, path and fragment.
+    Neighbour(String, String, Option<String>),
+    /// A fact of the company.
+    Company(String),
+    /// Somewhere else: a whole URL.
+    Outside,
+}
+
+/// A link as it stands in `file`, from the tenant's root: in `pages/blog/first.md`, `../terms.md#fees` and `../terms#fees` are `/terms#fees`, and `../../assets/plan.pdf` is `/assets/plan.pdf`. One that is not relative, or leads out of the tenant's folder, stays as it is.
+#[must_use]
+pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
+    if !is_relative(link) {
+        return Cow::Borrowed(link);
+    }
+    let (path, tail) = link.split_at(link.find(['?', '#']).unwrap_or(link.len()));
+    match beside(path, file) {
+        Some(found) => {
+            let page = path_of(&found).or_else(|| page_without_extension(&found));
+            Cow::Owned(page.unwrap_or_else(|| format!("/{found}")) + tail)
+        }
+        None => Cow::Borrowed(link),
+    }
+}
+
+/// The path of a page's file: `pages/blog/index.md` is `/blog`.
+#[must_use]
+pub fn path_of(file: &str) -> Option<String> {
+    let inner = file.strip_prefix("pages/")?.strip_suffix(".md")?;
+    let inner = match inner.strip_suffix("index") {
+        Some(folder) if folder.is_empty() || folder.ends_with('/') => folder.trim_end_matches('/'),
+        _ => inner,
+    };
+    Some(format!("/{inner}"))
+}
+
+/// The path of a page that is named by its place without `.md`: `./prices`.
+fn page_without_extension(found: &str) -> Option<String> {
+    let inner = found.strip_prefix("pages")?;
+    let name = inner.rsplit('/').next().unwrap_or_default();
+    let is_page = (inner.is_empty() || inner.starts_with('/')) && !name.contains('.');
+    match inner {
+        "" => Some("/".to_owned()),
+        inner => is_page.then(|| inner.to_owned()),
+    }
+}
+
+/// The path within the tenant's folder that a relative path means in `file` (RFC 3986, section 5.2). `None` where it leads out of the folder.
+#[must_use]
+pub fn beside(path: &str, file: &str) -> Option<String> {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether a link names something by its place beside the file that it stands in: `./x`, `../x`, or a name with an extension. Before the first `/` there is no `:`, which would end a scheme (RFC 3986, section 4.2).
+fn is_relative(link: &str) -> bool {
+    let path = link.split(['?', '#']).next().unwrap_or_default();
+    let first = path.split('/').next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let has_extension = last
+        .rsplit_once('.')
+        .is_some_and(|(stem, extension)| !stem.is_empty() && !extension.is_empty());
+    !first.is_empty() && !first.contains(':') && (matches!(first, "." | "..") || has_extension)
+}
+
+/// Reads a link.
+///
+/// # Errors
+/// What is wrong with it, and what to write instead.
+pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
+    let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
+    // Browsers drop tabs and line ends from a URL, cut spaces off, and take `\` for `/` (WHATWG URL, section 4.4).
+    // The name of a file may hold spaces: its address is another name.
+    let names_a_file = link.starts_with(ASSETS) || is_relative(link);
+    let strange = |character: char| {
+        let is_space = character.is_whitespace() && !(names_a_file && character == ' ');
+        is_space || character.is_control() || character == '\\'
+    };
+    if link.contains(strange) {
+        return bad(
+            format!(
+                "`{}` holds a space, a line end or a `\\`",
+                link.escape_debug()
+            ),
+            "write `%20` for a space, and `/` between the parts of a path",
+        );
+    }
+    if link.starts_with("//") {
+        return bad(
+            format!("`{link}` has no scheme"),
+            "write `https:` before it",
+        );
+    }
+    let (place, fragment) = match link.split_once('#') {
+        Some((place, fragment)) => (place, Some(fragment.to_owned())),
+        None => (link, None),
+    };
+    let path = place.split('?').next().unwrap_or_default();
+    let is_fragment = place.is_empty() && fragment.as_ref().is_some_and(|id| !id.is_empty());
+    if path.starts_with('/') || is_fragment {
+        return Ok(Target::Own(path.to_owned(), fragment));
+    }
+    if is_relative(link) {
+        return Ok(Target::Relative);
+    }
+    let Some((scheme, rest)) = link.split_once(':') else {
+        return bad(
+            format!("`{link}` leads nowhere that can be told"),
+            "begin with `/` for a page of this tenant, write the name of its file (`terms.md`), or begin with `https://`",
+        );
+    };
+    // A scheme is the same in capitals (RFC 3986, section 3.1).
+    match scheme.to_ascii_lowercase().as_str() {
+        "https" | "http" if rest.starts_with("//") => match Url::parse(link) {
+            Ok(_) => Ok(Target::Outside),
+            Err(error) => bad(
+                format!("`{link}` is no URL: {error}"),
+                "write it as https://host/path",
+            ),
+        },
+        "https" | "http" => bad(
+            format!("`{link}` is no URL: it names no host"),
+            "write it as https://host/path",
+        ),
+        "mailto" if has_recipients(rest) => Ok(Target::Outside),
+        "tel" if is_number(rest) => Ok(Target::Outside),
+        "sms" if is_number(rest.split(['?', ';']).next().unwrap_or_default()) => {
+            Ok(Target::Outside)
+        }
+        "geo" if is_position(rest) => Ok(Target::Outside),
+        "geo" => bad(
+            format!("`{link}` is not a valid position"),
+            "write latitude and longitude: geo:41.8827,-87.6233",
+        ),
+        "mailto" | "sms" | "tel" => bad(
+            format!("`{link}` has no address"),
+            "write it without spaces",
+        ),
+        "company" if COMPANY_LINKS.contains(&rest) => Ok(Target::Company(rest.to_owned())),
+        "company" => Err((
+            format!("the company has no `{rest}`"),
+            Some(hint_for(rest, COMPANY_LINKS)),
+        )),
+        name if SCHEMES.contains(&name) || rest.starts_with("//") => bad(
+            format!("`{link}` has the scheme `{scheme}`, which a page may not link to"),
+            "use `https://`, or `tenant:/path` with one slash for another tenant",
+        ),
+        _ if is_host_label(scheme) && rest.starts_with('/') => {
+            let path = path.split_once(':').map_or("/", |(_, path)| path);
+            Ok(Target::Neighbour(
+                scheme.to_owned(),
+                path.to_owned(),
+                fragment,
+            ))
+        }
+        _ => bad(
+            format!("`{link}` is no link that a page may hold"),
+            "use a path, `tenant:/path`, `https://`, `mailto:`, `tel:`, `sms:` or `geo:`",
+        ),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_digit() || b"+-.(),".contains(&byte);
+    text.bytes().all(is_part) && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a `mailto:` has addresses, or leaves them to the visitor (RFC 6068, section 2).
+fn has_recipients(rest: &str) -> bool {
+    match rest.split_once('?') {
+        Some(("", fields)) => !fields.is_empty(),
+        _ => {
+            let addresses = rest.split('?').next().unwrap_or_default();
+            addresses.split(',').all(is_email)
+        }
+    }
+}
+
+/// Whether a `geo:` names a place: latitude and longitude (RFC 5870, section 3.3).
+fn is_position(rest: &str) -> bool {
+    let numbers = rest.split(['?', ';']).next().unwrap_or_default();
+    let numbers: Vec<Option<f64>> = numbers
+        .split(',')
+        .map(|number| {
+            number
+                .parse()
+                .ok()
+                .filter(|number: &f64| number.is_finite())
+        })
+        .collect();
+    matches!(
+        numbers.as_slice(),
+        [Some(_), Some(_)] | [Some(_), Some(_), Some(_)]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_files_name_is_its_path() {
+        for (file, path) in [
+            ("pages/index.md", Some("/")),
+            ("pages/terms.md", Some("/terms")),
+            ("pages/blog/index.md", Some("/blog")),
+            ("pages/blog/first.md", Some("/blog/first")),
+            ("pages/my-index.md", Some("/my-index")),
+            ("assets/x.md", None),
+            ("pages/x.txt", None),
+        ] {
+            assert_eq!(path_of(file).as_deref(), path, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_link_beside_a_file_is_one_from_the_root() {
+        for (link, file, meant) in [
+            ("terms.md", "pages/index.md", "/terms"),
+            ("./terms.md#fees", "pages/index.md", "/terms#fees"),
+            ("../terms.md?a#b", "pages/blog/first.md", "/terms?a#b"),
+            ("index.md", "pages/blog/first.md", "/blog"),
+            ("pages/terms.md", "tenant.yaml", "/terms"),
+            (
+                "../assets/50% off.png",
+                "pages/index.md",
+                "/assets/50% off.png",
+            ),
+            ("hall.jpg", "pages/blog/first.md", "/pages/blog/hall.jpg"),
+            ("/terms", "pages/index.md", "/terms"),
+            ("#fees", "pages/index.md", "#fees"),
+            ("shop:/a.b", "pages/index.md", "shop:/a.b"),
+            ("../../x.md", "pages/index.md", "../../x.md"),
+            ("./prices#a", "pages/index.md", "/prices#a"),
+            ("../prices", "pages/blog/first.md", "/prices"),
+            ("./", "pages/blog/index.md", "/blog"),
+            ("..", "pages/blog/first.md", "/"),
+        ] {
+            assert_eq!(rooted(link, file), meant, "{link} in {file}");
+            assert!(target(link).is_ok(), "{link}");
+        }
+        for bad in ["terms", "a b", " /x", "/a b", "x.md\ny", ".", "a/b/"] {
+            assert!(target(bad).is_err() || bad == ".", "{bad}");
+        }
+    }
+
+    #[test]
+    fn links_that_a_browser_follows_elsewhere_are_links() {
+        for good in [
+            "HTTPS://A.example/B",
+            "MAILTO:post@a.example",
+            "mailto:post@a.example,other@a.example?subject=x",
+            "mailto:?subject=x",
+            "Tel:+49-30-1234",
+            "sms:+15551234?body=x",
+            "sms:+15551234,+15551235",
+            "geo:41.8827,-87.6233",
+            "geo:41.8827,-87.6233;u=35",
+            "geo:0,0?q=Chicago",
+        ] {
+            assert_eq!(target(good), Ok(Target::Outside), "{good}");
+        }
+        for bad in [
+            "sms:",
+            "sms:home",
+            "tel:",
+            "geo:",
+            "geo:Chicago",
+            "geo:1",
+            "JavaScript:/x",
+            "mailto:?",
+            "mailto:a@b.example,c",
+        ] {
+            assert!(target(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_neighbour_is_a_label_and_a_path_with_one_slash() {
+        let neighbour = |tenant: &str, path: &str, fragment: Option<&str>| {
+            Ok(Target::Neighbour(
+                tenant.to_owned(),
+                path.to_owned(),
+                fragment.map(str::to_owned),
+            ))
+        };
+        assert_eq!(target("studio:/"), neighbour("studio", "/", None));
+        assert_eq!(target("a:/b?c:/d#e"), neighbour("a", "/b", Some("e")));
+        for bad in [
+            "javascript://%0aalert(1)",
+            "javascript:/alert(1)",
+            "vbscript://x",
+            "vbscript:/x",
+            "data://x",
+            "data:/text/html,x",
+            "foo://x",
+            "ftp://a.example/",
+            "studio://contact",
+            "studio:/\\evil.example",
+            "https:evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            " javascript:alert(1)",
+            "java\nscript:alert(1)",
+            "a?b:/c",
+            "",
+        ] {
+            assert!(target(bad).is_err(), "{bad}");
+        }
+    }
+}

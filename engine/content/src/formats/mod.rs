@@ -1,0 +1,199 @@
+//! What each `format` of the JSON Schemas wants: the one place that says so.
+
+mod app_facts;
+pub mod link;
+pub mod values;
+
+use app_facts::check_app_format;
+use link::target;
+use schemars::JsonSchema;
+use serde_json::Value as Json;
+use values::is_email;
+
+use crate::name::reserved::{is_reserved, takes_reserved};
+use crate::name::{ascii_host, exported, is_route_path};
+use crate::schema::Schema;
+
+/// The JSON Schema of a manifest or of front matter.
+#[must_use]
+pub fn schema_of<T: JsonSchema>() -> Json {
+    schemars::schema_for!(T).to_value()
+}
+
+/// The same, ready to be held against what authors write.
+#[must_use]
+pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
+    Schema::new(schema_of::<T>(), check_format)
+        .unwrap_or_else(|error| unreachable!("schemas of types are whole: {error}"))
+}
+
+/// What to do about a path that is the engine's own.
+pub(crate) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
+
+/// What is said of a path that is the engine's own.
+pub(crate) fn reserved(path: &str) -> String {
+    format!("`{path}` is the engine's own")
+}
+
+/// Says whether a text fits its format, or why not, with a hint.
+///
+/// # Errors
+/// What is wrong with the text, and what to write instead.
+pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
+    let fail = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
+    match format {
+        "date" => match text.parse::<jiff::civil::Date>() {
+            Ok(_) if text.len() == 10 => Ok(()),
+            _ => fail(
+                format!("`{text}` is no date"),
+                "write year, month and day: 2025-07-21",
+            ),
+        },
+        "date-time" if text.parse::<jiff::Timestamp>().is_err() => fail(
+            format!("`{text}` is no moment"),
+            "write day, time and offset: 2026-12-01T09:00:00-06:00",
+        ),
+        "colour" => {
+            let digits = text.strip_prefix('#').unwrap_or("");
+            if digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                Ok(())
+            } else {
+                fail(
+                    format!("`{text}` is no colour"),
+                    "write it as \"#1f4fa3\", in quotes",
+                )
+            }
+        }
+        "hostname" if !text.contains('.') || ascii_host(text).is_none() => fail(
+            format!("`{text}` is no host name"),
+            "without scheme, port or path: corner.example",
+        ),
+        "route" | "prefix" if !is_route_path(text) || text == "/" => fail(
+            format!("`{text}` is no path"),
+            "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
+        ),
+        "web-url" if text.contains(|one: char| one.is_whitespace() || one.is_control()) => fail(
+            format!("`{}` holds a space or a line end", text.escape_debug()),
+            "write `%20` for a space",
+        ),
+        "route" if is_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "prefix" if takes_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "prefix" if exported::check_own(text).is_err() => fail(
+            format!("`{text}` cannot be exported"),
+            "choose another path: `404`, `index` and names that end in `.html` have a meaning of their own on static hosts",
+        ),
+        "web-url" => match url::Url::parse(text) {
+            Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
+            Ok(address) => fail(
+                format!(
+                    "`{text}` is no web address: its scheme is `{}`",
+                    address.scheme()
+                ),
+                "begin with `https://`",
+            ),
+            Err(error) => fail(
+                format!("`{text}` is no URL: {error}"),
+                "begin with `https://`",
+            ),
+        },
+        "email" if !is_email(text) => fail(
+            format!("`{text}` is no e-mail address"),
+            "write name@domain",
+        ),
+        "language" if !is_language(text) => fail(
+            format!("`{text}` is no language"),
+            "write its tag: `en`, `de` or `pt-BR`",
+        ),
+        "time-zone" if jiff::tz::TimeZone::get(text).is_err() => fail(
+            format!("`{text}` is no time zone"),
+            "write its IANA name: Europe/Berlin",
+        ),
+        "fragment" if text.is_empty() || text.contains(char::is_whitespace) => fail(
+            format!("`{}` is not a valid fragment", text.escape_debug()),
+            "write one word, or several with hyphens between: opening-hours",
+        ),
+        "link" => target(text).map(drop),
+        _ => check_app_format(format, text)
+            .unwrap_or(Ok(()))
+            .or_else(|(message, hint)| fail(message, hint)),
+    }
+}
+
+/// Whether a text has the form of a language tag (RFC 5646, section 2.1): letters, then parts of letters and digits.
+fn is_language(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let first = parts.next().unwrap_or_default();
+    (2..=8).contains(&first.len())
+        && first.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && parts.all(|part| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+}
+
+/// The same for the formats of a theme's schemas, whose paths are those of pages that are there.
+///
+/// # Errors
+/// What is wrong with the text, and what to write instead.
+pub fn check_value(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
+    match format {
+        "route" | "collection" if text != "/" && !is_route_path(text) => Err((
+            format!("`{text}` is no path"),
+            Some("write the path of a page of this tenant: /blog".to_owned()),
+        )),
+        "route" | "collection" => Ok(()),
+        _ => check_format(format, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_paths_neighbours_facts_or_urls() {
+        for good in [
+            "/",
+            "/terms#fees",
+            "#top",
+            "studio:/contact",
+            "company:email",
+            "https://a.example/x?y",
+            "mailto:a@b.example",
+            "tel:+1-312-555-0142",
+        ] {
+            assert_eq!(check_format("link", good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "terms",
+            "//cdn.example/x",
+            "#",
+            "company:fax",
+            "javascript:alert(1)",
+            "javascript://%0aalert(1)",
+            "vbscript://x",
+            "data://x",
+            "data:text/html,x",
+            "https://",
+            "mailto:nobody",
+            "Studio:/x",
+            "studio:contact",
+        ] {
+            assert!(check_format("link", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_a_day_that_exists() {
+        assert!(check_format("date", "2024-02-29").is_ok());
+        for bad in [
+            "2025-02-29",
+            "2025-7-1",
+            "21.07.2025",
+            "2025-07-21T00:00:00",
+            "",
+        ] {
+            assert!(check_format("date", bad).is_err(), "{bad}");
+        }
+    }
+}

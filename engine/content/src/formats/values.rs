@@ -1,0 +1,213 @@
+//! The small typed values that manifests and pages are made of.
+//!
+//! Each names its `format` in the JSON Schema, and [`check_format`](crate::formats::check_format) is the one place that says what the format wants.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::name::{ascii_host, is_host_name};
+
+macro_rules! formatted_text {
+    ($(#[$documentation:meta])* $name:ident, $format:literal, $description:literal) => {
+        $(#[$documentation])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text as written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl ::schemars::JsonSchema for $name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                ::schemars::json_schema!({"type": "string", "format": $format, "description": $description})
+            }
+        }
+    };
+}
+
+pub(crate) use formatted_text;
+
+formatted_text!(
+    /// Where a link leads: `/terms`, `#features`, `shop:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
+    Link, "link", "a path from this tenant's root, another tenant's page (`shop:/contact`), a fact of the company (`company:email`), or a URL"
+);
+formatted_text!(
+    /// A file in the tenant's `assets` or in the theme's folder.
+    Asset, "asset", "a file in the tenant's `assets`, or of the theme"
+);
+formatted_text!(
+    /// A file of the tenant: in its `assets`, or beside a page.
+    File, "file", "a file of this tenant: `assets/press-kit.zip`"
+);
+formatted_text!(
+    /// A colour as `#rrggbb`.
+    Colour, "colour", "a colour as `#rrggbb`"
+);
+/// A host name as requests have it: in lower case, without a port, and in ASCII (`bücher.example` is `xn--bcher-kva.example`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct HostName(String);
+
+impl HostName {
+    /// The name as requests have it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for HostName {
+    fn from(written: String) -> Self {
+        Self(ascii_host(&written).unwrap_or(written))
+    }
+}
+
+impl From<HostName> for String {
+    fn from(name: HostName) -> Self {
+        name.0
+    }
+}
+
+impl JsonSchema for HostName {
+    fn schema_name() -> Cow<'static, str> {
+        "HostName".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "hostname", "description": "a host name, for example `corner.example`"})
+    }
+}
+formatted_text!(
+    /// A path: `/apps/corner`.
+    RoutePath, "route", "a path such as `/apps/corner`"
+);
+formatted_text!(
+    /// A path prefix on the deployment's domain: `/apps/corner`.
+    Prefix, "prefix", "a path such as `/apps/corner`"
+);
+formatted_text!(
+    /// An absolute web address.
+    WebUrl, "web-url", "an absolute `https://` address"
+);
+formatted_text!(
+    /// An e-mail address.
+    Email, "email", "an e-mail address"
+);
+
+/// A day of the calendar, written as `2025-07-21` (RFC 3339, full-date).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Date(jiff::civil::Date);
+
+impl Date {
+    /// A day of the calendar.
+    #[must_use]
+    pub const fn of(day: jiff::civil::Date) -> Self {
+        Self(day)
+    }
+
+    /// The day itself.
+    #[must_use]
+    pub const fn day(self) -> jiff::civil::Date {
+        self.0
+    }
+}
+
+impl JsonSchema for Date {
+    fn schema_name() -> Cow<'static, str> {
+        "Date".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date", "description": "a day as `2025-07-21`"})
+    }
+}
+
+/// An instant, written with its offset from UTC: `2026-12-01T09:00:00-06:00` (RFC 3339, date-time).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Moment(jiff::Timestamp);
+
+impl Moment {
+    /// The instant itself.
+    #[must_use]
+    pub const fn instant(self) -> jiff::Timestamp {
+        self.0
+    }
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time", "description": "a moment as `2026-12-01T09:00:00-06:00`"})
+    }
+}
+
+formatted_text!(
+    /// A time zone by its IANA name: `Europe/Berlin`.
+    TimeZone, "time-zone", "a time zone by its IANA name: `Europe/Berlin`"
+);
+
+formatted_text!(
+    /// A language by its tag (BCP 47): `de`, `pt-BR`.
+    Language, "language", "a language by its tag: `en`, `de`, `pt-BR`"
+);
+
+impl Default for Language {
+    fn default() -> Self {
+        Self("en".to_owned())
+    }
+}
+
+impl Default for TimeZone {
+    fn default() -> Self {
+        Self("UTC".to_owned())
+    }
+}
+
+impl TimeZone {
+    /// The year there.
+    #[must_use]
+    pub fn year(&self, now: jiff::Timestamp) -> i16 {
+        let zone = jiff::tz::TimeZone::get(&self.0).unwrap_or(jiff::tz::TimeZone::UTC);
+        now.to_zoned(zone).year()
+    }
+}
+
+pub(crate) fn is_email(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(name, domain)| {
+        !name.is_empty()
+            && !name.contains(char::is_whitespace)
+            && is_host_name(&domain.to_ascii_lowercase())
+    })
+}

@@ -1,0 +1,237 @@
+//! Renders a tenant, and puts it at each of its addresses.
+
+pub(crate) mod cache;
+pub(crate) mod card;
+pub(crate) mod compiled;
+pub(crate) mod inputs;
+pub(crate) mod parallel;
+pub(crate) mod prepare;
+pub(crate) mod prepared;
+pub(crate) mod progress;
+pub(crate) mod recalled;
+pub(crate) mod waiting;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderValue, StatusCode};
+
+use super::lints;
+use super::site_files::SiteFiles;
+use crate::compile::compiled::{Compiled, PlacedMount};
+use crate::compile::inputs::Inputs;
+use crate::compile::prepare::prepare;
+use crate::images::variant::Variant;
+use crate::images::{Picture, keep_drawn};
+use crate::pages::gallery;
+use crate::pages::links::link::{Resolver, below};
+use crate::pages::page::{Renderer, Written};
+use crate::pages::rendered::{NotRendered, RenderedPages};
+use crate::resources::asset::{ASSETS, Asset};
+use crate::resources::files::{elsewhere, stand_ins};
+use content::address::Address;
+use content::report::{Code, Diagnostic, Report};
+use content::tenant::assets::{file_of, named};
+use content::tenant::{MANIFEST, Site};
+use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
+
+/// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
+const MOST_HTML: usize = 96 << 20;
+
+/// Compiles a tenant. The result is there when the report holds no error.
+///
+/// Its pages are rendered side by side where the caller runs on the threads of a pool.
+#[must_use]
+pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
+    let mut report = Report::default();
+    let prepared = prepare(site, &inputs.templates, &mut report);
+    let Some(prepared) = prepared.map(Arc::new) else {
+        return (None, report.sorted());
+    };
+    let assets = &prepared.assets;
+    let Some(canonical) = addresses.first() else {
+        // Somebody else has everything that it asked for, and the report says who.
+        return (None, report);
+    };
+    let at_home = Resolver::at(site, canonical, &inputs.deployment);
+    let site_files = SiteFiles::new(site, &inputs.scope(site, at_home, &prepared), canonical);
+    report.extend(site_files.problem.clone());
+    report.extend(site_files.warnings.clone());
+    let renderer = Renderer::new(site, canonical, &prepared, inputs, &site_files);
+    let rendered = match RenderedPages::render(&renderer, MOST_HTML / addresses.len()) {
+        Ok((rendered, failures)) => {
+            report.extend(failures);
+            rendered
+        }
+        Err(NotRendered::TooMuch) => return (None, too_much_html(site, addresses.len())),
+        Err(NotRendered::Endless(failures)) => {
+            report.extend(failures);
+            return (None, report.sorted());
+        }
+    };
+    let styles = rendered.styles();
+    let files = Arc::new(files(&renderer, &rendered));
+    let mounts: Vec<PlacedMount> = addresses
+        .iter()
+        .map(|address| PlacedMount {
+            address: address.clone(),
+            mount: Arc::new(mount(&renderer, &rendered, &styles, &files, address)),
+            uncoded: None,
+        })
+        .collect();
+    drop(rendered);
+    let Some(at_canonical) = mounts.first() else {
+        return (None, report);
+    };
+    let downloads = site.manifest.downloads().map(|(path, _)| path);
+    let pictures = gallery::pictures(&inputs.templates.theme, &inputs.deployment);
+    let findings = lints::check(
+        site,
+        &prepared,
+        inputs,
+        site_files
+            .paths()
+            .map(ToOwned::to_owned)
+            .chain(downloads)
+            .chain(pictures),
+        at_canonical,
+        report,
+    );
+    let report = findings.report;
+    let pictures: Vec<Picture> = site_files
+        .pictures(addresses)
+        .into_iter()
+        .chain(variants(site, assets, addresses))
+        .collect();
+    keep_drawn(&pictures, &inputs.cache);
+    let compiled = report.is_servable().then(|| Compiled {
+        pages: site.pages.len(),
+        mounts,
+        is_rendered: true,
+        neighbour_links: findings.neighbour_links,
+        orphans: findings.orphans,
+        paths: findings.paths.into(),
+        pictures,
+        cache: Arc::clone(&inputs.cache),
+        listing: site_files.listing,
+    });
+    (compiled, report)
+}
+
+/// The sizes of the pictures that pages show, at every address.
+fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]) -> Vec<Picture> {
+    let shown = assets.iter().filter(|(_, asset)| is_in_sizes(asset));
+    let sizes = shown.flat_map(|(key, asset)| {
+        let file = site.name_of(&file_of(key));
+        Variant::all(asset)
+            .map(move |size| (size.file_name(), Arc::new(size.drawing(file.clone()))))
+    });
+    let sizes: Vec<_> = sizes.collect();
+    let at = |address: &Address| {
+        let (host, prefix) = (address.host.clone(), address.prefix.clone());
+        let sizes = sizes.iter();
+        sizes.map(move |(name, drawing)| Picture {
+            host: host.clone(),
+            path: below(&prefix, &format!("{ASSETS}{name}")),
+            drawing: Arc::clone(drawing),
+        })
+    };
+    addresses.iter().flat_map(at).collect()
+}
+
+fn is_in_sizes(asset: &Asset) -> bool {
+    asset
+        .raster
+        .as_ref()
+        .is_some_and(|raster| raster.is_shown())
+}
+
+fn too_much_html(site: &Site, addresses: usize) -> Report {
+    let message = format!(
+        "the pages come to more than {} MiB of HTML at {addresses} addresses",
+        MOST_HTML >> 20
+    );
+    let diagnostic = Diagnostic::error(Code::TooLarge, site.name_of(MANIFEST), message)
+        .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
+    let mut report = Report::default();
+    report.push(diagnostic);
+    report
+}
+
+/// The files of a tenant, which are the same at all of its addresses.
+fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable {
+    let mut files = ResourceTable::new();
+    files.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
+    for asset in renderer.resolver.assets.values() {
+        files.extend([renderer.at_its_name(asset)]);
+        files.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
+    }
+    files
+}
+
+/// Everything that a tenant answers at one of its addresses.
+fn mount(
+    renderer: &Renderer<'_>,
+    rendered: &RenderedPages<'_>,
+    styles: &BTreeSet<String>,
+    files: &Arc<ResourceTable>,
+    address: &Address,
+) -> Mount {
+    let scope = renderer.scope_at(address);
+    let resolver = &scope.resolver;
+    let mut resources = ResourceTable::new();
+    renderer
+        .site_files
+        .put(renderer.site, &scope, &mut resources);
+    let fields = renderer.fields(styles, address);
+    let body = |status, html: &str, page| {
+        let html = resolver.place.put_in(html);
+        Arc::new(renderer.body(html, status, &fields, page))
+    };
+    for (page, Written { html, .. }) in &rendered.pages {
+        let body = body(StatusCode::OK, html, Some(*page));
+        for path in page.paths() {
+            resources.insert(path.into(), Arc::clone(&body));
+        }
+    }
+    for (path, Written { html, style, .. }) in &rendered.gallery {
+        // A page of the tenant at the same path stays.
+        let shown = || gallery::body(resolver.place.put_in(html), style, renderer);
+        let entry = resources.entry(path.as_str().into());
+        entry.or_insert_with(|| Arc::new(shown()));
+    }
+    redirects(renderer.site, resolver, &mut resources);
+    let not_found = rendered.not_found.iter();
+    let (refused, page) = &rendered.refused;
+    Mount {
+        tenant: renderer.site.id.shared(),
+        prefix: address.prefix.as_str().into(),
+        pages: Slot::from(Pages {
+            resources: Resources::new(resources, Arc::clone(files)),
+            not_found: not_found
+                .map(|(area, status, page)| (area.clone(), body(*status, &page.html, None)))
+                .collect(),
+            method_not_allowed: body(*refused, &page.html, None),
+        }),
+        traffic: OnceLock::new(),
+    }
+}
+
+/// What leads elsewhere: downloads to the newest file, redirects to their targets.
+fn redirects(site: &Site, resolver: &Resolver, resources: &mut ResourceTable) {
+    for (path, file) in site.manifest.downloads() {
+        let named = named(&resolver.assets, file.as_str(), MANIFEST);
+        let location = named.map(|(_, asset)| resolver.asset(asset));
+        if let Some(Ok(location)) = location.map(|location| HeaderValue::from_str(&location)) {
+            resources.insert(path.into(), Arc::new(elsewhere(location)));
+        }
+    }
+    for redirect in &site.manifest.redirects {
+        let target = resolver.location(redirect.to.as_str());
+        if let Ok(location) = HeaderValue::from_str(&target) {
+            resources.insert(
+                redirect.from.as_str().into(),
+                Arc::new(Resource::Redirect(location)),
+            );
+        }
+    }
+}

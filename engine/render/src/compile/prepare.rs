@@ -1,0 +1,136 @@
+//! Puts a tenant into the shapes of its theme, once for all its pages.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use tera::{Map, Value};
+
+use crate::compile::card::{Card, shown, shown_by_others};
+use crate::compile::prepared::{Listed, Prepared};
+use crate::media::media_type::is_drawing;
+use crate::pages::structure::{layout_of, name_of};
+use crate::pages::values::inline_svg;
+use crate::resources::asset::Asset;
+use crate::resources::tenant_files::{tenant_asset, tenant_assets};
+use crate::theme::Templates;
+use crate::theme::language::Language;
+use content::report::{Code, Diagnostic, Report, hint_for};
+use content::tenant::conform::{Conformed, conform, settings};
+use content::tenant::{MANIFEST, Site, assets};
+
+/// Prepares a tenant. None when it does not fit its theme.
+pub(crate) fn prepare(site: &Site, templates: &Templates, report: &mut Report) -> Option<Prepared> {
+    let assets = Arc::new(tenant_assets(site, report));
+    let (content, problems) = conform(&site.written, &templates.theme);
+    let fits = problems.is_servable();
+    report.extend(problems);
+    let language = language(site, templates, &content, report);
+    Some(Prepared {
+        language: language.filter(|_| fits)?,
+        pages: pages(site),
+        listed: std::sync::Mutex::default(),
+        assets,
+        content,
+    })
+}
+
+fn pages(site: &Site) -> Vec<Listed> {
+    let found = site.pages.values().filter(|page| !page.front.noindex);
+    let mut listed: Vec<Listed> = found
+        .map(|page| Listed {
+            label: name_of(page).to_owned(),
+            path: page.path.clone(),
+            layout: layout_of(site, page).to_owned(),
+        })
+        .collect();
+    // A page is followed by those below it.
+    listed.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
+    listed
+}
+
+/// The tenant's language as its theme speaks it: `de-AT`, else `de`.
+fn language(
+    site: &Site,
+    templates: &Templates,
+    content: &Conformed,
+    report: &mut Report,
+) -> Option<Arc<Language>> {
+    let tag = site.manifest.language.as_str();
+    let Some(language) = templates.language(tag) else {
+        let names = templates.languages.keys().map(String::as_str);
+        let message = format!(
+            "the theme `{}` has no words in `{tag}`",
+            templates.theme.name
+        );
+        let hint = format!(
+            "{} Or add `strings/{tag}.yaml` to the theme",
+            hint_for(tag, names)
+        );
+        let diagnostic = Diagnostic::error(Code::UnknownLanguage, site.name_of(MANIFEST), message);
+        let place = site.place_of(tag);
+        let located = match place {
+            Some(place) => site.locate(diagnostic, MANIFEST, place),
+            None => diagnostic,
+        };
+        report.push(located.hint(hint));
+        return None;
+    };
+    let as_it_is = content.strings.is_empty() && templates.languages.contains_key(tag);
+    Some(match as_it_is {
+        true => Arc::clone(language),
+        false => Arc::new(language.of_tenant(tag, &content.strings)),
+    })
+}
+
+/// The card of a tenant, with its site and its theme if it is there.
+#[must_use]
+pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card {
+    let mut card = Card {
+        tenant: tenant.to_owned(),
+        name: name.to_owned(),
+        settings: None,
+        shown: Value::from(Map::default()),
+    };
+    let Some((site, templates)) = site else {
+        return card;
+    };
+    let Some(data) = settings(&site.written, &templates.theme) else {
+        return card;
+    };
+    let mut drawings = BTreeMap::new();
+    for (pointer, format) in &data.formats {
+        let Some(Json::String(text)) = data.value.pointer(pointer) else {
+            continue;
+        };
+        let path = match format.as_str() {
+            "icon" => format!("icons/{text}.svg"),
+            "drawing" => text.clone(),
+            _ => continue,
+        };
+        if let Some(html) = drawing(&path, pointer, site, templates) {
+            drawings.insert(pointer.clone(), Value::safe_string(&html));
+        }
+    }
+    card.shown = shown(&data, &drawings);
+    card.settings = Some(Arc::new(data));
+    card
+}
+
+/// A drawing of a setting, as pages of all sites show it. What they do not show its tenant is told ([`not_shown`]).
+fn drawing(path: &str, setting: &str, site: &Site, templates: &Templates) -> Option<String> {
+    let named = assets::named(&site.assets, path, MANIFEST);
+    let Some((key, bytes)) = named.filter(|(key, _)| is_drawing(key)) else {
+        return inline_svg(templates.assets.files.get(path)?, None, None);
+    };
+    let asset = tenant_asset(key, bytes, key).0;
+    // The class by which themes know it is the setting's name, and not for a tenant to choose.
+    let name = setting
+        .rsplit('/')
+        .find(|part| part.starts_with(char::is_alphabetic));
+    let name = name.unwrap_or_default();
+    let prefix = format!("{}-{name}-", site.id);
+    let svg = shown_by_others(&asset.bytes, &prefix).ok()?;
+    let asset = Asset::of_tenant(key, svg.into());
+    inline_svg(&asset, Some(name), None)
+}

@@ -1,0 +1,483 @@
+//! Pictures that no author made: social images and icons, drawn from SVG, and what authors made in other sizes.
+//!
+//! A [`Drawing`] is a text or a picture and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
+//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`PendingPictures`] has a slot for each picture, which a snapshot shows before it is filled.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`social`] | the theme's `social.svg`, with a page's title in it |
+//! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
+//! | [`variant`] | the sizes of a picture that an author names |
+//! | [`resize`] | a picture made smaller |
+//! | [`dominant`] | the colour that stands in a picture's place until it is there |
+//! | [`fit`] | text broken into lines that fit |
+//! | [`fonts`] | the theme's fonts, for drawing and measuring |
+//! | [`weight`] | how much work it is to read a drawing |
+//! | [`cost`] | how much memory and work it is to draw it |
+//! | `decode_memory` | how much of them is decoded at a time |
+//! | [`kept`] | drawings as they outlive the process |
+//! | [`pending`] | the slots that they are drawn into |
+//!
+//! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
+
+mod decode_memory;
+pub(super) mod dominant;
+pub(super) mod icon;
+pub(super) mod kept;
+pub(crate) mod metadata;
+mod pending;
+pub(crate) mod raster;
+mod resize;
+pub(super) mod social;
+pub(crate) mod svg;
+pub(super) mod variant;
+
+use std::collections::BTreeSet;
+use std::iter::repeat_n;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::usvg::roxmltree::{Document, Node};
+use resvg::usvg::{self, FontResolver, Group, ImageHrefResolver, Options, Tree};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::resources::asset::hex;
+use svg::fonts::Fonts;
+use svg::weight::TooHeavy;
+use svg::{cost, weight};
+
+pub use pending::{PendingPictures, Undrawn};
+pub(super) use pending::{is_drawn, keep_drawn};
+
+/// A picture with its place.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// The host.
+    pub host: String,
+    /// The whole path.
+    pub path: String,
+    /// What is shown there.
+    pub drawing: Arc<Drawing>,
+}
+
+/// What a drawing becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Form {
+    /// A PNG of this width and height.
+    Png(u32, u32),
+    /// A Windows icon of one square picture, for `/favicon.ico`.
+    Ico(u32),
+    /// A WebP of this width and height.
+    WebP(u32, u32),
+    /// An AVIF of this width and height, where that is smaller than a WebP.
+    #[cfg(feature = "avif")]
+    Avif(u32, u32),
+}
+
+/// What is drawn.
+#[derive(Debug, Clone)]
+enum Subject {
+    /// A drawing as SVG.
+    Svg(Arc<str>),
+    /// A picture as its author made it, with its hashed name.
+    Picture(String, Bytes),
+}
+
+/// Something to be drawn.
+#[derive(Debug)]
+pub struct Drawing {
+    /// None once it is drawn, for as long as that is shown, and where its tenant is out of memory.
+    subject: Mutex<Option<Subject>>,
+    form: Form,
+    /// What lies below it: pictures have no holes.
+    ground: Option<Arc<str>>,
+    fonts: Arc<Fonts>,
+    digest: [u8; 32],
+    /// The file that it comes from, for messages.
+    file: String,
+}
+
+impl Drawing {
+    /// Names a drawing.
+    pub(super) fn new(
+        svg: impl Into<Arc<str>>,
+        form: Form,
+        ground: Option<&str>,
+        fonts: &Arc<Fonts>,
+    ) -> Self {
+        let svg = svg.into();
+        let mut hash = Sha256::new();
+        hash.update(format!("{form:?} {:?} ", ground));
+        hash.update(fonts.digest_for(&svg));
+        hash.update(svg.as_bytes());
+        Self {
+            digest: hash.finalize().into(),
+            subject: Mutex::new(Some(Subject::Svg(svg))),
+            form,
+            ground: ground.map(Arc::from),
+            fonts: Arc::clone(fonts),
+            file: String::new(),
+        }
+    }
+
+    /// Names a size of a picture; `digest` tells it from all others.
+    fn of_picture((name, picture): (&str, Bytes), form: Form, digest: [u8; 32]) -> Self {
+        Self {
+            subject: Mutex::new(Some(Subject::Picture(name.to_owned(), picture))),
+            form,
+            ground: None,
+            fonts: Arc::default(),
+            digest,
+            file: String::new(),
+        }
+    }
+
+    /// Says which file it comes from: `tenants/corner/assets/icon.svg`.
+    pub(super) fn of_file(self, file: String) -> Self {
+        Self { file, ..self }
+    }
+
+    /// `social.1a2b3c4d5e6f7a8b.png` for `social`.
+    pub(super) fn file_name(&self, stem: &str) -> String {
+        let extension = match self.form {
+            Form::Png(..) => "png",
+            Form::Ico(_) => "ico",
+            Form::WebP(..) => "webp",
+            #[cfg(feature = "avif")]
+            Form::Avif(..) => "avif",
+        };
+        format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
+    }
+
+    /// Its width and height in pixels.
+    pub(super) const fn size(&self) -> (u32, u32) {
+        match self.form {
+            Form::Png(width, height) | Form::WebP(width, height) => (width, height),
+            Form::Ico(side) => (side, side),
+            #[cfg(feature = "avif")]
+            Form::Avif(width, height) => (width, height),
+        }
+    }
+
+    /// Lets go what is as long as the picture.
+    pub(crate) fn forget(&self) {
+        *self.subject() = None;
+    }
+
+    fn subject(&self) -> MutexGuard<'_, Option<Subject>> {
+        self.subject.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes, or why there are none.
+    fn draw(&self) -> Result<Vec<u8>, String> {
+        let subject = self.subject().clone().ok_or("it was drawn before")?;
+        let (width, height) = self.size();
+        let svg = match subject {
+            Subject::Svg(svg) => svg,
+            Subject::Picture(_, picture) => {
+                let small = resize::Small::of(&picture, (width, height))?;
+                return match self.form {
+                    #[cfg(feature = "avif")]
+                    Form::Avif(..) => small.avif_if_smaller(),
+                    _ => small.webp(),
+                };
+            }
+        };
+        weight::check(&svg).map_err(|heavy| heavy.message)?;
+        let tree = read(&svg, &self.fonts)?;
+        let place = centred(&tree, width, height);
+        cost::check(&tree, place, width, height).map_err(|much| much.to_string())?;
+        let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
+        pixmap.fill(self.ground.as_deref().map_or(Color::WHITE, colour));
+        resvg::render(&tree, place, &mut pixmap.as_mut());
+        let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
+        Ok(match self.form {
+            Form::Ico(side) => in_ico(side, &png),
+            _ => png,
+        })
+    }
+}
+
+/// A drawing as the renderer sees it, which has no picture and no font but the theme's.
+fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
+    let options = Options {
+        fontdb: fonts.database(),
+        font_resolver: FontResolver {
+            select_font: Fonts::selection(),
+            select_fallback: Fonts::fallback(),
+        },
+        image_href_resolver: ImageHrefResolver {
+            resolve_data: Box::new(|_, _, _| None),
+            resolve_string: Box::new(|_, _| None),
+        },
+        ..Options::default()
+    };
+    Tree::from_str(svg, &options).map_err(|error| error.to_string())
+}
+
+/// The characters of a drawing's texts that would be missing in its picture.
+///
+/// Beyond ASCII a font that has a character need not draw it: the renderer takes a text's glyphs from several fonts only where they agree on how many there are. What the renderer makes of such a text decides.
+fn undrawn(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
+    let nodes = drawing.descendants();
+    let texts = nodes.filter(|node| node.tag_name().name() == "text");
+    let texts = texts.flat_map(|text| text.descendants().filter(Node::is_text));
+    let texts: String = texts.filter_map(|text| text.text()).collect();
+    let missing = fonts.missing(&texts);
+    if texts.is_ascii() || !missing.is_empty() {
+        return missing;
+    }
+    let svg = drawing.input_text();
+    let read = || weight::check(svg).ok().and_then(|()| read(svg, fonts).ok());
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Some(tree)) => without_glyph(tree.root()),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The characters of the texts of a group that have no glyph.
+fn without_glyph(group: &Group) -> BTreeSet<char> {
+    let nodes = group.children().iter();
+    nodes
+        .flat_map(|node| match node {
+            usvg::Node::Group(group) => without_glyph(group),
+            usvg::Node::Text(text) => {
+                let spans = text.layouted().iter();
+                let glyphs = spans.flat_map(|span| &span.positioned_glyphs);
+                let missing = glyphs.filter(|glyph| glyph.id.0 == 0);
+                missing.flat_map(|glyph| glyph.text.chars()).collect()
+            }
+            _ => BTreeSet::new(),
+        })
+        .collect()
+}
+
+/// Whether a drawing is too much work at this size. What is no drawing at all is none.
+fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), TooHeavy> {
+    weight::check(svg)?;
+    // What the renderer cannot bear must end nothing else.
+    let read = catch_unwind(AssertUnwindSafe(|| match read(svg, fonts) {
+        Ok(tree) => cost::check(&tree, centred(&tree, width, height), width, height),
+        Err(_) => Ok(()),
+    }));
+    let problem = match read {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(much)) => much.to_string(),
+        Err(_) => "the renderer fails on the drawing".to_owned(),
+    };
+    Err(TooHeavy {
+        message: problem,
+        place: Some((1, 1)),
+    })
+}
+
+/// As large as it fits, in the middle.
+fn centred(tree: &Tree, width: u32, height: u32) -> Transform {
+    let size = tree.size();
+    let (width, height) = (width as f32, height as f32);
+    let scale = (width / size.width()).min(height / size.height());
+    Transform::from_row(
+        scale,
+        0.0,
+        0.0,
+        scale,
+        (width - size.width() * scale) / 2.0,
+        (height - size.height() * scale) / 2.0,
+    )
+}
+
+fn colour(text: &str) -> Color {
+    let digits = text.trim_start_matches('#');
+    let [_, red, green, blue] = u32::from_str_radix(digits, 16)
+        .unwrap_or(0xff_ff_ff)
+        .to_be_bytes();
+    Color::from_rgba8(red, green, blue, 0xff)
+}
+
+fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
+    // Plain areas pack best as they are, and quickest.
+    encoder.set_compression(png::Compression::Balanced);
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer;
+    match form {
+        // Nothing shines through, so that a fourth channel would say nothing.
+        Form::Png(..) => {
+            let pixels = pixmap.pixels().iter();
+            let pixels: Vec<[u8; 3]> = pixels
+                .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
+                .collect();
+            if let Some((palette, data)) = numbered(&pixels) {
+                encoder.set_color(png::ColorType::Indexed);
+                encoder.set_palette(palette.into_flattened());
+                writer = encoder.write_header()?;
+                writer.write_image_data(&data)?;
+            } else {
+                encoder.set_color(png::ColorType::Rgb);
+                writer = encoder.write_header()?;
+                writer.write_image_data(pixels.as_flattened())?;
+            }
+        }
+        // Readers of icons expect 32 bits a pixel.
+        _ => {
+            encoder.set_color(png::ColorType::Rgba);
+            writer = encoder.write_header()?;
+            writer.write_image_data(pixmap.data())?;
+        }
+    }
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// The colours of a picture and the number of each pixel's among them, where they are few enough for one byte. Drawings have few, and come to half the size.
+fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
+    let runs = || pixels.chunk_by(|one, other| one == other);
+    let mut colours = BTreeSet::new();
+    for colour in runs().filter_map(<[_]>::first) {
+        colours.insert(*colour);
+        if colours.len() > 256 {
+            return None;
+        }
+    }
+    let palette: Vec<[u8; 3]> = colours.into_iter().collect();
+    let mut numbers = Vec::with_capacity(pixels.len());
+    for run in runs() {
+        let number = palette.binary_search(run.first()?).ok()?;
+        numbers.extend(repeat_n(u8::try_from(number).ok()?, run.len()));
+    }
+    Some((palette, numbers))
+}
+
+/// A directory of one entry before the PNG (Microsoft, ICONDIR and ICONDIRENTRY).
+fn in_ico(side: u32, png: &[u8]) -> Vec<u8> {
+    const HEADER: u32 = 22;
+    let side = u8::try_from(side).unwrap_or(0);
+    let length = u32::try_from(png.len()).unwrap_or(u32::MAX);
+    let mut bytes = vec![0, 0, 1, 0, 1, 0, side, side, 0, 0, 1, 0, 32, 0];
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(HEADER.to_le_bytes());
+    bytes.extend(png);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 2\"><path fill=\"#ff0000\" d=\"M0 0h1v2H0z\"/><image href=\"/etc/passwd\" width=\"2\" height=\"2\"/></svg>";
+
+    fn drawing(form: Form) -> Drawing {
+        Drawing::new(HALF.to_owned(), form, Some("#0000ff"), &Arc::default())
+    }
+
+    fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().expect("a PNG");
+        let mut bytes = vec![0; reader.output_buffer_size().expect("a size")];
+        reader.next_frame(&mut bytes).expect("a frame");
+        (reader.info().width, reader.info().height, bytes)
+    }
+
+    #[test]
+    fn a_drawing_stands_in_the_middle_on_its_ground() {
+        let drawing = drawing(Form::Png(4, 2));
+        let bytes = drawing.draw().expect("bytes");
+        let (width, height, pixels) = pixels(&bytes);
+        assert_eq!((width, height), (4, 2));
+        let row = [[0, 0, 255], [255, 0, 0], [0, 0, 255], [0, 0, 255]].concat();
+        assert_eq!(pixels, [row.clone(), row].concat());
+        assert_eq!(
+            bytes,
+            drawing.draw().expect("bytes"),
+            "another run, other bytes"
+        );
+    }
+
+    #[test]
+    fn few_colours_are_numbered_and_many_are_not() {
+        let grey = |value: u8| [value; 3];
+        let few = [grey(9), grey(9), grey(1), grey(9)];
+        let (palette, numbers) = numbered(&few).expect("few");
+        assert_eq!(
+            (palette, numbers),
+            (vec![grey(1), grey(9)], vec![1, 1, 0, 1])
+        );
+        let mut many: Vec<[u8; 3]> = (0..=255).map(grey).collect();
+        assert!(numbered(&many).is_some());
+        many.push([1, 2, 3]);
+        assert!(numbered(&many).is_none());
+    }
+
+    #[test]
+    fn a_name_says_all_that_the_bytes_depend_on() {
+        let names: std::collections::BTreeSet<String> =
+            [Form::Png(4, 2), Form::Png(2, 4), Form::Ico(2)]
+                .map(|form| drawing(form).file_name("x"))
+                .into();
+        assert_eq!(names.len(), 3, "{names:?}");
+        let white = Drawing::new(HALF.to_owned(), Form::Png(4, 2), None, &Arc::default());
+        assert_ne!(
+            white.file_name("x"),
+            drawing(Form::Png(4, 2)).file_name("x")
+        );
+    }
+
+    #[test]
+    fn an_icon_is_a_directory_with_one_png() {
+        let bytes = drawing(Form::Ico(48)).draw().expect("bytes");
+        assert_eq!(bytes[..8], [0, 0, 1, 0, 1, 0, 48, 48]);
+        let length = u32::from_le_bytes(bytes[14..18].try_into().expect("four")) as usize;
+        let offset = u32::from_le_bytes(bytes[18..22].try_into().expect("four")) as usize;
+        assert_eq!(offset + length, bytes.len());
+        assert_eq!(pixels(&bytes[offset..]).0, 48);
+    }
+
+    fn undrawn_in(text: &str) -> String {
+        let (theme, report) = content::theme::load("base", &content::theme::embedded());
+        let fonts = Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")));
+        let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{text}</svg>");
+        let document = Document::parse(&svg).expect("a drawing");
+        undrawn(&document, &fonts).into_iter().collect()
+    }
+
+    #[test]
+    fn characters_without_a_glyph_are_found_in_every_text() {
+        for (text, missing) in [
+            (
+                "<text font-family=\"public-sans\" y=\"9\">a<tspan>Ж</tspan></text>",
+                "Ж",
+            ),
+            ("<svg><g><text y=\"9\">&#x81EA;</text></g></svg>", "自"),
+            ("<title>Ж</title><text y=\"9\">Größe: 5\u{a0}€</text>", ""),
+            // Fonts seldom have the mark alone: texts are composed before.
+            ("<text y=\"9\">o\u{308}</text>", "\u{308}"),
+        ] {
+            assert_eq!(undrawn_in(text), missing, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_in_a_font_that_is_not_there_is_drawn() {
+        let (theme, _) = content::theme::load("base", &content::theme::embedded());
+        let fonts = Arc::new(Fonts::of(&theme.expect("the theme")));
+        let drawn = |text: &str| {
+            let svg = format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"none\" y=\"9\">{text}</text></svg>"
+            );
+            let drawing = Drawing::new(svg, Form::Png(9, 9), None, &fonts);
+            drawing.draw().expect("bytes")
+        };
+        assert_ne!(drawn("A"), drawn(" "));
+    }
+
+    #[test]
+    fn what_is_no_drawing_says_why() {
+        let drawing = Drawing::new("<p/>".to_owned(), Form::Png(1, 1), None, &Arc::default());
+        assert!(drawing.draw().is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! Code with its comments, texts, names and words told apart by classes, for the few languages that documentation of sites shows.
+//!
+//! It reads letters and not grammars: enough to find one's way in a block of twenty lines. Crates that parse cost more than this is worth here: tables of every language in the program and in memory, and none that would come without C, with a licence of ours and with dependencies that somebody looks after.
+//!
+//! **Invariant:** what comes out without its tags is the code, character by character.
+
+use crate::markdown::escape::escape;
+
+/// What a language writes in a way of its own.
+struct Language {
+    /// What begins a comment that ends with its line.
+    line_comment: &'static str,
+    /// What a comment of several lines stands between.
+    comment: (&'static str, &'static str),
+    /// What a text stands between.
+    quotes: &'static [char],
+    /// Words that the language itself says.
+    words: &'static [&'static str],
+    /// What counts as a name.
+    names: Names,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Names {
+    /// What a colon follows: `title: Home`, `"title": "Home"`.
+    Keys,
+    /// What an equals sign follows: `key = 1`.
+    Assigned,
+    /// Options and variables: `--help`, `$HOME`. The first word of a command is a word of the language.
+    Options,
+    /// Elements: `<main>`.
+    Elements,
+    /// None.
+    None,
+}
+
+const NO_COMMENT: (&str, &str) = ("", "");
+const CONSTANTS: &[&str] = &["true", "false", "null"];
+const SCRIPT: &[&str] = &[
+    "as",
+    "async",
+    "await",
+    "break",
+    "case",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "else",
+    "export",
+    "extends",
+    "false",
+    "for",
+    "from",
+    "function",
+    "if",
+    "import",
+    "in",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "of",
+    "return",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "undefined",
+    "while",
+];
+const RUST: &[&str] = &[
+    "as", "async", "await", "break", "const", "continue", "crate", "else", "enum", "false", "fn",
+    "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
+    "return", "self", "static", "struct", "super", "trait", "true", "type", "use", "where",
+    "while",
+];
+
+/// The language of a name behind a fence.
+fn language(name: &str) -> Option<Language> {
+    let (line_comment, comment, quotes, words, names): (_, _, &'static [char], _, _) = match name {
+        "yaml" | "yml" => ("#", NO_COMMENT, &['"', '\''], CONSTANTS, Names::Keys),
+        "json" => ("", NO_COMMENT, &['"'], CONSTANTS, Names::Keys),
+        "css" => ("", ("/*", "*/"), &['"', '\''], &[], Names::Keys),
+        "toml" | "ini" | "conf" => ("#", NO_COMMENT, &['"', '\''], CONSTANTS, Names::Assigned),
+        "sh" | "bash" | "console" => ("#", NO_COMMENT, &['"', '\''], &[], Names::Options),
+        "html" | "xml" | "svg" => ("", ("<!--", "-->"), &['"'], &[], Names::Elements),
+        "js" | "ts" | "jsx" | "tsx" => ("//", ("/*", "*/"), &['"', '\'', '`'], SCRIPT, Names::None),
+        "rust" => ("//", ("/*", "*/"), &['"'], RUST, Names::None),
+        _ => return None,
+    };
+    Some(Language {
+        line_comment,
+        comment,
+        quotes,
+        words,
+        names,
+    })
+}
+
+/// The most bytes of a block, and of a line of it, that are looked at: longer ones are data, and each sign of a line costs a look along it.
+const LARGEST: usize = 64 << 10;
+const LONGEST: usize = 1_000;
+
+/// The code as HTML; plain where the language is unknown, or where it is more than anybody reads.
+#[must_use]
+pub(crate) fn highlight(name: &str, code: &str) -> String {
+    if code.len() > LARGEST || code.lines().any(|line| line.len() > LONGEST) {
+        return escape(code);
+    }
+    if matches!(name, "markdown" | "md") {
+        return markdown(code);
+    }
+    match language(name) {
+        Some(language) => language.html(code),
+        None => escape(code),
+    }
+}
+
+/// Markdown, with YAML between its first two lines `---`.
+fn markdown(code: &str) -> String {
+    let rest = code.strip_prefix("---\n");
+    let Some((front, body)) = rest.and_then(|rest| rest.split_once("---\n")) else {
+        return code.split_inclusive('\n').map(markdown_line).collect();
+    };
+    let body: String = body.split_inclusive('\n').map(markdown_line).collect();
+    format!("---\n{}---\n{body}", highlight("yaml", front))
+}
+
+fn markdown_line(line: &str) -> String {
+    match line.starts_with('#') {
+        true => marked("name", line),
+        false => escape(line),
+    }
+}
+
+/// A piece of a class. The end of the line stays outside.
+fn marked(class: &str, piece: &str) -> String {
+    let inner = piece.trim_end_matches('\n');
+    let ends = &piece[inner.len()..];
+    format!(
+        "<span class=\"code-{class}\">{}</span>{ends}",
+        escape(inner)
+    )
+}
+
+impl Language {
+    fn html(&self, code: &str) -> String {
+        let mut html = String::with_capacity(code.len() * 2);
+        let mut at = 0;
+        while at < code.len() {
+            let (class, length) = self.piece(code, at);
+            // Never nothing, so that it ends.
+            let length = length.max(code[at..].chars().next().map_or(1, char::len_utf8));
+            let piece = &code[at..at + length];
+            match class {
+                Some(class) => html.push_str(&marked(class, piece)),
+                None => html.push_str(&escape(piece)),
+            }
+            at += length;
+        }
+        html
+    }
+
+    /// What begins at a place: its class and its length in bytes.
+    fn piece(&self, code: &str, at: usize) -> (Option<&'static str>, usize) {
+        let (before, rest) = code.split_at(at);
+        let line = rest.split('\n').next().unwrap_or_default();
+        let previous = before.chars().next_back();
+        let is_apart = previous.is_none_or(char::is_whitespace);
+        let (opens, closes) = self.comment;
+        if !opens.is_empty() && rest.starts_with(opens) {
+            let end = rest
+                .find(closes)
+                .map_or(rest.len(), |end| end + closes.len());
+            return (Some("comment"), end);
+        }
+        if !self.line_comment.is_empty() && rest.starts_with(self.line_comment) && is_apart {
+            return (Some("comment"), line.len());
+        }
+        let first = rest.chars().next().unwrap_or_default();
+        if self.quotes.contains(&first) && !previous.is_some_and(char::is_alphanumeric) {
+            let length = text_length(line, first);
+            let is_key = self.names == Names::Keys && line[length..].starts_with(':');
+            return (Some(if is_key { "name" } else { "string" }), length);
+        }
+        if self.names == Names::Elements && first == '<' {
+            let name = line[1..].trim_start_matches('/');
+            let skipped = line.len() - name.len();
+            return (Some("name"), skipped + word_length(name));
+        }
+        let starts_option = matches!(first, '-' | '$') && (is_apart || first == '$');
+        if self.names == Names::Options && starts_option {
+            let signs = line.len() - line.trim_start_matches(['-', '$']).len();
+            return (Some("name"), signs + word_length(&line[signs..]));
+        }
+        let length = word_length(line);
+        (
+            self.class_of_word(before, &line[..length], &line[length..]),
+            length,
+        )
+    }
+
+    fn class_of_word(&self, before: &str, word: &str, after: &str) -> Option<&'static str> {
+        if word.is_empty() {
+            return None;
+        }
+        let begins_line = before
+            .rsplit('\n')
+            .next()
+            .is_none_or(|line| line.trim().is_empty());
+        let is_name = match self.names {
+            // Not the scheme of an address.
+            Names::Keys => after.starts_with(": ") || after.starts_with(":\n") || after == ":",
+            Names::Assigned => begins_line && after.trim_start().starts_with('='),
+            _ => false,
+        };
+        let continues = before.trim_end_matches([' ', '\n']).ends_with('\\');
+        let is_command = self.names == Names::Options && begins_line && !continues;
+        match word {
+            _ if is_name => Some("name"),
+            word if is_command || self.words.contains(&word) => Some("word"),
+            _ => None,
+        }
+    }
+}
+
+/// The length of the letters, digits and hyphens that a piece begins with.
+fn word_length(piece: &str) -> usize {
+    let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_' | '.' | '@');
+    piece.find(|sign| !is_part(sign)).unwrap_or(piece.len())
+}
+
+/// The length of a text with its quotes. One that does not end on its line is the quote alone: an apostrophe.
+fn text_length(line: &str, quote: char) -> usize {
+    let mut is_escaped = false;
+    for (at, sign) in line.char_indices().skip(1) {
+        match sign {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            sign if sign == quote => return at + sign.len_utf8(),
+            _ => {}
+        }
+    }
+    quote.len_utf8()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_texts_words_and_comments_are_told_apart() {
+        let name = |text: &str| format!("<span class=\"code-name\">{text}</span>");
+        let string = |text: &str| format!("<span class=\"code-string\">{text}</span>");
+        let word = |text: &str| format!("<span class=\"code-word\">{text}</span>");
+        let comment = |text: &str| format!("<span class=\"code-comment\">{text}</span>");
+        for (language, code, html) in [
+            (
+                "yaml",
+                "a: {b: \"c\", d: true} # e\nf: https://x.example\n",
+                format!(
+                    "{}: {{{}: {}, {}: {}}} {}\n{}: https://x.example\n",
+                    name("a"),
+                    name("b"),
+                    string("&quot;c&quot;"),
+                    name("d"),
+                    word("true"),
+                    comment("# e"),
+                    name("f")
+                ),
+            ),
+            (
+                "json",
+                "{\"a\": 1}",
+                format!("{{{}: 1}}", name("&quot;a&quot;")),
+            ),
+            (
+                "sh",
+                "rowhouse check --format json\n",
+                format!("{} check {} json\n", word("rowhouse"), name("--format")),
+            ),
+            (
+                "html",
+                "<p>It's</p>",
+                format!("{}&gt;It's{}&gt;", name("&lt;p"), name("&lt;/p")),
+            ),
+            (
+                "markdown",
+                "---\na: b\n---\n## C\nd: e\n",
+                format!("---\n{}: b\n---\n{}\nd: e\n", name("a"), name("## C")),
+            ),
+            ("unknown", "a: <b>", "a: &lt;b&gt;".to_owned()),
+        ] {
+            assert_eq!(highlight(language, code), html, "{language}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_reads_is_left_as_it_is() {
+        let long = format!("a: {}", "b ".repeat(LONGEST));
+        assert_eq!(highlight("yaml", &long), long);
+        let large = "a: b\n".repeat(LARGEST);
+        assert_eq!(highlight("yaml", &large), large);
+    }
+
+    proptest! {
+        #[test]
+        fn without_its_tags_it_is_the_code(
+            code in "(?s)[-a-z:#'\"<>{}=$ \\\\\n/*`.é→]{0,60}",
+            language in proptest::sample::select(vec!["yaml", "json", "css", "toml", "sh", "html", "ts", "rust", "markdown"]),
+        ) {
+            let html = highlight(language, &code);
+            let mut shown = String::new();
+            let mut rest = html.as_str();
+            while let Some((before, tag)) = rest.split_once('<') {
+                shown.push_str(before);
+                rest = tag.split_once('>').map_or("", |(_, after)| after);
+            }
+            shown.push_str(rest);
+            prop_assert_eq!(shown, escape(&code));
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! Markdown to HTML: CommonMark with tables, task lists, alerts, footnotes, definition lists, strikethrough, bare addresses and smart punctuation.
+//!
+//! Headings get an id and an anchor, links and pictures are resolved for the place that the page is rendered for, and tables can be scrolled by keyboard.
+//!
+//! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
+//! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
+
+pub(super) mod dialect;
+pub(crate) mod escape;
+mod headings;
+pub(crate) mod highlight;
+pub(crate) mod ids;
+mod marks;
+mod notes;
+pub(super) mod outline;
+mod parsed;
+
+use std::ops::Range;
+
+use pulldown_cmark::{
+    Alignment, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd,
+};
+use serde::Serialize;
+
+pub(super) use crate::markdown::escape::escape;
+use crate::markdown::highlight::highlight;
+use crate::media;
+use crate::pages::links::link_context::LinkContext;
+use content::report::LineIndex;
+use headings::{heading_ids, words};
+use notes::Note;
+use parsed::parse;
+
+/// What a text became.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Rendered {
+    /// The HTML.
+    pub html: String,
+    /// The headings in their order.
+    pub headings: Vec<Heading>,
+}
+
+/// A heading that links can name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Heading {
+    /// Its fragment.
+    pub id: String,
+    /// Its words.
+    pub text: String,
+    /// 1 to 6.
+    pub level: u8,
+}
+
+/// A link or picture as written, and the line of the text that it stands in, from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reference {
+    /// The destination.
+    pub destination: String,
+    /// The line.
+    pub line: usize,
+    /// Whether it is a picture.
+    pub picture: bool,
+    /// What stands between the brackets of a picture.
+    pub words: String,
+    /// Whether that is nothing, and the picture is not said to be a decoration.
+    pub silent: bool,
+}
+
+/// Every link and picture of a text.
+#[must_use]
+pub(super) fn references(text: &str) -> Vec<Reference> {
+    let lines = LineIndex::of(text);
+    parse(text)
+        .events
+        .into_iter()
+        .filter_map(|(event, range)| {
+            let (destination, picture) = match event {
+                Event::Start(Tag::Link {
+                    link_type: LinkType::Email,
+                    dest_url,
+                    ..
+                }) => (format!("mailto:{dest_url}"), false),
+                Event::Start(Tag::Link { dest_url, .. }) => (dest_url.into_string(), false),
+                Event::Start(Tag::Image { dest_url, .. }) => (dest_url.into_string(), true),
+                _ => return None,
+            };
+            Some(Reference {
+                destination,
+                line: lines.number(range.start),
+                silent: picture
+                    && text[range.clone()].starts_with("![]")
+                    && !text[range.end..].starts_with(media::DECORATIVE),
+                words: words_of(&text[range]).to_owned(),
+                picture,
+            })
+        })
+        .collect()
+}
+
+/// The ids that an author gave to headings, with the bytes of each heading's line.
+#[must_use]
+pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
+    let headings = parse(text).events.into_iter();
+    let ids = headings.filter_map(|(event, range)| match event {
+        Event::Start(Tag::Heading { id: Some(id), .. }) => Some((id.into_string(), range)),
+        _ => None,
+    });
+    ids.collect()
+}
+
+/// The beginning of a text, of some bytes at most.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The most bytes of a picture's words that are looked at.
+const MOST_WORDS: usize = 2_000;
+
+/// What stands between the brackets of a picture, as it is written.
+fn words_of(written: &str) -> &str {
+    let inner = written.strip_prefix("![");
+    // Pictures within pictures each hold the words of all.
+    inner
+        .map(|inner| beginning(inner, MOST_WORDS))
+        .and_then(|inner| inner.split(']').next())
+        .unwrap_or_default()
+}
+
+/// The pieces of HTML in a text that are more than comments, with the bytes that they begin at.
+#[must_use]
+pub(super) fn html(text: &str) -> Vec<(String, usize)> {
+    let mut pieces: Vec<(String, usize)> = Vec::new();
+    let mut block = None;
+    for (event, range) in parse(text).events {
+        match event {
+            Event::Start(Tag::HtmlBlock) => block = Some((String::new(), range.start)),
+            Event::Html(part) => {
+                if let Some((whole, _)) = &mut block {
+                    whole.push_str(&part);
+                }
+            }
+            Event::InlineHtml(part) => pieces.push((part.into_string(), range.start)),
+            Event::End(TagEnd::HtmlBlock) => {
+                let piece = block.take();
+                pieces.extend(piece);
+            }
+            _ => {}
+        }
+    }
+    let mut open = 0_usize;
+    let pieces = pieces.into_iter().filter_map(|(piece, start)| {
+        let shown = without_comments(&piece);
+        // Words behind a comment are text, and shown as such.
+        let first = shown
+            .lines()
+            .map(str::trim)
+            .find(|line| line.contains('<'))?;
+        let closes = first.starts_with("</");
+        // The end of what was told already says nothing new.
+        let told = closes && open > 0;
+        open = if closes {
+            open.saturating_sub(1)
+        } else {
+            open + 1
+        };
+        (!told).then(|| (first.to_owned(), start))
+    });
+    pieces.collect()
+}
+
+/// Renders a text with its blocks.
+#[must_use]
+pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
+    let mut rendered = Rendered::default();
+    let mut events = Vec::new();
+    let parsed = parse(text).events;
+    let mut ids = heading_ids(&parsed, |wanted| context.assign(wanted)).into_iter();
+    let mut parser = parsed.into_iter().map(|(event, _)| event);
+    // The texts around a footnote, which stands at the end of the text.
+    let (mut around, mut notes) = (Vec::new(), Vec::new());
+    // Of the table that is being rendered.
+    let (mut columns, mut column, mut cell) = (Vec::new(), 0, "td");
+    while let Some(event) = parser.next() {
+        match event {
+            Event::Start(Tag::Heading { level, classes, .. }) => {
+                let inner: Vec<Event<'_>> = parser
+                    .by_ref()
+                    .take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
+                    .map(|event| resolved(event, context))
+                    .collect();
+                let words = words(&inner);
+                let id = ids.next().unwrap_or_default();
+                let label = context
+                    .language
+                    .word_with("engine.heading_link", "heading", &words);
+                let anchor = format!(
+                    "<a class=\"heading-anchor\" href=\"#{}\" aria-label=\"{}\"></a>",
+                    escape(&id),
+                    escape(&label)
+                );
+                events.push(Event::Start(Tag::Heading {
+                    level,
+                    id: Some(id.clone().into()),
+                    classes,
+                    // An author could write any attribute, such as one that holds a script.
+                    attrs: Vec::new(),
+                }));
+                events.extend(inner);
+                events.push(Event::InlineHtml(anchor.into()));
+                events.push(Event::End(TagEnd::Heading(level)));
+                rendered.headings.push(Heading {
+                    id,
+                    text: words,
+                    level: number(level),
+                });
+            }
+            Event::Start(Tag::Table(alignments)) => {
+                events.push(Event::Html(table(context).into()));
+                // Aligned by attributes of its cells: the page's policy allows no style attribute.
+                let plain = vec![Alignment::None; alignments.len()];
+                events.push(Event::Start(Tag::Table(plain)));
+                columns = alignments;
+            }
+            Event::Start(Tag::CodeBlock(kind)) => {
+                events.push(Event::Html(code_block(&kind, &mut parser).into()));
+            }
+            Event::Start(Tag::TableHead | Tag::TableRow) => {
+                cell = match event {
+                    Event::Start(Tag::TableHead) => "th",
+                    _ => "td",
+                };
+                column = 0;
+                events.push(event);
+            }
+            Event::Start(Tag::TableCell) => {
+                events.push(match columns.get(column).and_then(alignment) {
+                    Some(align) => Event::Html(format!("<{cell} data-align=\"{align}\">").into()),
+                    None => event,
+                });
+                column += 1;
+            }
+            Event::End(TagEnd::Table) => {
+                events.push(Event::End(TagEnd::Table));
+                events.push(Event::Html("</div>\n".into()));
+            }
+            Event::Start(Tag::HtmlBlock) => {
+                let block = html_block(&mut parser);
+                let shown = without_comments(&block);
+                if !shown.trim().is_empty() {
+                    events.push(Event::Start(Tag::Paragraph));
+                    events.push(Event::Text(shown.trim().to_owned().into()));
+                    events.push(Event::End(TagEnd::Paragraph));
+                }
+            }
+            Event::Start(Tag::FootnoteDefinition(name)) => {
+                around.push((name.into_string(), std::mem::take(&mut events)));
+            }
+            Event::End(TagEnd::FootnoteDefinition) => {
+                if let Some((name, outer)) = around.pop() {
+                    let events = std::mem::replace(&mut events, outer);
+                    notes.push(Note { name, events });
+                }
+            }
+            Event::Start(Tag::BlockQuote(Some(kind))) => {
+                events.push(Event::Html(alert(kind, context).into()));
+            }
+            Event::End(TagEnd::BlockQuote(Some(_))) => {
+                events.push(Event::Html("</div>\n".into()));
+            }
+            Event::TaskListMarker(is_done) => mark_task(&mut events, is_done, context),
+            other => events.push(resolved(other, context)),
+        }
+    }
+    let events = notes::placed(events, notes, context);
+    let events = media::shown(events, context);
+    pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
+    rendered
+}
+
+/// The beginning of what a table scrolls in, by keyboard as well.
+fn table(context: &LinkContext<'_>) -> String {
+    let label = escape(&context.language.word("engine.table"));
+    format!("<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">")
+}
+
+/// The beginning of an alert, as GitHub has them: `> [!NOTE]`.
+fn alert(kind: BlockQuoteKind, context: &LinkContext<'_>) -> String {
+    let kind = match kind {
+        BlockQuoteKind::Note => "note",
+        BlockQuoteKind::Tip => "tip",
+        BlockQuoteKind::Important => "important",
+        BlockQuoteKind::Warning => "warning",
+        BlockQuoteKind::Caution => "caution",
+    };
+    let title = context.language.word(&format!("engine.alerts.{kind}"));
+    format!(
+        "<div class=\"callout\" role=\"note\" data-kind=\"{kind}\">\n<p class=\"callout-title\">{}</p>\n",
+        escape(&title)
+    )
+}
+
+/// Makes a task of the item that begins: its mark says in words, too, whether it is done.
+fn mark_task(events: &mut Vec<Event<'_>>, is_done: bool, context: &LinkContext<'_>) {
+    let item = events
+        .iter_mut()
+        .rfind(|event| matches!(event, Event::Start(Tag::Item)));
+    if let Some(item) = item {
+        *item = Event::Html("<li class=\"task\">".into());
+    }
+    let (word, sign) = match is_done {
+        true => ("engine.tasks.done", '☑'),
+        false => ("engine.tasks.open", '☐'),
+    };
+    let label = escape(&context.language.word(word));
+    let mark = format!("<span role=\"img\" aria-label=\"{label}\">{sign}</span> ");
+    events.push(Event::InlineHtml(mark.into()));
+}
+
+/// The text of a block of HTML, up to its end.
+fn html_block<'a>(parser: &mut impl Iterator<Item = Event<'a>>) -> String {
+    parser
+        .take_while(|event| !matches!(event, Event::End(TagEnd::HtmlBlock)))
+        .map(|event| match event {
+            Event::Html(text) => text.into_string(),
+            _ => String::new(),
+        })
+        .collect()
+}
+
+/// A block of code. Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
+fn code_block<'a>(
+    kind: &CodeBlockKind<'_>,
+    parser: &mut impl Iterator<Item = Event<'a>>,
+) -> String {
+    let language = match kind {
+        CodeBlockKind::Fenced(info) => info.split([' ', ',', '{']).next().unwrap_or_default(),
+        CodeBlockKind::Indented => "",
+    };
+    let class = match language {
+        "" => String::new(),
+        language => format!(" class=\"language-{}\"", escape(language)),
+    };
+    let pieces = parser.take_while(|event| !matches!(event, Event::End(TagEnd::CodeBlock)));
+    let code: String = pieces
+        .map(|event| match event {
+            Event::Text(text) => text.into_string(),
+            _ => String::new(),
+        })
+        .collect();
+    let code = highlight(language, &code);
+    format!("<pre tabindex=\"0\"><code{class}>{code}</code></pre>\n")
+}
+
+/// Renders a text that stands within a line: without the paragraph around it.
+#[must_use]
+pub(super) fn render_inline(text: &str, context: &LinkContext<'_>) -> String {
+    let html = render(text, context).html;
+    let inner = html
+        .trim()
+        .strip_prefix("<p>")
+        .and_then(|rest| rest.strip_suffix("</p>"));
+    match inner {
+        Some(inner) if !inner.contains("<p>") => inner.to_owned(),
+        _ => html,
+    }
+}
+
+fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
+    match event {
+        Event::Start(Tag::Link {
+            link_type,
+            dest_url,
+            title,
+            id,
+        }) => Event::Start(Tag::Link {
+            link_type,
+            // The writer puts `mailto:` before an address.
+            dest_url: match link_type {
+                LinkType::Email => dest_url,
+                _ => context.resolver.href(&dest_url).into(),
+            },
+            title,
+            id,
+        }),
+        Event::InlineHtml(text) if text.starts_with("<!--") => Event::Text("".into()),
+        Event::InlineHtml(text) => Event::Text(text),
+        other => other,
+    }
+}
+
+/// How the theme is told of a column's alignment, where an author gave one that is not everybody's.
+fn alignment(column: &Alignment) -> Option<&'static str> {
+    match column {
+        Alignment::None | Alignment::Left => None,
+        Alignment::Center => Some("center"),
+        Alignment::Right => Some("right"),
+    }
+}
+
+/// HTML without its comments: they are notes between authors.
+fn without_comments(html: &str) -> String {
+    let mut kept = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept
+}
+
+const fn number(level: HeadingLevel) -> u8 {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_of_several_lines_does_not_reach_the_page() {
+        assert_eq!(
+            without_comments("<!-- one\ntwo -->\n<p>Text</p><!-- three -->"),
+            "\n<p>Text</p>"
+        );
+        assert_eq!(without_comments("<!-- never closed"), "");
+    }
+
+    #[test]
+    fn html_is_found_and_comments_are_not() {
+        let text = "One <b>bold</b> <!-- note --> word\n\n<!-- a\nb -->\n\n<div>\n<p>x\n</div>\n\n`<i>` &lt;i>\n";
+        let found = html(text);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(html, start)| (html.as_str(), &text[*start..][..html.len()]))
+            .collect();
+        assert_eq!(found, [("<b>", "<b>"), ("<div>", "<div>")]);
+    }
+
+    #[test]
+    fn words_of_pictures_within_pictures_are_bounded() {
+        let text = format!("{}{}", "![".repeat(2_000), "](a.png)".repeat(2_000));
+        let found = references(&text);
+        assert_eq!(found.len(), 2_000);
+        assert!(
+            found
+                .iter()
+                .all(|picture| picture.words.len() <= MOST_WORDS)
+        );
+    }
+
+    #[test]
+    fn references_know_their_lines() {
+        let found = references("one [a](/a)\n\n![b](b.png)\n\n> [c][c]\n\n[c]: /c\n");
+        let found: Vec<_> = found
+            .iter()
+            .map(|reference| {
+                (
+                    reference.destination.as_str(),
+                    reference.line,
+                    reference.picture,
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [("/a", 1, false), ("b.png", 3, true), ("/c", 5, false)]
+        );
+    }
+}

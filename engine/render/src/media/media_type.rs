@@ -1,0 +1,167 @@
+//! What a file is to a browser: its media type, whether it is shown or saved, whether it gains from compression.
+//!
+//! What a tenant's file is to a browser is a list of types, and what is not on it is a download: nothing of a tenant runs on an origin that it shares with others.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use content::name::is_unreserved;
+
+/// Whether a file of a tenant is a drawing, and was made harmless as one.
+#[must_use]
+pub(crate) fn is_drawing(path: &str) -> bool {
+    extension(path) == "svg"
+}
+
+/// What a browser does with a file of a tenant when somebody opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// It is a part of pages, and holds nothing that a document could do.
+    Part,
+    /// It is a document of its own, which may do nothing.
+    Document,
+    /// It is saved. So is a PDF: browsers show none under a policy that keeps documents from running.
+    Download,
+}
+
+/// What a file of a tenant becomes where a text shows it as a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// An image.
+    Image,
+    /// A video.
+    Video,
+    /// A player of sound.
+    Audio,
+    /// A link to the file.
+    Link,
+    /// A link to the file too, which hardly any browser opens.
+    Unsupported,
+}
+
+impl Shown {
+    /// Returns what a file becomes, from its name.
+    #[must_use]
+    pub(crate) fn of(name: &str) -> Self {
+        match tenant_type(name) {
+            UNKNOWN => Self::Unsupported,
+            (media_type, _) => match media_type.split('/').next() {
+                Some("image") => Self::Image,
+                Some("video") => Self::Video,
+                Some("audio") => Self::Audio,
+                _ => Self::Link,
+            },
+        }
+    }
+}
+
+/// Returns the types to which a file that browsers do not show can be converted, from its name.
+#[must_use]
+pub(crate) fn supported_types(name: &str) -> &'static str {
+    match extension(name).as_str() {
+        "3gp" | "avi" | "flv" | "m2ts" | "mkv" | "mov" | "mpeg" | "mpg" | "mts" | "qt" | "wmv" => {
+            "MP4 (H.264) or WebM"
+        }
+        "aif" | "aiff" | "amr" | "caf" | "mid" | "midi" | "wma" => "MP3, M4A or Opus",
+        "doc" | "docx" | "key" | "odp" | "ods" | "odt" | "pages" | "ppt" | "pptx" | "xls"
+        | "xlsx" => "PDF",
+        "heic" | "heif" | "tif" | "tiff" => "JPEG, PNG, WebP or AVIF",
+        _ => "JPEG, PNG, WebP, AVIF or SVG",
+    }
+}
+
+/// What is on no list.
+pub(crate) const UNKNOWN: (&str, Opened) = ("application/octet-stream", Opened::Download);
+
+fn extension(name: &str) -> String {
+    let (_, extension) = name.rsplit_once('.').unwrap_or_default();
+    extension.to_ascii_lowercase()
+}
+
+/// The media type of a tenant's file, from its name, and what opening it does. Nothing on this list runs.
+#[must_use]
+pub(crate) fn tenant_type(name: &str) -> (&'static str, Opened) {
+    use Opened::{Document, Download, Part};
+    match extension(name).as_str() {
+        "css" => ("text/css; charset=utf-8", Part),
+        "otf" => ("font/otf", Part),
+        "ttf" => ("font/ttf", Part),
+        "woff" => ("font/woff", Part),
+        "woff2" => ("font/woff2", Part),
+        "apng" => ("image/apng", Part),
+        "avif" => ("image/avif", Part),
+        "gif" => ("image/gif", Part),
+        "ico" => ("image/x-icon", Part),
+        "jpeg" | "jpg" => ("image/jpeg", Part),
+        "png" => ("image/png", Part),
+        "webp" => ("image/webp", Part),
+        "aac" => ("audio/aac", Part),
+        "flac" => ("audio/flac", Part),
+        "m4a" => ("audio/mp4", Part),
+        "mp3" => ("audio/mpeg", Part),
+        "oga" | "ogg" | "opus" => ("audio/ogg", Part),
+        "wav" => ("audio/wav", Part),
+        "m4v" | "mp4" => ("video/mp4", Part),
+        "ogv" => ("video/ogg", Part),
+        "webm" => ("video/webm", Part),
+        "vtt" => ("text/vtt; charset=utf-8", Document),
+        "svg" => ("image/svg+xml", Document),
+        "json" => ("application/json", Document),
+        "txt" => ("text/plain; charset=utf-8", Document),
+        "csv" => ("text/csv; charset=utf-8", Download),
+        "pdf" => ("application/pdf", Download),
+        "zip" => ("application/zip", Download),
+        _ => UNKNOWN,
+    }
+}
+
+/// The media type of a file of a theme or of the program, from its name.
+#[must_use]
+pub(crate) fn media_type(name: &str) -> &'static str {
+    match extension(name).as_str() {
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "webmanifest" => "application/manifest+json",
+        "xml" => "application/xml",
+        _ => tenant_type(name).0,
+    }
+}
+
+/// What stays as it is in an extended value (RFC 8187, section 3.2.1), but `$`, which begins a variable in the configurations that an export writes.
+const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
+/// `Content-Disposition` of a file that is saved under its own name (RFC 6266, section 4, and appendix D for what browsers take for escapes).
+#[must_use]
+pub(crate) fn attachment(name: &str) -> String {
+    let kept = |character: char| {
+        u8::try_from(character).is_ok_and(|byte| byte == b' ' || is_unreserved(byte))
+    };
+    let plain: String = name
+        .chars()
+        .map(|character| if kept(character) { character } else { '-' })
+        .collect();
+    if plain == name {
+        return format!("attachment; filename=\"{plain}\"");
+    }
+    let whole = utf8_percent_encode(name, ATTR_CHAR);
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}")
+}
+
+/// Whether a type gains from compression.
+#[must_use]
+pub(crate) fn is_compressible(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default();
+    essence.starts_with("text/")
+        || essence.ends_with("+xml")
+        || essence.ends_with("json")
+        || matches!(essence, "application/xml" | "image/x-icon" | "font/ttf")
+}

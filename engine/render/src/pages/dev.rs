@@ -1,0 +1,124 @@
+//! What `--dev` adds: the script that keeps an open page as its files are, and a page for a tenant that has none.
+//!
+//! The script's tag names the tenant, whose errors concern the page, and a digest of the page without its style: when that stays the same, only the style can have changed, and the browser swaps it.
+//!
+//! **Invariant:** without the script among the [`Islands`] nothing of this is in any byte.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use annotate_snippets::Renderer as Terminal;
+use bytes::Bytes;
+use http::StatusCode;
+use sha2::{Digest, Sha256};
+
+use crate::compile::compiled::PlacedMount;
+use crate::island::Islands;
+use crate::markdown::escape;
+use crate::pages::head::Head;
+use crate::resources::asset::{ASSETS, hex};
+use crate::resources::encodings::compress::{self, Level};
+use crate::resources::policy::{self, BodyKind, Caching};
+use crate::theme::Scope;
+use content::address::Address;
+use content::name::TenantId;
+use content::report::Diagnostic;
+use content::tenant::manifest::Hsts;
+use release::snapshot::{Body, Mount, Pages, Resource, Resources, Slot};
+
+/// The script's tag for a page; empty without `--dev`.
+pub(crate) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String {
+    if scope.islands.dev.is_none() {
+        return String::new();
+    }
+    // Social images are drawn in the tenant's colours, so that their names follow the styles.
+    let image = head.image.iter().map(|image| &image.url);
+    let colours = head.theme_colors.iter();
+    let styles = image.chain(colours.flat_map(|(day, night)| [day, night]));
+    let plain = styles.fold(html.to_owned(), |html, style| html.replace(style, ""));
+    element(
+        &scope.islands,
+        scope.resolver.tenant.as_str(),
+        &plain,
+        draft,
+    )
+}
+
+/// The script's tag for a page with this content; empty without `--dev`.
+pub(crate) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
+    let Some(script) = &islands.dev else {
+        return String::new();
+    };
+    format!(
+        "<script type=\"module\" src=\"{ASSETS}{}\" data-tenant=\"{tenant}\" data-page=\"{}\"{}></script>\n",
+        script.hashed_name,
+        hex(&Sha256::digest(html)[..12]),
+        if draft { " data-draft" } else { "" },
+    )
+}
+
+/// What a tenant that never had a good state answers at `address`, whatever the path: that it has none, and why.
+#[must_use]
+pub fn nothing_yet(
+    tenant: &TenantId,
+    address: Address,
+    errors: &[Diagnostic],
+    islands: &Islands,
+    secure: bool,
+) -> PlacedMount {
+    let page = Arc::new(Resource::Body(Body {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        fields: policy::fields(
+            &BodyKind::Page {
+                styles: BTreeSet::new(),
+                script: None,
+                noindex: true,
+                framed: false,
+                caching: Caching::default(),
+                hsts: Hsts::default(),
+            },
+            "text/html; charset=utf-8",
+            secure,
+        ),
+        cache_tag: policy::cache_tag(tenant, None),
+        variants: compress::variants(
+            Bytes::from(nothing_yet_page(tenant, errors, islands)),
+            true,
+            Level::Page,
+        ),
+    }));
+    let mount = Mount {
+        tenant: tenant.shared(),
+        prefix: address.prefix.as_str().into(),
+        pages: Slot::from(Pages {
+            resources: Resources::default(),
+            not_found: vec![("".into(), Arc::clone(&page))],
+            method_not_allowed: page,
+        }),
+        traffic: OnceLock::new(),
+    };
+    PlacedMount {
+        address,
+        mount: Arc::new(mount),
+        uncoded: None,
+    }
+}
+
+fn nothing_yet_page(tenant: &TenantId, errors: &[Diagnostic], islands: &Islands) -> String {
+    let terminal = Terminal::plain();
+    let mut said = String::new();
+    for error in errors {
+        // Writing into a String cannot fail.
+        let _ = writeln!(said, "{}\n", error.render(&terminal));
+    }
+    let said = escape(said.trim_end());
+    let script = element(islands, tenant.as_str(), &said, false);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{tenant} has no page yet</title>\n{script}</head>\n\
+         <body>\n<h1>{tenant} has no page yet</h1>\n<p>Its folder has never been without errors. \
+         This page becomes the site when they are mended.</p>\n<pre>{said}</pre>\n</body>\n</html>\n"
+    )
+}

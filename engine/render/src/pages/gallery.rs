@@ -1,0 +1,285 @@
+//! The gallery of a theme, which `--dev` serves at `/_gallery`: every kind of section from its example, by day and by night, at three widths, with its schema as a table.
+//!
+//! Each example is a page of its own, below `/_gallery/<kind>/`, which the gallery shows in frames: so it is as wide as a screen, and has the colours of its time.
+//!
+//! In the manual of the program, which shows its readers what each kind looks like, there are the examples alone, each once, by the time of the reader's system.
+//!
+//! **Invariant:** without `--dev`, and outside of the manual, nothing of this is in any byte. It is for authors, and in English.
+
+use std::collections::BTreeSet;
+
+use http::StatusCode;
+use serde_json::Value as Json;
+
+use crate::markdown::escape;
+use crate::pages::links::link::Deployment;
+use crate::pages::page::{Renderer, Written};
+use crate::resources::asset::policy_hash;
+use crate::resources::encodings::compress::{self, Level};
+use crate::resources::policy::{self, BodyKind};
+use content::schema::referred;
+use content::theme::Theme;
+use content::theme::kind::SectionKind;
+use release::snapshot::{Body, Resource};
+
+/// Where it is, below a tenant.
+const PATH: &str = "/_gallery";
+
+/// The widths at which an example is shown, in CSS pixels.
+const WIDTHS: [u16; 3] = [360, 768, 1280];
+
+/// The times, and the style that makes a page be of one.
+const TIMES: [(&str, &str); 2] = [
+    ("day", ":root{color-scheme:light!important}"),
+    ("night", ":root{color-scheme:dark!important}"),
+];
+
+/// The style of a picture: a section that is lower than the frame stands in the middle of it.
+const IN_THE_MIDDLE: &str = "body{display:flex;flex-direction:column;min-block-size:100vh}main{flex:none;inline-size:100%;margin-block:auto;padding-block:3rem}";
+
+/// The gallery's own style.
+const STYLE: &str = "\
+:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
+body{margin:0 auto;max-inline-size:90rem;padding:1rem}\
+nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;list-style:none;padding:0}\
+section{border-block-start:1px solid GrayText;margin-block-start:3rem}\
+.table{overflow-x:auto}\
+table{border-collapse:collapse}\
+th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-align:start;vertical-align:top}\
+.frames{display:flex;gap:1rem;overflow-x:auto;padding-block:1rem}\
+figure{margin:0}\
+iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
+
+/// What there is to be of the tenant's theme: pages by their paths.
+pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, Written)> {
+    let mut pages = Vec::new();
+    let theme = &renderer.templates().theme;
+    if renderer.is_dev() {
+        let kinds = theme.kinds.values().map(AsRef::as_ref);
+        pages.push((PATH.to_owned(), index(renderer, kinds)));
+        for kind in theme.kinds.values() {
+            for (time, style) in TIMES {
+                if let Some(page) = example(renderer, kind, style) {
+                    pages.push((format!("{PATH}/{}/{time}", kind.name), page));
+                }
+            }
+        }
+    }
+    if renderer.shows_kinds() {
+        for kind in theme.kinds.values() {
+            if let Some(page) = example(renderer, kind, IN_THE_MIDDLE) {
+                pages.push((picture(kind), page));
+            }
+        }
+    }
+    pages
+}
+
+/// The paths of the pictures of the kinds of a theme, where there are any.
+pub(crate) fn pictures(theme: &Theme, deployment: &Deployment) -> impl Iterator<Item = String> {
+    let kinds = theme.kinds.values().filter(|_| deployment.shows_kinds);
+    let kinds = kinds.filter(|kind| kind.example.is_some());
+    kinds.map(|kind| picture(kind))
+}
+
+fn picture(kind: &SectionKind) -> String {
+    format!("{PATH}/{}", kind.name)
+}
+
+/// The example of a kind with nothing around it, where the kind has one.
+fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<Written> {
+    let style = format!("{}{style}", renderer.own_style());
+    let html = renderer.example(&kind.name, kind.example.as_ref()?, &style);
+    Some(html.unwrap_or_else(|diagnostic| {
+        let said = escape(&diagnostic.message);
+        let said = format!("<p>The example cannot be shown: {said}</p>");
+        document(&kind.name, &said, &style, "")
+    }))
+}
+
+/// What a page of it answers, with its links made right.
+pub(crate) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resource {
+    let kind = BodyKind::Page {
+        styles: BTreeSet::from([style.to_owned()]),
+        script: Some(renderer.loader_hash().to_owned()),
+        noindex: true,
+        framed: true,
+        caching: policy::Caching::default(),
+        hsts: content::tenant::manifest::Hsts::default(),
+    };
+    Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: policy::fields(&kind, "text/html; charset=utf-8", renderer.secure()),
+        cache_tag: None,
+        variants: compress::variants(html.into(), true, Level::Page),
+    })
+}
+
+/// A page of the engine's own. `more`: what is in its head besides.
+fn document(title: &str, main: &str, style: &str, more: &str) -> Written {
+    let title = escape(title);
+    let html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{style}</style>\n{more}</head>\n<body>\n{main}\n</body>\n</html>\n"
+    );
+    Written {
+        html,
+        style: policy_hash(style),
+        drawings: None,
+    }
+}
+
+fn index<'k>(
+    renderer: &Renderer<'_>,
+    kinds: impl Iterator<Item = &'k SectionKind> + Clone,
+) -> Written {
+    let theme = &renderer.templates().theme.name;
+    let links: String = kinds
+        .clone()
+        .map(|kind| format!("<li><a href=\"#{0}\">{0}</a></li>", kind.name))
+        .collect();
+    let sections: String = kinds.map(|kind| section(renderer, kind)).collect();
+    let main = format!(
+        "<main>\n<h1>The sections of the theme {}</h1>\n\
+         <p>Each from its <code>example.yaml</code>, by day and by night, at 360, 768 and 1280 pixels.</p>\n\
+         <nav aria-label=\"Kinds of section\"><ul>{links}</ul></nav>\n{sections}</main>",
+        escape(theme)
+    );
+    // Without one, browsers ask the host, where another tenant may be.
+    let icon = renderer.icon().map_or_else(String::new, |icon| {
+        format!(
+            "<link rel=\"icon\" href=\"{}\" type=\"image/svg+xml\">\n",
+            escape(&icon)
+        )
+    });
+    let more = icon + &renderer.dev_script(&main);
+    document(&format!("Gallery of {theme}"), &main, STYLE, &more)
+}
+
+fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {
+    let name = &kind.name;
+    let frames: String = match kind.example {
+        None => "<p>It has no <code>example.yaml</code>.</p>".to_owned(),
+        Some(_) => TIMES
+            .iter()
+            .map(|(time, _)| frames(renderer, name, time))
+            .collect(),
+    };
+    format!(
+        "<section id=\"{name}\" aria-labelledby=\"title-{name}\">\n<h2 id=\"title-{name}\">{name}</h2>\n<p>{}</p>\n{}{frames}</section>\n",
+        words(&kind.description),
+        table(name, kind.shape.json()),
+    )
+}
+
+fn frames(renderer: &Renderer<'_>, kind: &str, time: &str) -> String {
+    let href = escape(&renderer.resolver.href(&format!("{PATH}/{kind}/{time}")));
+    let frames: String = WIDTHS
+        .iter()
+        .map(|width| {
+            format!(
+                "<figure><figcaption>By {time}, {width} pixels</figcaption>\
+                 <iframe src=\"{href}\" width=\"{width}\" loading=\"lazy\" title=\"{kind} by {time} at {width} pixels\"></iframe></figure>"
+            )
+        })
+        .collect();
+    format!(
+        "<div class=\"frames\" role=\"region\" aria-label=\"{kind} by {time}\" tabindex=\"0\">{frames}</div>\n"
+    )
+}
+
+/// The keys of a schema as a table.
+fn table(kind: &str, schema: &Json) -> String {
+    let mut rows = String::new();
+    keys(schema, schema, "", 0, &mut rows);
+    format!(
+        "<div class=\"table\" role=\"region\" aria-label=\"Keys of {kind}\" tabindex=\"0\"><table>\n\
+         <thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Type</th><th scope=\"col\">Default</th><th scope=\"col\">What it is</th></tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n"
+    )
+}
+
+/// Schemas may refer to themselves; nobody reads deeper.
+const DEEPEST: usize = 4;
+
+fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut String) {
+    if depth > DEEPEST {
+        return;
+    }
+    let schema = referred(root, schema);
+    if let Some(items) = schema.get("items") {
+        return keys(root, items, &format!("{prefix}[]"), depth + 1, rows);
+    }
+    let Some(Json::Object(properties)) = schema.get("properties") else {
+        return;
+    };
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    for (name, property) in properties {
+        // The heading says it.
+        if property.get("const").is_some() {
+            continue;
+        }
+        let path = match prefix {
+            "" => name.clone(),
+            prefix => format!("{prefix}.{name}"),
+        };
+        let target = referred(root, property);
+        let default = property.get("default").or_else(|| target.get("default"));
+        let default = match default {
+            Some(default) => format!("<code>{}</code>", escape(&default.to_string())),
+            None if required.contains(&Json::from(name.as_str())) => "needed".to_owned(),
+            None => String::new(),
+        };
+        let about = property
+            .get("description")
+            .or_else(|| target.get("description"));
+        rows.push_str(&format!(
+            "<tr><th scope=\"row\"><code>{}</code></th><td>{}</td><td>{default}</td><td>{}</td></tr>\n",
+            escape(&path),
+            escape(&type_of(target)),
+            words(about.and_then(Json::as_str).unwrap_or_default()),
+        ));
+        keys(root, target, &path, depth + 1, rows);
+    }
+}
+
+/// A description, in which backticks mark what is typed.
+fn words(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(index, part)| match index % 2 {
+            0 => escape(part),
+            _ => format!("<code>{}</code>", escape(part)),
+        })
+        .collect()
+}
+
+/// The type of a value in words: its format, its choices or its type.
+fn type_of(schema: &Json) -> String {
+    if let Some(format) = schema["format"].as_str() {
+        return format.to_owned();
+    }
+    if let Some(choices) = schema["enum"].as_array() {
+        let choices: Vec<String> = choices
+            .iter()
+            .map(|choice| {
+                choice
+                    .as_str()
+                    .map_or_else(|| choice.to_string(), ToOwned::to_owned)
+            })
+            .collect();
+        return choices.join(", ");
+    }
+    if let Some(constant) = schema.get("const") {
+        return constant.to_string();
+    }
+    match schema["type"].as_str() {
+        Some("string") => "text".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        Some("array") => "list".to_owned(),
+        Some("object") => "mapping".to_owned(),
+        Some(other) => other.to_owned(),
+        None => String::new(),
+    }
+}

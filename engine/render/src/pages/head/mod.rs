@@ -1,0 +1,216 @@
+//! What stands in a page's `<head>`, from typed values, in one fixed order.
+//!
+//! Everything is written here and nowhere else: a template only says `{{ head }}`.
+
+pub(crate) mod script;
+pub(crate) mod speculation;
+pub(crate) mod structured;
+use serde_json::Value as Json;
+
+use crate::markdown::escape;
+
+/// The values of a page's head.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The whole title: `<page> | <company>`.
+    pub title: String,
+    /// The description, where there is one.
+    pub description: Option<String>,
+    /// The canonical URL, absolute. Error pages have none.
+    pub canonical: Option<String>,
+    /// Whether search engines should leave the page out.
+    pub noindex: bool,
+    /// `website` or `article` (Open Graph protocol, object types).
+    pub kind: &'static str,
+    /// The site's name for shared links.
+    pub site_name: String,
+    /// The social image.
+    pub image: Option<SocialImage>,
+    /// Colours of the browser's frame by day and by night.
+    pub theme_colors: Option<(String, String)>,
+    /// The icon's address.
+    pub icon: Option<String>,
+    /// The address of the icon for home screens.
+    pub touch_icon: Option<String>,
+    /// The address of the web manifest.
+    pub manifest: Option<String>,
+    /// The app's number in the App Store, for Safari's banner.
+    pub app_store_id: Option<String>,
+    /// An Atom feed: title and address.
+    pub feed: Option<(String, String)>,
+    /// The graph of structured data (JSON-LD 1.1).
+    pub structured_data: Option<Json>,
+}
+
+/// The picture that shared links show.
+#[derive(Debug, Clone)]
+pub(crate) struct SocialImage {
+    /// Where it is, absolute.
+    pub url: String,
+    /// What it shows.
+    pub alt: String,
+    /// Width and height in pixels, where they are known.
+    pub size: Option<(u32, u32)>,
+}
+
+/// Stands in the head until the page is there that the style is for.
+pub(crate) const STYLE_MARK: &str = "<!--style-->";
+
+/// Stands in the head until it is known which islands the page uses.
+pub(crate) const SCRIPTS_MARK: &str = "<!--scripts-->";
+
+impl Head {
+    /// The HTML.
+    #[must_use]
+    pub(crate) fn html(&self) -> String {
+        let mut out = Tags::default();
+        out.raw("<meta charset=\"utf-8\">");
+        out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+        out.raw(&format!("<title>{}</title>", escape(&self.title)));
+        if let Some(description) = &self.description {
+            out.meta("name", "description", description);
+        }
+        if let Some(canonical) = &self.canonical {
+            out.link("canonical", canonical, "");
+        }
+        out.meta(
+            "name",
+            "robots",
+            if self.noindex {
+                "noindex"
+            } else {
+                "index, follow"
+            },
+        );
+        self.sharing(&mut out);
+        out.meta("name", "color-scheme", "light dark");
+        if let Some((day, night)) = &self.theme_colors {
+            for (scheme, color) in [("light", day), ("dark", night)] {
+                out.raw(&format!(
+                    "<meta name=\"theme-color\" content=\"{}\" media=\"(prefers-color-scheme: {scheme})\">",
+                    escape(color)
+                ));
+            }
+        }
+        if let Some(icon) = &self.icon {
+            out.link("icon", icon, " type=\"image/svg+xml\"");
+        }
+        if let Some(icon) = &self.touch_icon {
+            out.link("apple-touch-icon", icon, "");
+        }
+        if let Some(manifest) = &self.manifest {
+            out.link("manifest", manifest, "");
+        }
+        if let Some(id) = &self.app_store_id {
+            out.meta("name", "apple-itunes-app", &format!("app-id={id}"));
+        }
+        if let Some((title, href)) = &self.feed {
+            let more = format!(" type=\"application/atom+xml\" title=\"{}\"", escape(title));
+            out.link("alternate", href, &more);
+        }
+        out.0.push_str(STYLE_MARK);
+        if let Some(graph) = &self.structured_data {
+            out.raw(&format!(
+                "<script type=\"application/ld+json\">{}</script>",
+                json_for_script(graph)
+            ));
+        }
+        out.0.push_str(SCRIPTS_MARK);
+        out.0
+    }
+
+    /// Open Graph and the Twitter card.
+    fn sharing(&self, out: &mut Tags) {
+        let short = self.title.split(" | ").next().unwrap_or(&self.title);
+        out.meta("property", "og:title", short);
+        if let Some(description) = &self.description {
+            out.meta("property", "og:description", description);
+        }
+        out.meta("property", "og:type", self.kind);
+        if let Some(image) = &self.image {
+            out.meta("property", "og:image", &image.url);
+            if let Some((width, height)) = image.size {
+                out.meta("property", "og:image:width", &width.to_string());
+                out.meta("property", "og:image:height", &height.to_string());
+            }
+            out.meta("property", "og:image:alt", &image.alt);
+        }
+        if let Some(canonical) = &self.canonical {
+            out.meta("property", "og:url", canonical);
+        }
+        out.meta("property", "og:site_name", &self.site_name);
+        out.meta("name", "twitter:card", "summary_large_image");
+        out.meta("name", "twitter:title", short);
+        if let Some(description) = &self.description {
+            out.meta("name", "twitter:description", description);
+        }
+        if let Some(image) = &self.image {
+            out.meta("name", "twitter:image", &image.url);
+            out.meta("name", "twitter:image:alt", &image.alt);
+        }
+    }
+}
+
+/// The tags that have a browser fetch fonts at once.
+#[must_use]
+pub(crate) fn preload(fonts: Vec<String>) -> String {
+    let mut out = Tags::default();
+    for font in fonts {
+        let more = " as=\"font\" type=\"font/woff2\" crossorigin";
+        out.link("preload", &font, more);
+    }
+    out.0
+}
+
+#[derive(Default)]
+struct Tags(String);
+
+impl Tags {
+    fn raw(&mut self, tag: &str) {
+        self.0.push_str(tag);
+        self.0.push('\n');
+    }
+
+    fn meta(&mut self, key: &str, name: &str, content: &str) {
+        self.raw(&format!(
+            "<meta {key}=\"{name}\" content=\"{}\">",
+            escape(content)
+        ));
+    }
+
+    fn link(&mut self, relation: &str, href: &str, more: &str) {
+        self.raw(&format!(
+            "<link rel=\"{relation}\" href=\"{}\"{more}>",
+            escape(href)
+        ));
+    }
+}
+
+/// JSON that cannot end the script element it stands in (WHATWG HTML, restrictions for contents of script elements).
+fn json_for_script(value: &Json) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_encoded() {
+        let head = Head {
+            title: "A & \"B\" <C> | D".to_owned(),
+            description: Some("</title><script>".to_owned()),
+            kind: "website",
+            structured_data: Some(serde_json::json!({"name": "</script><!--\u{2028}"})),
+            ..Head::default()
+        };
+        let html = head.html();
+        assert!(html.contains("<title>A &amp; &quot;B&quot; &lt;C&gt; | D</title>"));
+        assert!(!html.contains("</title><script>"));
+        assert!(html.contains("\\u003c/script>\\u003c!--\\u2028"));
+    }
+}

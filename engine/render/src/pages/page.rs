@@ -1,0 +1,881 @@
+//! Renders one page: its head, its view, its layout, its style, and its bytes at an address.
+//!
+//! **Invariant:** a page is rendered once for all addresses of its tenant; [`Place`] puts it at each of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use crate::compile::cache::key;
+use crate::compile::card::colours;
+use crate::compile::inputs::Inputs;
+use crate::compile::prepared::Prepared;
+use crate::images::dominant::dominant;
+use crate::images::social;
+use crate::images::svg::apart::FILE_MARK;
+use crate::island::Hydration;
+use crate::markdown::{self, Rendered};
+use crate::media::{self, IN_SIZES};
+use crate::pages::head::script::script_tags;
+use crate::pages::head::structured::{self, Facts};
+use crate::pages::head::{Head, SCRIPTS_MARK, STYLE_MARK, SocialImage, preload, speculation};
+use crate::pages::links::link::Resolver;
+use crate::pages::links::link_context::LinkContext;
+use crate::pages::links::place::Place;
+use crate::pages::resolve::{entry, resolve};
+use crate::pages::structure::{self, schema_of};
+use crate::pages::view::{LinkView, PageLink, PageView, StatusView, View};
+use crate::pages::{describe, dev};
+use crate::resources::asset::{ASSETS, Asset, policy_hash};
+use crate::resources::encodings::compress::{self, Level};
+use crate::resources::files;
+use crate::resources::policy::{self, BodyKind};
+use crate::site_files::{Feed, SiteFiles};
+use crate::styles::{PageStyle, Shown, font_of, property};
+use crate::theme::{EXAMPLE, Scope, Templates, asset_href};
+use content::address::Address;
+use content::name::reserved::WEB_MANIFEST;
+use content::report::Diagnostic;
+use content::tenant::assets::named;
+use content::tenant::manifest::NamedLink;
+use content::tenant::page::{NotFound, PageSchema};
+use content::tenant::{MANIFEST, Page, Site};
+use content::theme::shape::Data;
+use release::snapshot::fields::Fields;
+use release::snapshot::{Body, Resource};
+
+/// A page whose root says that its text goes from right to left, unless the layout says a direction itself (WHATWG HTML, section 3.2.6.4).
+fn right_to_left(mut html: String) -> String {
+    let Some(start) = html.find("<html") else {
+        return html;
+    };
+    let end = html[start..]
+        .find('>')
+        .map_or(html.len(), |end| start + end);
+    if !html[start..end].contains(" dir=") {
+        html.insert_str(end, " dir=\"rtl\"");
+    }
+    html
+}
+
+/// Renders the pages of a tenant for all of its addresses at once.
+pub(crate) struct Renderer<'a> {
+    /// The tenant.
+    pub site: &'a Site,
+    /// Marks links, until it is known where they stand.
+    pub resolver: Resolver,
+    canonical: &'a Address,
+    prepared: &'a Arc<Prepared>,
+    scope: Scope,
+    inputs: &'a Inputs,
+    /// The files around the pages.
+    pub site_files: &'a SiteFiles,
+    own_style: String,
+}
+
+/// Pages that no file stands for.
+pub(crate) enum Special<'a> {
+    /// No page at this path.
+    NotFound,
+    /// No entry of this name in a collection.
+    Entry(&'a Page, &'a NotFound),
+    /// A page was asked for with a method that it does not take.
+    MethodNotAllowed,
+}
+
+impl Special<'_> {
+    /// The status that it comes with (RFC 9110, section 15.5).
+    pub(crate) const fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound | Self::Entry(..) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+}
+
+impl<'a> Renderer<'a> {
+    /// Prepares what all pages of the tenant share.
+    pub(crate) fn new(
+        site: &'a Site,
+        canonical: &'a Address,
+        prepared: &'a Arc<Prepared>,
+        inputs: &'a Inputs,
+        site_files: &'a SiteFiles,
+    ) -> Self {
+        let resolver = Resolver::new(site, Place::everywhere(), &inputs.deployment)
+            .with_assets(&prepared.assets);
+        Self {
+            site,
+            scope: inputs.scope(site, resolver.clone(), prepared),
+            resolver,
+            canonical,
+            prepared,
+            inputs,
+            site_files,
+            own_style: own_style(&prepared.content.settings),
+        }
+    }
+
+    /// Whether visitors come over TLS.
+    pub(crate) fn secure(&self) -> bool {
+        self.inputs.deployment.origin.is_secure()
+    }
+
+    /// The bytes of a page with their headers; without a `page`, of one that no file stands for.
+    pub(crate) fn body(
+        &self,
+        html: String,
+        status: StatusCode,
+        fields: &PageFields,
+        page: Option<&Page>,
+    ) -> Resource {
+        let noindex = page.is_none_or(|page| page.front.noindex);
+        Resource::Body(Body {
+            status,
+            fields: Arc::clone(fields.of(noindex)),
+            cache_tag: policy::cache_tag(&self.site.id, page),
+            variants: compress::kept_variants(
+                Bytes::from(html.into_bytes().into_boxed_slice()),
+                true,
+                self.inputs
+                    .level(page.map_or(Level::Error, |_| Level::Page)),
+                &self.inputs.cache,
+            ),
+        })
+    }
+
+    /// Whether this is for authors (`--dev`).
+    pub(crate) fn is_dev(&self) -> bool {
+        self.inputs.islands.dev.is_some()
+    }
+
+    /// Whether examples of kinds of section are pages for other pages.
+    pub(crate) fn shows_kinds(&self) -> bool {
+        self.inputs.deployment.shows_kinds
+    }
+
+    /// The hash of the script that pages hold.
+    pub(crate) fn loader_hash(&self) -> &str {
+        &self.inputs.islands.loader_hash
+    }
+
+    /// The tenant's theme.
+    pub(crate) fn templates(&self) -> &Templates {
+        &self.inputs.templates
+    }
+
+    /// The tenant's own colours as a style; empty without any.
+    pub(crate) fn own_style(&self) -> &str {
+        &self.own_style
+    }
+
+    /// A section with nothing around it, in a style.
+    pub(crate) fn example(
+        &self,
+        kind: &str,
+        example: &Data,
+        style: &str,
+    ) -> Result<Written, Diagnostic> {
+        let scope = self.scope().for_page(None);
+        let head = Head {
+            title: kind.to_owned(),
+            noindex: true,
+            structured_data: None,
+            ..self.common_head(&scope)
+        };
+        let page = PageView {
+            path: "",
+            title: kind,
+            heading: kind,
+            layout: "page",
+            sections: vec![resolve(example, self.site, &scope)],
+            // Some kinds show the entries of their page, and an example is on none that has any.
+            entries: (self.site.pages.values().take(3))
+                .map(|page| entry(page, &scope))
+                .collect(),
+            ..PageView::default()
+        };
+        // Without the script of `--dev`: the gallery around it has one, and a browser opens few connections to a host.
+        let (html, scope) = self.rendered(EXAMPLE, page, &head, scope)?;
+        let html = html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1);
+        Ok(self.styled(html, &BTreeSet::from([kind]), &scope, style))
+    }
+
+    /// Where the tenant's icon is.
+    pub(crate) fn icon(&self) -> Option<String> {
+        self.common_head(&self.scope()).icon
+    }
+
+    /// What `--dev` adds to a page of the engine's own with this content.
+    pub(crate) fn dev_script(&self, html: &str) -> String {
+        dev::element(&self.inputs.islands, self.site.id.as_str(), html, false)
+    }
+
+    /// One of the tenant's own files.
+    pub(crate) fn file(&self, asset: &Asset) -> Resource {
+        files::file(
+            asset,
+            BodyKind::of_tenant(&asset.name),
+            self.secure(),
+            self.inputs.level(Level::Page),
+            &self.inputs.cache,
+        )
+    }
+
+    /// The same with the path that it answers at.
+    pub(crate) fn at_its_name(&self, asset: &Asset) -> (Box<str>, Arc<Resource>) {
+        let path = format!("{ASSETS}{}", asset.hashed_name);
+        (path.into(), Arc::new(self.file(asset)))
+    }
+
+    /// A page of the tenant.
+    pub(crate) fn page(&self, page: &Page) -> Result<Written, Diagnostic> {
+        let mut scope = self.scope().for_page(Some(page));
+        scope.resolver = scope.resolver.in_file(&page.file);
+        let rendered = markdown::render(&page.body, &scope.link_context());
+        let trail = self.trail(page);
+        let canonical = self.resolver.url_at(self.canonical, &page.path);
+        let head = self.head(page, &trail, &canonical, &scope);
+        let layout = structure::layout_of(self.site, page);
+        let page_view = self.view(page, rendered, &trail, canonical, layout, &scope);
+        self.finish(page_view, &head, scope, page.front.draft)
+    }
+
+    /// A page that no file stands for.
+    pub(crate) fn special(&self, special: &Special<'_>) -> Result<Written, Diagnostic> {
+        let status = special.status();
+        let word = |key: &str| self.prepared.language.word(key);
+        let home = |key: &str| LinkView {
+            label: word(key),
+            href: Some(self.resolver.href("/")),
+            current: false,
+            new_tab: false,
+        };
+        let (layout, title, text, back) = match special {
+            Special::NotFound => (
+                "not-found",
+                word("engine.not_found.title"),
+                Some(word("engine.not_found.text")),
+                home("engine.not_found.back"),
+            ),
+            Special::Entry(page, words) => (
+                "not-found",
+                words.title.clone(),
+                words.text.clone(),
+                self.link(&words.back, page),
+            ),
+            Special::MethodNotAllowed => (
+                "error",
+                word("engine.error.title"),
+                Some(word("engine.error.text")),
+                home("engine.error.back"),
+            ),
+        };
+        let reason = word(&format!("engine.status.{}", status.as_u16()));
+        let scope = self.scope().for_page(None);
+        let common = self.common_head(&scope);
+        let head = Head {
+            title: self.title(&title),
+            description: Some(text.clone().unwrap_or_else(|| title.clone())),
+            image: common.image.clone().or_else(|| self.drawn_image("/")),
+            noindex: true,
+            structured_data: None,
+            ..common
+        };
+        let page = PageView {
+            path: "",
+            title: &title,
+            heading: &title,
+            // The error page says what it is about by its status.
+            description: text.as_deref().filter(|_| layout == "not-found"),
+            layout,
+            back: Some(back),
+            status: Some(StatusView {
+                code: status.as_u16(),
+                reason: &reason,
+                detail: self.detail(special),
+            }),
+            ..PageView::default()
+        };
+        self.finish(page, &head, scope, false)
+    }
+
+    /// The cause of an error page, which authors see and visitors do not.
+    fn detail(&self, special: &Special<'_>) -> Option<&'static str> {
+        match special {
+            Special::MethodNotAllowed if self.is_dev() => {
+                Some("pages answer GET, HEAD and OPTIONS only")
+            }
+            _ => None,
+        }
+    }
+
+    /// Renders the layout, and puts the scripts and the style into the head once it is known what they are for.
+    fn finish(
+        &self,
+        page: PageView<'_>,
+        head: &Head,
+        scope: Scope,
+        draft: bool,
+    ) -> Result<Written, Diagnostic> {
+        let template = format!("layouts/{}.html", page.layout);
+        let sections = self.prepared.content.sections.get(page.path);
+        let kinds = sections.into_iter().flatten();
+        let kinds = kinds.map(|section| section.kind.as_str()).collect();
+        let (html, scope) = self.rendered(&template, page, head, scope)?;
+        // The script of `--dev` comes first, so that it hears of every island that fails.
+        let scripts =
+            dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation::tag();
+        let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
+        Ok(self.styled(html, &kinds, &scope, &self.own_style))
+    }
+
+    /// A page by a template, and its scope with the islands that it uses.
+    fn rendered(
+        &self,
+        template: &str,
+        page: PageView<'_>,
+        head: &Head,
+        scope: Scope,
+    ) -> Result<(String, Scope), Diagnostic> {
+        let view = View {
+            head: head.html(),
+            site: describe::site(self.site, &scope, page.path),
+            company: describe::company(&self.resolver, page.path),
+            page,
+        };
+        let rendered = self.inputs.templates.render(template, &view, scope.clone());
+        let is_right_to_left = self.prepared.language.is_right_to_left();
+        rendered.map(|(html, scope)| match is_right_to_left {
+            true => (right_to_left(html), scope),
+            false => (html, scope),
+        })
+    }
+
+    fn view<'p>(
+        &'p self,
+        page: &'p Page,
+        rendered: Rendered,
+        trail: &[Step],
+        canonical: String,
+        layout: &'p str,
+        scope: &Scope,
+    ) -> PageView<'p> {
+        let language = &self.prepared.language;
+        let front = &page.front;
+        let collection = structure::collection_of(self.site, page);
+        let siblings = collection
+            .map(|parent| structure::entries(self.site, &parent.path))
+            .unwrap_or_default();
+        let position = siblings
+            .iter()
+            .position(|sibling| sibling.path == page.path);
+        let neighbour = |index: Option<usize>| {
+            index
+                .and_then(|index| siblings.get(index))
+                .map(|page| self.link_to(page))
+        };
+        let entries = match &front.collection {
+            Some(_) => structure::entries(self.site, &page.path),
+            None => Vec::new(),
+        };
+        PageView {
+            path: &page.path,
+            title: &front.title,
+            heading: front.heading.as_deref().unwrap_or(&front.title),
+            description: self.description(page),
+            canonical: Some(canonical),
+            layout,
+            date: front.date.map(|date| date.day().to_string()),
+            date_text: front.date.map(|date| language.date(date)),
+            updated: front.updated.map(|date| date.day().to_string()),
+            updated_text: front.updated.map(|date| language.date(date)),
+            effective: front.effective,
+            excerpt: front.excerpt.as_deref(),
+            tags: &front.tags,
+            body: rendered.html,
+            contents: rendered.headings,
+            breadcrumbs: self.breadcrumbs(trail),
+            back: front.back.as_ref().map(|back| self.link(back, page)),
+            sections: describe::sections(self.site, page, scope),
+            entries: entries.into_iter().map(|page| entry(page, scope)).collect(),
+            collection: collection.map(|page| self.link_to(page)),
+            newer: neighbour(position.and_then(|index| index.checked_sub(1))),
+            older: neighbour(position.map(|index| index + 1)),
+            status: None,
+        }
+    }
+
+    /// A link of a page's front matter.
+    fn link(&self, link: &NamedLink, page: &Page) -> LinkView {
+        let resolver = self.resolver.clone().in_file(&page.file);
+        LinkView {
+            label: link.label.clone(),
+            href: Some(resolver.href(link.link.as_str())),
+            current: false,
+            new_tab: link.new_tab,
+        }
+    }
+
+    fn link_to(&self, page: &Page) -> PageLink {
+        PageLink {
+            label: page
+                .front
+                .heading
+                .as_deref()
+                .unwrap_or(&page.front.title)
+                .to_owned(),
+            href: self.resolver.href(&page.path),
+        }
+    }
+
+    /// The way to a page from the domain's home page.
+    fn trail(&self, page: &Page) -> Vec<Step> {
+        let home = Step {
+            name: self.prepared.language.word("engine.home"),
+            url: format!("{}/", self.inputs.deployment.origin),
+            href: self.resolver.company_href("/"),
+        };
+        let own = structure::trail(self.site, page)
+            .into_iter()
+            .map(|(name, path)| Step {
+                name: name.to_owned(),
+                url: self.resolver.url_at(self.canonical, path),
+                href: self.resolver.href(path),
+            });
+        // The root tenant's landing page is the home page itself.
+        let skipped = usize::from(self.resolver.is_root());
+        std::iter::once(home).chain(own.skip(skipped)).collect()
+    }
+
+    fn breadcrumbs(&self, trail: &[Step]) -> Vec<LinkView> {
+        let last = trail.len() - 1;
+        trail
+            .iter()
+            .enumerate()
+            .map(|(index, step)| LinkView {
+                label: step.name.clone(),
+                href: (index < last).then(|| step.href.clone()),
+                current: index == last,
+                new_tab: false,
+            })
+            .collect()
+    }
+
+    /// What its templates work with.
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope.clone()
+    }
+
+    /// The same for what is made at one address.
+    pub(crate) fn scope_at(&self, address: &Address) -> Scope {
+        let resolver = Resolver::at(self.site, address, &self.inputs.deployment);
+        Scope {
+            resolver: resolver.with_assets(&self.prepared.assets),
+            ..self.scope()
+        }
+    }
+
+    /// Where the tenant's pages are to be found.
+    pub(crate) fn canonical_place(&self) -> Place {
+        Place::at(self.canonical, &self.inputs.deployment.origin)
+    }
+}
+
+/// A step on the way to a page.
+struct Step {
+    name: String,
+    url: String,
+    href: String,
+}
+
+/// The settings that are colours, in the place of the theme's roles.
+fn own_style(settings: &Data) -> String {
+    let settings = settings.value.as_object();
+    let properties: Vec<String> = settings
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, setting)| {
+            let (day, night) = colours(setting)?;
+            Some(property(name, day, night))
+        })
+        .collect();
+    match properties.is_empty() {
+        true => String::new(),
+        false => format!(":root{{{}}}", properties.join(";")),
+    }
+}
+
+impl Renderer<'_> {
+    fn head(&self, page: &Page, trail: &[Step], canonical: &str, scope: &Scope) -> Head {
+        let common = self.common_head(scope);
+        let own = page.front.image.as_ref();
+        let image = own
+            .and_then(|image| self.named_image(image.as_str(), &page.file))
+            .or_else(|| self.drawn_image(&page.path))
+            .or_else(|| common.image.clone());
+        let image_url = image.as_ref().map(|image| image.url.as_str());
+        let is_article = schema_of(self.site, page) == Some(PageSchema::Article);
+        Head {
+            title: match page.front.draft {
+                true => {
+                    let title = self.title(&page.front.title);
+                    self.prepared
+                        .language
+                        .word_with("engine.draft", "title", &title)
+                }
+                false => self.title(&page.front.title),
+            },
+            description: self.description(page).map(ToOwned::to_owned),
+            canonical: Some(canonical.to_owned()),
+            noindex: page.front.noindex,
+            kind: if is_article { "article" } else { "website" },
+            structured_data: Some(self.structured_data(page, trail, canonical, image_url)),
+            feed: Feed::for_page(self.site, page).map(|feed| {
+                let title = feed.title(&self.inputs.deployment.company.name);
+                (title, self.resolver.url_at(self.canonical, &feed.path()))
+            }),
+            image,
+            ..common
+        }
+    }
+
+    fn structured_data(
+        &self,
+        page: &Page,
+        trail: &[Step],
+        canonical: &str,
+        image: Option<&str>,
+    ) -> serde_json::Value {
+        let deployment = &self.inputs.deployment;
+        let home_url = format!("{}/", deployment.origin);
+        let breadcrumbs: Vec<(String, String)> = trail
+            .iter()
+            .map(|step| (step.name.clone(), step.url.clone()))
+            .collect();
+        let landing = page.path == "/" || schema_of(self.site, page) == Some(PageSchema::App);
+        let questions = self.questions(page, canonical);
+        let is_home = self.resolver.is_root() && page.path == "/";
+        let icons = self.site_files.icons.as_ref().filter(|_| is_home);
+        let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
+        structured::graph(&Facts {
+            url: canonical,
+            title: &page.front.title,
+            description: self.description(page),
+            language: self.site.manifest.language.as_str(),
+            schema: schema_of(self.site, page),
+            published: page.front.date.map(|date| date.day().to_string()),
+            modified: (page.front.updated)
+                .and_then(|_| page.front.last_change())
+                .map(|date| date.day().to_string()),
+            tags: &page.front.tags,
+            image,
+            breadcrumbs: &breadcrumbs,
+            is_home,
+            home_url: &home_url,
+            company: &deployment.company,
+            logo: logo.as_deref(),
+            app: self
+                .site
+                .manifest
+                .app
+                .as_ref()
+                .filter(|_| landing)
+                .map(|app| (app, app.name.as_deref().unwrap_or(&self.site.manifest.name))),
+            questions: &questions,
+        })
+    }
+
+    /// The questions with their answers in the sections of those kinds that tell search engines of them.
+    fn questions(&self, page: &Page, canonical: &str) -> Vec<(String, String)> {
+        let kinds = &self.inputs.templates.theme.kinds;
+        let sections = self.prepared.content.sections.get(&page.path);
+        let items = sections
+            .into_iter()
+            .flatten()
+            .filter(|section| kinds.get(&section.kind).is_some_and(|kind| kind.is_faq))
+            .filter_map(|section| section.data.value["items"].as_array())
+            .flatten();
+        items
+            .filter_map(|item| {
+                let (question, answer) = (item["question"].as_str()?, item["answer"].as_str()?);
+                Some((
+                    question.to_owned(),
+                    self.answer(answer, canonical, &page.file),
+                ))
+            })
+            .collect()
+    }
+
+    /// An answer as it can be read away from its page: every link in it is absolute and canonical.
+    fn answer(&self, text: &str, canonical: &str, file: &str) -> String {
+        let deployment = &self.inputs.deployment;
+        let context = LinkContext {
+            language: &self.prepared.language,
+            resolver: &Resolver::at(self.site, self.canonical, deployment)
+                .with_assets(&self.prepared.assets)
+                .in_file(file),
+            themed: &self.inputs.templates.assets.files,
+            ids: &Mutex::default(),
+        };
+        let host = deployment.origin.at(&self.canonical.host);
+        markdown::render_inline(text, &context)
+            .replace("href=\"/", &format!("href=\"{host}/"))
+            .replace("href=\"#", &format!("href=\"{canonical}#"))
+    }
+
+    /// What every page of the tenant has in its head.
+    fn common_head(&self, scope: &Scope) -> Head {
+        let theme = &self.inputs.templates;
+        let company = &self.inputs.deployment.company;
+        let manifest = &self.site.manifest;
+        let role = |name: &String| {
+            let (day, night) = self.prepared.role(name, &theme.theme)?;
+            Some((day.to_owned(), night.to_owned()))
+        };
+        let icons = self.site_files.icons.as_ref();
+        Head {
+            site_name: company.name.clone(),
+            image: manifest
+                .image
+                .as_ref()
+                .and_then(|image| self.named_image(image.as_str(), MANIFEST))
+                .or_else(|| self.borrowed_image()),
+            kind: "website",
+            theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
+            icon: icons.and_then(|icons| asset_href(scope, &icons.path)),
+            touch_icon: icons.map(|icons| {
+                let name = icons.touch.file_name("touch-icon");
+                self.resolver.own(&format!("{ASSETS}{name}"))
+            }),
+            manifest: Some(self.resolver.href(WEB_MANIFEST)),
+            app_store_id: manifest
+                .app
+                .as_ref()
+                .and_then(|app| app.apple.as_ref()?.app_id.as_ref())
+                .map(|id| id.as_str().to_owned()),
+            ..Head::default()
+        }
+    }
+
+    /// A picture that the author names.
+    fn named_image(&self, written: &str, file: &str) -> Option<SocialImage> {
+        let (_, asset) = named(&self.prepared.assets, written, file)?;
+        Some(SocialImage {
+            url: self.canonical_asset(&asset.take().hashed_name),
+            alt: self.image_words(),
+            size: asset.raster.as_ref().and_then(|raster| raster.size),
+        })
+    }
+
+    /// The picture with the title of the page at `path`.
+    fn drawn_image(&self, path: &str) -> Option<SocialImage> {
+        let drawing = self.site_files.social.get(path)?;
+        let page = self.site.pages.get(path)?;
+        Some(SocialImage {
+            url: self.canonical_asset(&drawing.file_name("social")),
+            alt: social::words(self.site, page),
+            size: Some(drawing.size()),
+        })
+    }
+
+    /// The root tenant's picture, where a theme draws none.
+    fn borrowed_image(&self) -> Option<SocialImage> {
+        Some(SocialImage {
+            url: self.inputs.deployment.image.clone()?,
+            alt: self.image_words(),
+            size: None,
+        })
+    }
+
+    fn canonical_asset(&self, name: &str) -> String {
+        let path = format!("{ASSETS}{name}");
+        self.resolver.url_at(self.canonical, &path)
+    }
+
+    fn image_words(&self) -> String {
+        let manifest = &self.site.manifest;
+        match &manifest.tagline {
+            Some(tagline) => format!("{}: {tagline}", manifest.name),
+            None => manifest.name.clone(),
+        }
+    }
+
+    fn title(&self, page: &str) -> String {
+        format!("{page} | {}", self.inputs.deployment.company.name)
+    }
+
+    fn description<'p>(&'p self, page: &'p Page) -> Option<&'p str> {
+        let own = page
+            .front
+            .description
+            .as_deref()
+            .or(page.front.excerpt.as_deref());
+        own.or(self.site.manifest.description.as_deref())
+    }
+}
+
+/// A page with its style, and the hash of that for the policy. Its links have marks ([`Place`](crate::pages::links::place::Place)).
+#[derive(Default)]
+pub(crate) struct Written {
+    /// What is sent.
+    pub(crate) html: String,
+    /// A source expression for `style-src`: `'sha256-...'`.
+    pub(crate) style: String,
+    /// The drawings that come after the first view.
+    pub(crate) drawings: Option<Asset>,
+}
+
+/// The header fields of the pages of a site at an address.
+pub(crate) struct PageFields {
+    indexed: Arc<Fields>,
+    hidden: Arc<Fields>,
+}
+
+impl PageFields {
+    /// Those of a page that search engines may list, or are to leave out.
+    pub(crate) fn of(&self, noindex: bool) -> &Arc<Fields> {
+        match noindex {
+            true => &self.hidden,
+            false => &self.indexed,
+        }
+    }
+}
+
+impl Renderer<'_> {
+    /// A rendered page with the style that it uses, and after it `own`, which so takes the place of the theme's, and with what of it lies apart.
+    fn styled(&self, html: String, kinds: &BTreeSet<&str>, scope: &Scope, own: &str) -> Written {
+        let drawings = scope.apart.file();
+        let html = match &drawings {
+            Some(file) => html.replace(FILE_MARK, &self.resolver.asset(file)),
+            None => html,
+        };
+        let live = scope.used.iter();
+        let live = live.filter(|(_, client)| *client != Hydration::None);
+        let islands: BTreeSet<&str> = live.map(|(name, _)| name.as_str()).collect();
+        let shown = Shown {
+            html: &html,
+            apart: drawings.as_ref().map_or(b"", |file| &file.bytes),
+            language: self.site.manifest.language.as_str(),
+            islands: &islands.into_iter().collect::<Vec<_>>(),
+            may_write: &|island, class| scope.islands.may_write(island, class),
+            has_kind: &|kind| kinds.contains(kind),
+            sites: &self.inputs.deployment.sites,
+        };
+        let PageStyle { css, whole_fonts } = self.templates().assets.styles.of_page(&shown);
+        let style = css + own;
+        let fonts = self.preloaded(scope, &whole_fonts);
+        let head = format!("<style>{style}</style>\n{}", preload(fonts));
+        Written {
+            html: self.with_grounds(&html).replacen(STYLE_MARK, &head, 1),
+            style: policy_hash(&style),
+            drawings,
+        }
+    }
+
+    /// The addresses of the fonts that a page asks for before its style is read.
+    fn preloaded(&self, scope: &Scope, whole: &BTreeMap<String, String>) -> Vec<String> {
+        let files = &self.templates().theme.manifest.preload;
+        let address = |file: &String| match whole.get(font_of(file)) {
+            Some(whole) => Some(whole.clone()),
+            None => asset_href(scope, file),
+        };
+        files.iter().filter_map(address).collect()
+    }
+
+    /// The fields of the pages with these styles at an address.
+    pub(crate) fn fields(&self, styles: &BTreeSet<String>, address: &Address) -> PageFields {
+        let deployment = &self.inputs.deployment;
+        // Who is mounted below a prefix of the domain says nothing about the domain.
+        let hsts = if address.host == deployment.origin.domain() {
+            deployment.hsts
+        } else {
+            self.site.manifest.hsts
+        };
+        let fields = |noindex| {
+            let kind = BodyKind::Page {
+                styles: styles.clone(),
+                script: Some(self.loader_hash().to_owned()),
+                noindex,
+                framed: deployment.shows_kinds,
+                caching: deployment.caching,
+                hsts,
+            };
+            policy::fields(&kind, "text/html; charset=utf-8", self.secure())
+        };
+        PageFields {
+            indexed: fields(false),
+            hidden: fields(true),
+        }
+    }
+}
+
+/// How many pictures of a page have one. Those further down are there before anybody gets to them, and to unpack many large ones takes longer than a page may.
+const MOST: usize = 4;
+const IMAGE: &str = "<img src=\"";
+
+impl Renderer<'_> {
+    /// A page whose first pictures in sizes say which colour they have most of.
+    fn with_grounds(&self, html: &str) -> String {
+        let mut written = String::with_capacity(html.len());
+        let mut rest = html;
+        for _ in 0..MOST {
+            let Some((before, src, behind)) = next_image(rest) else {
+                break;
+            };
+            written.push_str(before);
+            let name = src.rsplit('/').next().unwrap_or_default();
+            let mut assets = self.prepared.assets.values();
+            let asset = assets.find(|asset| asset.hashed_name == name);
+            if let Some([red, green, blue]) = asset.and_then(|asset| self.ground(asset)) {
+                // Writing into a String cannot fail.
+                let _ = write!(written, " data-ground=\"#{red:02x}{green:02x}{blue:02x}\"");
+            }
+            rest = behind;
+        }
+        written + rest
+    }
+
+    /// To unpack a large picture takes a tenth of a second: it is done once.
+    fn ground(&self, asset: &Asset) -> Option<[u8; 3]> {
+        let key = key("ground", &[asset.hashed_name.as_bytes()]);
+        let found = self.inputs.cache.get(key, || {
+            let colour = dominant(&asset.bytes);
+            let colour = colour.map_or_else(Bytes::new, |colour| Bytes::copy_from_slice(&colour));
+            Ok::<_, std::convert::Infallible>(colour)
+        });
+        found.ok()?.as_ref().try_into().ok()
+    }
+}
+
+/// The next image in sizes: everything up to its address, with the quote behind that, the address, and the rest.
+fn next_image(html: &str) -> Option<(&str, &str, &str)> {
+    let picture = html.find(IN_SIZES)?;
+    let image = html.get(picture..)?.find(IMAGE)?;
+    let start = picture + image + IMAGE.len();
+    let end = start + html.get(start..)?.find('"')?;
+    Some((
+        html.get(..=end)?,
+        html.get(start..end)?,
+        html.get(end + 1..)?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::right_to_left;
+
+    #[test]
+    fn root_of_a_page_says_its_direction_once() {
+        for (layout, page) in [
+            ("<html lang=\"ar\"><p>", "<html lang=\"ar\" dir=\"rtl\"><p>"),
+            ("<html dir=\"auto\"><p>", "<html dir=\"auto\"><p>"),
+            ("<p dir=\"ltr\">", "<p dir=\"ltr\">"),
+        ] {
+            assert_eq!(right_to_left(layout.to_owned()), page);
+        }
+    }
+}

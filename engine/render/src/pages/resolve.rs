@@ -1,0 +1,116 @@
+//! What authors wrote in the shapes of their theme becomes what templates see: links made right, Markdown rendered, drawings inlined.
+
+use tera::{Map, Value};
+
+use crate::images::svg;
+use crate::markdown;
+use crate::media::media_type::is_drawing;
+use crate::pages::structure::entries;
+use crate::pages::values::{inline_svg, walk};
+use crate::pages::view::EntryView;
+use crate::theme::{Scope, asset_href, asset_of, drawing_of};
+use content::formats::values::Date;
+use content::name::nfc;
+use content::tenant::{Page, Site};
+use content::theme::shape::Data;
+
+/// What the templates of a page see of a section or of the settings.
+pub(crate) fn resolve(data: &Data, site: &Site, scope: &Scope) -> Value {
+    let resolved = |format: &str, text: &str| one(format, text, site, scope);
+    walk(&data.value, &data.formats, &mut String::new(), &resolved)
+}
+
+/// A text of a format. What names nothing that is there is none; the lints have said so.
+fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
+    let found = match format {
+        "link" | "route" => Some(Value::from(scope.resolver.href(text))),
+        "collection" => {
+            let entries = entries(site, text);
+            let entries = entries
+                .into_iter()
+                .map(|page| Value::from_serializable(&entry(page, scope)));
+            Some(Value::from(entries.collect::<Vec<_>>()))
+        }
+        "markdown" => Some(Value::safe_string(
+            &markdown::render(text, &scope.link_context()).html,
+        )),
+        "inline-markdown" => Some(Value::safe_string(&markdown::render_inline(
+            text,
+            &scope.link_context(),
+        ))),
+        "icon" => drawing(&format!("icons/{text}.svg"), scope),
+        "drawing" => drawing(text, scope),
+        "image" => image(text, scope),
+        "file" => scope.own_asset(text).map(|(_, asset)| {
+            let href = scope.resolver.asset(asset);
+            map([
+                ("href", Value::from(href)),
+                ("name", Value::from(asset.name.as_str())),
+                ("bytes", Value::from(asset.payload().len())),
+            ])
+        }),
+        "fragment" => Some(Value::from(nfc(text).into_owned())),
+        "date" => text.parse().ok().map(|day| {
+            map([
+                ("iso", Value::from(text)),
+                (
+                    "text",
+                    Value::from(scope.prepared.language.date(Date::of(day))),
+                ),
+            ])
+        }),
+        _ => Some(Value::from(text)),
+    };
+    found.unwrap_or_else(Value::none)
+}
+
+/// A picture: its address and its size; `key` is the tenant's file, for `picture()`.
+fn image(text: &str, scope: &Scope) -> Option<Value> {
+    let key = scope.own_asset(text).map(|(key, _)| key.to_owned());
+    let asset = asset_of(scope, text)?;
+    let size = match &asset.raster {
+        Some(raster) => raster.size,
+        None if is_drawing(&asset.name) => svg::size::size(&asset.bytes),
+        None => imagesize::blob_size(&asset.bytes).ok().and_then(|size| {
+            let (width, height) = (size.width.try_into(), size.height.try_into());
+            Some((width.ok()?, height.ok()?))
+        }),
+    };
+    Some(map([
+        ("src", Value::from(asset_href(scope, text)?)),
+        ("width", size.map(|(width, _)| width).into()),
+        ("height", size.map(|(_, height)| height).into()),
+        ("key", key.into()),
+    ]))
+}
+
+fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
+    let mut map = Map::default();
+    for (name, value) in pairs {
+        map.insert(name.into(), value);
+    }
+    Value::from(map)
+}
+
+/// A drawing of the tenant, else of the theme, as HTML.
+fn drawing(path: &str, scope: &Scope) -> Option<Value> {
+    let asset = drawing_of(path, scope)?;
+    let html = inline_svg(&asset, None, None)?;
+    Some(Value::safe_string(&html))
+}
+
+/// An entry for a list.
+#[must_use]
+pub(crate) fn entry<'a>(page: &'a Page, scope: &Scope) -> EntryView<'a> {
+    EntryView {
+        title: page.front.heading.as_deref().unwrap_or(&page.front.title),
+        href: scope.resolver.href(&page.path),
+        excerpt: page.front.excerpt.as_deref(),
+        date: page.front.date.map(|date| date.day().to_string()),
+        date_text: page
+            .front
+            .date
+            .map(|date| scope.prepared.language.date(date)),
+        tags: &page.front.tags,
+    }
+}

@@ -1,0 +1,97 @@
+//! How the pages of a site belong together: the way to a page, a collection and its entries.
+
+use content::tenant::page::PageSchema;
+use content::tenant::{Page, Site};
+
+/// The name of a page in breadcrumbs and lists.
+#[must_use]
+pub(crate) fn name_of(page: &Page) -> &str {
+    page.front
+        .breadcrumb
+        .as_deref()
+        .unwrap_or(&page.front.title)
+}
+
+/// The way to a page: names and paths within the tenant. The tenant's own landing page comes first.
+#[must_use]
+pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str)> {
+    let mut trail = vec![(name_of(page), page.path.as_str())];
+    let mut parent = page.parent();
+    while let Some(path) = parent {
+        if let Some(above) = site.pages.get(path) {
+            let name = if path == "/" {
+                site.manifest.name.as_str()
+            } else {
+                name_of(above)
+            };
+            trail.push((name, path));
+        }
+        parent = match path.rsplit_once('/') {
+            Some((_, "")) | None => None,
+            Some(("", _)) => Some("/"),
+            Some((above, _)) => Some(above),
+        };
+    }
+    trail.reverse();
+    if page.path == "/" {
+        trail[0].0 = &site.manifest.name;
+    }
+    trail
+}
+
+/// The pages beside a collection's index, newest first.
+#[must_use]
+pub(crate) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
+    let mut entries: Vec<&Page> = site
+        .pages
+        .values()
+        .filter(|page| page.parent() == Some(collection))
+        .collect();
+    entries.sort_by(|one, other| {
+        other
+            .front
+            .date
+            .cmp(&one.front.date)
+            .then(one.path.cmp(&other.path))
+    });
+    entries
+}
+
+/// The collection that a page is an entry of.
+#[must_use]
+pub(crate) fn collection_of<'a>(site: &'a Site, page: &Page) -> Option<&'a Page> {
+    site.pages
+        .get(page.parent()?)
+        .filter(|parent| parent.front.collection.is_some())
+}
+
+/// The layout that a page is rendered with.
+#[must_use]
+pub(crate) fn layout_of<'a>(site: &'a Site, page: &'a Page) -> &'a str {
+    let by_collection = || {
+        collection_of(site, page)?
+            .front
+            .collection
+            .as_ref()?
+            .layout
+            .as_deref()
+    };
+    page.front
+        .layout
+        .as_deref()
+        .or_else(by_collection)
+        .unwrap_or("page")
+}
+
+/// What a page is, for structured data.
+#[must_use]
+pub(crate) fn schema_of(site: &Site, page: &Page) -> Option<PageSchema> {
+    let by_collection = || collection_of(site, page)?.front.collection.as_ref()?.schema;
+    let as_index = || {
+        page.front
+            .collection
+            .as_ref()
+            .map(|_| PageSchema::Collection)
+    };
+    page.front.schema.or_else(as_index).or_else(by_collection)
+}

@@ -1,0 +1,118 @@
+//! A small writer of XML for sitemaps and feeds: elements that close, values that are escaped.
+//!
+//! **Invariant:** what it makes is well formed (XML 1.0), whatever text goes in.
+
+use std::borrow::Cow;
+use std::io;
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesStart, BytesText, Event};
+
+/// XML in the making.
+pub(crate) struct Xml(Writer<Vec<u8>>);
+
+/// The attributes of an element.
+type Attributes<'a> = &'a [(&'a str, &'a str)];
+
+impl Xml {
+    /// A whole document, with its declaration.
+    pub(crate) fn document() -> Self {
+        let mut xml = Self::fragment();
+        xml.event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)));
+        xml.line();
+        xml
+    }
+
+    /// A part of a document.
+    pub(crate) fn fragment() -> Self {
+        Self(Writer::new(Vec::new()))
+    }
+
+    /// An element with what `inside` writes.
+    pub(crate) fn element(
+        &mut self,
+        name: &str,
+        attributes: Attributes<'_>,
+        inside: impl FnOnce(&mut Self),
+    ) {
+        let start = started(name, attributes);
+        self.event(Event::Start(start.borrow()));
+        self.line();
+        inside(self);
+        self.event(Event::End(start.to_end()));
+        self.line();
+    }
+
+    /// An element with text.
+    pub(crate) fn text(&mut self, name: &str, attributes: Attributes<'_>, text: &str) {
+        let start = started(name, attributes);
+        self.event(Event::Start(start.borrow()));
+        self.event(Event::Text(BytesText::new(&legal(text))));
+        self.event(Event::End(start.to_end()));
+        self.line();
+    }
+
+    /// An element without content.
+    pub(crate) fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
+        self.event(Event::Empty(started(name, attributes)));
+        self.line();
+    }
+
+    /// XML that was written before.
+    pub(crate) fn raw(&mut self, xml: &str) {
+        self.0.get_mut().extend_from_slice(xml.as_bytes());
+    }
+
+    /// The text.
+    pub(crate) fn into_string(self) -> String {
+        String::from_utf8(self.0.into_inner()).unwrap_or_default()
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        // Writing into memory cannot fail.
+        let _: io::Result<()> = self.0.write_event(event);
+    }
+
+    fn line(&mut self) {
+        self.raw("\n");
+    }
+}
+
+fn started<'a>(name: &'a str, attributes: Attributes<'a>) -> BytesStart<'a> {
+    let mut start = BytesStart::new(name);
+    for (name, value) in attributes {
+        start.push_attribute((*name, legal(value).as_ref()));
+    }
+    start
+}
+
+/// Leaves out what no XML document may hold, not even escaped (XML 1.0, section 2.2).
+fn legal(text: &str) -> Cow<'_, str> {
+    let allowed = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+    if text.chars().all(allowed) {
+        Cow::Borrowed(text)
+    } else {
+        text.chars()
+            .filter(|character| allowed(*character))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_goes_in_comes_out_well_formed() {
+        let mut xml = Xml::document();
+        xml.element("a", &[("title", "<\"&\u{8}")], |xml| {
+            xml.text("b", &[], "1 < 2 & ]]>\u{0}\u{ffff}\u{1f3e0}");
+            xml.empty("c", &[]);
+        });
+        assert_eq!(
+            xml.into_string(),
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<a title=\"&lt;&quot;&amp;\">\n\
+             <b>1 &lt; 2 &amp; ]]&gt;\u{1f3e0}</b>\n<c/>\n</a>\n"
+        );
+    }
+}

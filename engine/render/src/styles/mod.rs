@@ -1,0 +1,419 @@
+//! Styles: a theme's in their order, minified, and what of them a page carries.
+
+mod characters;
+mod minify;
+mod used;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::characters::{Characters, Letters};
+use self::minify::minified;
+pub(super) use self::used::font_of;
+use self::used::{Face, Rules, Uses, classes};
+
+use crate::compile::card::Card;
+use crate::resources::asset::{ASSETS, Asset};
+use content::report::{Code, Diagnostic, Report};
+use content::theme::kind::SectionKind;
+use content::theme::{MANIFEST, Role, Theme};
+
+/// The styles of a theme: those of every page, and those of each kind of section.
+#[derive(Debug, Default)]
+pub(super) struct Styles {
+    everywhere: Rules,
+    roles: BTreeMap<String, Role>,
+    kinds: BTreeMap<String, Rules>,
+    site_colours: Vec<String>,
+    /// The classes that any of these rules asks for.
+    classes: BTreeSet<String>,
+    /// The characters that any of these rules puts in.
+    characters: Characters,
+    /// Styles that were written, by all that decides about them: most pages of a theme have the same.
+    written: Mutex<HashMap<String, Arc<str>>>,
+}
+
+/// So many styles are kept. When there are more, they are written anew.
+const MOST_WRITTEN: usize = 64;
+
+/// The style of a page.
+pub(super) struct PageStyle {
+    /// The style.
+    pub css: String,
+    /// The fonts that it has in one file, each with the address of the file.
+    pub whole_fonts: BTreeMap<String, String>,
+}
+
+/// What of a page decides about its styles.
+pub(super) struct Shown<'a> {
+    /// Its markup.
+    pub html: &'a str,
+    /// The drawings that it shows and that lie apart from it.
+    pub apart: &'a [u8],
+    /// Its language.
+    pub language: &'a str,
+    /// Its islands that live, in an order that is always the same.
+    pub islands: &'a [&'a str],
+    /// Whether an island may give an element a class.
+    pub may_write: &'a dyn Fn(&str, &str) -> bool,
+    /// Whether it has a section of a kind.
+    pub has_kind: &'a dyn Fn(&str) -> bool,
+    /// The sites of the company, which it may show.
+    pub sites: &'a [Card],
+}
+
+impl Styles {
+    /// Reads the styles that the theme's manifest names, the colours of its roles, and the style of each kind.
+    pub(super) fn new(theme: &Theme, files: &BTreeMap<String, Asset>, report: &mut Report) -> Self {
+        let mut everywhere = String::new();
+        for style in &theme.manifest.styles {
+            match style_of(theme, style, files, report) {
+                Some(style) => everywhere.push_str(&style),
+                None => report.push(Diagnostic::error(
+                    Code::MissingAsset,
+                    format!("{}/{MANIFEST}", theme.label),
+                    format!("the theme has no stylesheet `{style}`"),
+                )),
+            }
+        }
+        let mut own = Characters::of_style(&everywhere);
+        let kinds = theme.kinds.keys().filter_map(|kind| {
+            let path = SectionKind::file(kind, "section.css");
+            let style = style_of(theme, &path, files, report)?;
+            own.add(Characters::of_style(&style));
+            Some((kind.clone(), Rules::new(&style)))
+        });
+        let kinds: BTreeMap<_, _> = kinds.collect();
+        let everywhere = Rules::new(&everywhere);
+        let mut classes = BTreeSet::new();
+        let all = kinds.values().chain([&everywhere]);
+        all.for_each(|rules| rules.add_classes(&mut classes));
+        Self {
+            kinds,
+            everywhere,
+            classes,
+            characters: own,
+            written: Mutex::default(),
+            roles: theme.manifest.roles.clone(),
+            site_colours: theme.manifest.site_colours.clone(),
+        }
+    }
+
+    /// The style of a page. The order of rules is the same everywhere: those of the theme, then those of kinds by their names, then the roles that these name, then the colours of sites.
+    pub(super) fn of_page(&self, page: &Shown<'_>) -> PageStyle {
+        let classes = classes(page.html);
+        let faces = self.faces();
+        let whole = whole_fonts(page, &faces);
+        let mut css = self.of_rules(page, &classes, &faces, &whole).to_string();
+        if !self.site_colours.is_empty() {
+            let shown = |site: &&Card| classes.contains(format!("tenant-{}", site.tenant).as_str());
+            css.push_str(&self.colours_of(page.sites.iter().filter(shown)));
+        }
+        let file = |(font, face): (&str, &Face)| (font.to_owned(), face.file.clone());
+        PageStyle {
+            css,
+            whole_fonts: whole.into_iter().map(file).collect(),
+        }
+    }
+
+    /// All fonts that are for some characters.
+    fn faces(&self) -> Vec<&Face> {
+        let mut faces = Vec::new();
+        let all = self.kinds.values().chain([&self.everywhere]);
+        all.for_each(|rules| rules.add_faces(&mut faces));
+        faces
+    }
+
+    /// The rules and roles that a page with these classes uses.
+    fn of_rules(
+        &self,
+        page: &Shown<'_>,
+        classes: &BTreeSet<&str>,
+        faces: &[&Face],
+        whole: &BTreeMap<&str, &Face>,
+    ) -> Arc<str> {
+        let apart = std::str::from_utf8(page.apart).unwrap_or_default();
+        let named: BTreeSet<&str> = roles_of(page.html).chain(roles_of(apart)).collect();
+        let known = classes
+            .iter()
+            .filter(|class| self.classes.contains(**class));
+        let kinds = self.kinds.keys().filter(|kind| (page.has_kind)(kind));
+        let characters = Characters::of(page.html, apart, page.language);
+        let needs = |face: &Face| match whole.get(face.font()) {
+            Some(whole) => std::ptr::eq(*whole, face),
+            None => {
+                let shown = [&characters, &self.characters];
+                !face.is_whole() && shown.iter().any(|these| these.are_in(&face.ranges))
+            }
+        };
+        let fonts = faces.iter().map(|face| match needs(face) {
+            true => "1",
+            false => "0",
+        });
+        let key = [
+            fonts.collect(),
+            known.copied().collect::<Vec<_>>(),
+            kinds.map(String::as_str).collect(),
+            page.islands.to_vec(),
+            named.iter().copied().collect(),
+        ];
+        // No name has a space or a line end in it.
+        let key = key.map(|names| names.join(" ")).join("\n");
+        let written = || self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(css) = written().get(&key) {
+            return Arc::clone(css);
+        }
+        let has = |class: &str| {
+            let mut islands = page.islands.iter();
+            classes.contains(class) || islands.any(|island| (page.may_write)(island, class))
+        };
+        let write = |asks: &dyn Fn(&str) -> bool| {
+            let mut css = String::new();
+            let uses = Uses {
+                has: &has,
+                asks,
+                needs: &needs,
+            };
+            self.everywhere.write(uses, &mut css);
+            for (kind, rules) in &self.kinds {
+                if (page.has_kind)(kind) {
+                    rules.write(uses, &mut css);
+                }
+            }
+            css
+        };
+        let mut css = write(&|_| true);
+        // What goes may have been the only one to ask for another.
+        loop {
+            let asked: BTreeSet<&str> = roles_of(&css).chain(named.iter().copied()).collect();
+            let less = write(&|name| asked.contains(name));
+            if less.len() == css.len() {
+                break;
+            }
+            css = less;
+        }
+        let roles = self.roles_in(&roles_of(&css).chain(named).collect());
+        css.push_str(&roles);
+        let css: Arc<str> = css.into();
+        let mut written = written();
+        if written.len() >= MOST_WRITTEN {
+            written.clear();
+        }
+        written.insert(key, Arc::clone(&css));
+        css
+    }
+
+    /// `:root` with one custom property for each of these roles: `light-dark(day, night)` (CSS Color 5).
+    fn roles_in(&self, named: &BTreeSet<&str>) -> String {
+        let used = self
+            .roles
+            .iter()
+            .filter(|(name, _)| named.contains(name.replace('_', "-").as_str()));
+        let properties: Vec<String> = used
+            .map(|(name, role)| property(name, role.day.as_str(), role.night.as_str()))
+            .collect();
+        format!("@layer roles{{:root{{{}}}}}", properties.join(";"))
+    }
+
+    /// The colours of sites of the company, each on a class of its own, and a name that is its own, too.
+    fn colours_of<'s>(&self, sites: impl Iterator<Item = &'s Card>) -> String {
+        let rules: String = sites
+            .map(|site| {
+                let id = &site.tenant;
+                let own = self.site_colours.iter().filter_map(|name| {
+                    let (day, night) = site.colours(name)?;
+                    Some(property(name, day, night))
+                });
+                let own: String = own.map(|property| format!(";{property}")).collect();
+                format!(".tenant-{id}{{--tenant:tenant-{id}{own}}}")
+            })
+            .collect();
+        match rules.is_empty() {
+            true => rules,
+            false => format!("@layer roles{{{rules}}}"),
+        }
+    }
+}
+
+/// The fonts that a page needs in one file, by their names. A browser that has one file of a font and waits for another shows one word in two fonts.
+fn whole_fonts<'f>(page: &Shown<'_>, faces: &[&'f Face]) -> BTreeMap<&'f str, &'f Face> {
+    let mut found = BTreeMap::new();
+    let mut wholes = faces.iter().filter(|face| face.is_whole()).peekable();
+    if wholes.peek().is_none() {
+        return found;
+    }
+    let apart = std::str::from_utf8(page.apart).unwrap_or_default();
+    let letters = Letters::of(page.html, apart, page.language);
+    for whole in wholes {
+        let parts = faces.iter().filter(|face| face.font() == whole.font());
+        let parts: Vec<&Face> = parts.copied().filter(|face| !face.is_whole()).collect();
+        if letters.need(whole, &parts) {
+            found.insert(whole.font(), *whole);
+        }
+    }
+    found
+}
+
+/// The custom properties that a text asks for: `accent` for `var(--accent)` and `var(--accent, red)`.
+fn roles_of(text: &str) -> impl Iterator<Item = &str> {
+    let uses = text.split("var(--").skip(1);
+    uses.filter_map(|rest| {
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && !"-_".contains(letter))?;
+        rest[end..].starts_with([')', ',']).then_some(&rest[..end])
+    })
+}
+
+/// A style of the theme, minified; `None` where there is none.
+fn style_of(
+    theme: &Theme,
+    path: &str,
+    files: &BTreeMap<String, Asset>,
+    report: &mut Report,
+) -> Option<String> {
+    let label = format!("{}/{path}", theme.label);
+    let Ok(text) = std::str::from_utf8(theme.files.get(path)?) else {
+        report.push(Diagnostic::error(
+            Code::NotUtf8,
+            label,
+            "the stylesheet is not UTF-8",
+        ));
+        return Some(String::new());
+    };
+    match minified(text, |target| hashed(target, path, files)) {
+        Ok(style) => Some(inline(&style)),
+        Err(error) => {
+            report.push(error.diagnostic(label, text));
+            Some(String::new())
+        }
+    }
+}
+
+/// A style that cannot end the element it stands in. Only a string can hold such an end, and there an escaped slash is a slash.
+fn inline(style: &str) -> String {
+    let lower = style.to_ascii_lowercase();
+    let mut escaped = String::with_capacity(style.len());
+    let mut rest = 0;
+    for (end, _) in lower.match_indices("</style") {
+        escaped.push_str(&style[rest..=end]);
+        escaped.push('\\');
+        rest = end + 1;
+    }
+    escaped.push_str(&style[rest..]);
+    escaped
+}
+
+/// One custom property of a role.
+#[must_use]
+pub(super) fn property(name: &str, day: &str, night: &str) -> String {
+    format!("--{}:light-dark({day},{night})", name.replace('_', "-"))
+}
+
+/// Where every host serves a theme's file that a style refers to.
+fn hashed(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<String> {
+    if target.starts_with('#') {
+        return Some(target.to_owned());
+    }
+    let folder = style.rsplit_once('/').map_or("", |(folder, _)| folder);
+    files
+        .get(&joined(folder, target))
+        .map(|asset| format!("{ASSETS}{}", asset.hashed_name))
+}
+
+/// `../fonts/a.woff2` seen from `css`.
+fn joined(folder: &str, target: &str) -> String {
+    let mut segments: Vec<&str> = folder
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .collect();
+    for segment in target.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            name => segments.push(name),
+        }
+    }
+    segments.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_style_does_not_end_its_element() {
+        let text = ".a{content:\"</STYLE><p>\"}.b{content:\"</style\"}";
+        let escaped = ".a{content:\"<\\/STYLE><p>\"}.b{content:\"<\\/style\"}";
+        assert_eq!(inline(text), escaped);
+    }
+
+    /// The faces that a page has: of the upright font the first file, the second or the whole, and of the italics the same in lower case.
+    fn faces_of(body: &str, language: &str) -> String {
+        let face = |name: &str, more: &str| {
+            format!("@font-face{{src:url(\"/assets/{name}.woff2\");{more}}}")
+        };
+        let css = [
+            face("a.1f", "--f:F;unicode-range:U+20,U+41-5A,U+61-7A"),
+            face("a.more.2f", "--f:M;unicode-range:U+22,U+A1-FF"),
+            face("a.whole.3f", "--f:W;unicode-range:U+20-17F"),
+            face("i.4f", "--f:f;font-style:italic;unicode-range:U+20,U+61-7A"),
+            face(
+                "i.more.5f",
+                "--f:m;font-style:italic;unicode-range:U+22,U+41-5A,U+A1-FF",
+            ),
+            face(
+                "i.whole.6f",
+                "--f:w;font-style:italic;unicode-range:U+20-17F",
+            ),
+        ];
+        let styles = Styles {
+            everywhere: Rules::new(&css.concat()),
+            ..Styles::default()
+        };
+        let style = styles.of_page(&Shown {
+            html: &format!("<title>\u{17e}</title><body>{body}"),
+            apart: b"",
+            language,
+            islands: &[],
+            may_write: &|_, _| false,
+            has_kind: &|_| false,
+            sites: &[],
+        });
+        let faces = style.css.split("--f:").skip(1);
+        let faces: String = faces.map(|face| &face[..1]).collect();
+        let whole: Vec<&str> = style.whole_fonts.keys().map(String::as_str).collect();
+        assert_eq!(whole.contains(&"a"), faces.contains('W'), "{body}");
+        faces
+    }
+
+    #[test]
+    fn no_word_is_in_two_files_of_a_font() {
+        for (body, language, faces) in [
+            ("<p>Plain words", "en", "Ffm"),
+            // A sign is no part of a word.
+            ("<p>Words \"and\" ¿signs?", "en", "FMfm"),
+            ("<p>Café", "en", "Wfm"),
+            ("<p>u\u{308}ber", "de", "Wfm"),
+            ("<p>Łódź", "pl", "Ww"),
+            ("<p title=\"Öl\">plain", "de", "Wfm"),
+            // What no file has decides nothing.
+            ("<p>Жук and beetle", "en", "Ff"),
+            ("<p>Plain <em>words</em>", "en", "Ffm"),
+            ("<p>Plain <em class=\"a\"><b>Words</b></em>", "en", "Fw"),
+            ("<p>schön <cite>schon</cite>", "de", "Ww"),
+            // Visitors write what they want, in their language.
+            ("<p>plain<input>", "en", "FMfm"),
+            ("<p>plain<input>", "de", "Ww"),
+        ] {
+            let found = faces_of(body, language);
+            assert_eq!(found, faces, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_seen_from_its_stylesheet() {
+        assert_eq!(joined("css", "../fonts/a.woff2"), "fonts/a.woff2");
+        assert_eq!(joined("css/parts", "./b.svg"), "css/parts/b.svg");
+    }
+}

@@ -1,0 +1,314 @@
+//! A template and a view become a page.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tera::{Context, ErrorKind, Tera, TeraResult, Value};
+
+use super::error::{located, one_line};
+use super::ui_strings::UiStrings;
+use crate::compile::cache::Cache;
+use crate::compile::prepared::Prepared;
+use crate::compile::progress::Progress;
+use crate::images::svg::apart::Apart;
+use crate::images::svg::fonts::Fonts;
+use crate::island::{Hydration, Islands};
+use crate::markdown::ids::{PageIds, ThemeIds};
+use crate::pages::links::link::Resolver;
+use crate::pages::links::link_context::LinkContext;
+use crate::pages::view::View;
+use crate::resources::asset::{ASSETS, Asset};
+use crate::theme::language::Language;
+use crate::theme::theme_files::ThemeAssets;
+use content::report::{Code, Diagnostic};
+use content::schema::Formatted;
+use content::tenant::Page;
+use content::tenant::assets::named;
+use content::theme::Theme;
+
+/// A theme that is ready to render.
+#[derive(Debug)]
+pub struct Templates {
+    /// The theme's folder.
+    pub theme: Theme,
+    /// Its public files and its styles.
+    pub assets: ThemeAssets,
+    /// The languages that it speaks, by their tags (BCP 47).
+    pub(crate) languages: BTreeMap<String, Arc<Language>>,
+    /// Its fonts, for drawings.
+    pub(crate) fonts: Arc<Fonts>,
+    /// The ids that its templates write.
+    pub(crate) ids: Arc<ThemeIds>,
+    pub(super) tera: Tera,
+    /// Whether visitors get its files.
+    pub(super) served: AtomicBool,
+}
+
+/// What the functions need to know about the page that is being rendered.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Makes links right.
+    pub resolver: Resolver,
+    /// The tenant in the shapes of its theme.
+    pub prepared: Arc<Prepared>,
+    /// The tenant's settings as its pages at this address see them.
+    pub settings: Value,
+    /// The theme.
+    pub templates: Arc<Templates>,
+    /// The islands.
+    pub islands: Arc<Islands>,
+    /// What was worked out before.
+    pub cache: Arc<Cache>,
+    /// The islands used so far, with what makes them live.
+    pub used: Vec<(String, Hydration)>,
+    /// The drawings so far that come after the first view.
+    pub(crate) apart: Apart,
+    /// The ids of the page so far.
+    pub(crate) ids: Arc<Mutex<PageIds>>,
+    /// What is rendered now, for whoever waits for it.
+    pub progress: Arc<Progress>,
+    /// The UI strings that templates received and that HTML could take for markup.
+    pub(crate) ui_strings: UiStrings,
+    /// What kind of error an island made.
+    pub failed: Option<Code>,
+}
+
+impl Scope {
+    /// What Markdown is rendered with.
+    pub(crate) fn link_context(&self) -> LinkContext<'_> {
+        LinkContext {
+            language: &self.prepared.language,
+            resolver: &self.resolver,
+            themed: &self.templates.assets.files,
+            ids: &self.ids,
+        }
+    }
+
+    /// The ids that a page begins with: its theme's, and the fragments that its author gave to its sections.
+    pub(crate) fn page_ids(&self, page: Option<&Page>) -> PageIds {
+        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = ids.clone();
+        for fragment in page.into_iter().flat_map(|page| self.fragments(page)) {
+            ids.reserve(&fragment.text);
+        }
+        ids
+    }
+
+    /// The fragments that an author gave to the sections of a page.
+    pub(crate) fn fragments(&self, page: &Page) -> impl Iterator<Item = &Formatted> {
+        self.prepared.content.fragments(&page.file)
+    }
+
+    /// The same for a page of its own, whose ids begin anew.
+    #[must_use]
+    pub(crate) fn for_page(self, page: Option<&Page>) -> Self {
+        let ids = self.page_ids(page);
+        Self {
+            ids: Arc::new(Mutex::new(ids)),
+            ..self
+        }
+    }
+}
+
+/// The drawing that shared links show, where the theme has one.
+pub(crate) const SOCIAL: &str = "social.svg";
+
+thread_local! {
+    static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
+}
+
+impl Templates {
+    /// Says that its files are served: pages may name them.
+    pub fn set_served(&self) {
+        self.served.store(true, Relaxed);
+    }
+
+    /// Whether its files are served.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.served.load(Relaxed)
+    }
+
+    /// The layouts that pages can name.
+    pub fn layouts(&self) -> impl Iterator<Item = &str> + Clone {
+        self.theme.files.keys().filter_map(|path| {
+            path.strip_prefix("layouts/")
+                .and_then(|name| name.strip_suffix(".html"))
+        })
+    }
+
+    /// A language by its tag, or by its first parts: `de` for `de-AT`.
+    #[must_use]
+    pub fn language(&self, tag: &str) -> Option<&Arc<Language>> {
+        let mut tag = tag;
+        loop {
+            if let Some(language) = self.languages.get(tag) {
+                return Some(language);
+            }
+            tag = tag.rsplit_once('-')?.0;
+        }
+    }
+
+    /// What is said to who comes by a name that nobody has, in a language, or in any where the theme does not speak it.
+    #[must_use]
+    pub fn unknown_host(&self, tag: &str) -> Option<String> {
+        let language = self
+            .language(tag)
+            .or_else(|| self.languages.values().next())?;
+        Some(language.word("engine.unknown_host"))
+    }
+
+    fn run(
+        &self,
+        template: &str,
+        context: &Context,
+        progress: Arc<Progress>,
+    ) -> TeraResult<String> {
+        let mut page = BoundedPage {
+            html: Vec::new(),
+            progress,
+        };
+        self.tera.render_to(template, context, &mut page)?;
+        String::from_utf8(page.html).map_err(|error| tera::Error::message(error.to_string()))
+    }
+
+    /// Renders a template. The scope comes back with the islands that were used.
+    ///
+    /// # Errors
+    /// A diagnostic that points into the theme.
+    pub fn render(
+        &self,
+        template: &str,
+        view: &View<'_>,
+        scope: Scope,
+    ) -> Result<(String, Scope), Diagnostic> {
+        let progress = Arc::clone(&scope.progress);
+        let _busy = progress.begin(view.page.path, template);
+        SCOPE.set(Some(scope));
+        let result =
+            context(view).and_then(|context| self.run(template, &context, Arc::clone(&progress)));
+        let scope = SCOPE.take();
+        match (result, scope) {
+            (Ok(html), Some(scope)) => Ok((html, scope)),
+            (Err(error), scope) => {
+                if let ErrorKind::Io(io::ErrorKind::FileTooLarge) = error.kind() {
+                    let file = format!("{}/{template}", self.theme.label);
+                    return Err(Diagnostic::error(Code::TooLarge, file, too_long()));
+                }
+                let code = scope
+                    .and_then(|scope| scope.failed)
+                    .unwrap_or(Code::TemplateFailed);
+                let failed = || {
+                    Diagnostic::error(code, self.theme.label.clone(), one_line(&error.to_string()))
+                };
+                Err(located(&error, code, &self.theme)
+                    .pop()
+                    .unwrap_or_else(failed))
+            }
+            (Ok(_), None) => Err(Diagnostic::error(
+                Code::TemplateFailed,
+                self.theme.label.clone(),
+                "the page's scope was lost while it was rendered",
+            )),
+        }
+    }
+}
+
+/// The most bytes that one page may have.
+const PAGE: usize = 8 << 20;
+
+/// What is said of a page that is too long.
+fn too_long() -> String {
+    format!("the page has more than {PAGE} bytes: split it, or loop over less")
+}
+
+/// Takes what a page may have and no more, and nothing once nobody waits for it any longer.
+struct BoundedPage {
+    html: Vec<u8>,
+    progress: Arc<Progress>,
+}
+
+impl io::Write for BoundedPage {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.progress.is_given_up() {
+            return Err(io::Error::other("rendering took too long and was given up"));
+        }
+        if self.html.len() + bytes.len() > PAGE {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_long()));
+        }
+        self.html.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The view as Tera takes it. The head and the body are HTML already and not escaped again.
+fn context(view: &View<'_>) -> TeraResult<Context> {
+    let with = |value: Value, more: Vec<(&'static str, Value)>| {
+        let mut map = value.into_map().unwrap_or_default();
+        map.extend(more.into_iter().map(|(name, value)| (name.into(), value)));
+        Value::from(map)
+    };
+    let site = Value::try_from_serializable(&view.site)?;
+    let company = Value::try_from_serializable(&view.company)?;
+    let page = Value::try_from_serializable(&view.page)?;
+    let body = Value::safe_string(&view.page.body);
+    let sections = Value::from(view.page.sections.clone());
+    let mut context = Context::new();
+    context.insert_value("head", Value::safe_string(&view.head));
+    context.insert_value(
+        "site",
+        with(site, vec![("settings", view.site.settings.clone())]),
+    );
+    context.insert_value(
+        "company",
+        with(
+            company,
+            vec![("sites", Value::from(view.company.sites.clone()))],
+        ),
+    );
+    context.insert_value(
+        "page",
+        with(page, vec![("body", body), ("sections", sections)]),
+    );
+    Ok(context)
+}
+
+/// Work with the page that is being rendered.
+pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
+    SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
+        Some(scope) => work(scope),
+        None => Err(tera::Error::message("this function only works in a page")),
+    })
+}
+
+impl Scope {
+    /// A file of the tenant, as a text of the file that is rendered names it.
+    pub(crate) fn own_asset(&self, written: &str) -> Option<(&str, &Asset)> {
+        let found = named(&self.prepared.assets, written, &self.resolver.file);
+        found.map(|(key, asset)| (key, asset.take()))
+    }
+}
+
+/// A file of the tenant, else of the theme.
+pub(crate) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
+    let own = scope.own_asset(path).map(|(_, asset)| asset);
+    own.or_else(|| scope.templates.assets.files.get(path))
+}
+
+/// Where a file of the tenant or the theme answers.
+#[must_use]
+pub(crate) fn asset_href(scope: &Scope, path: &str) -> Option<String> {
+    if let Some((_, asset)) = scope.own_asset(path) {
+        return Some(scope.resolver.asset(asset));
+    }
+    let asset = scope.templates.assets.files.get(path)?;
+    Some(format!("{ASSETS}{}", asset.hashed_name))
+}

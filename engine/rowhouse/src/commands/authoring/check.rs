@@ -1,0 +1,145 @@
+//! `rowhouse check`: everything that is to say about the tenants' folders.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use annotate_snippets::Renderer;
+
+use jiff::Timestamp;
+
+use crate::cli::{CheckArguments, CheckFormat};
+use crate::commands::authoring::live;
+use crate::commands::authoring::sarif;
+use crate::commands::output::{ERRORS, FAILED, print, say};
+use crate::commands::setup::registry;
+use content::address::deployment::FILE;
+use content::report::{Code, Diagnostic, Report, Severity, hint_for};
+use render::Caching;
+use supervisor::{Persisted, Places};
+
+/// Checks all tenants, and prints what concerns those that are named.
+pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    if let Some(code) = &arguments.explain {
+        return Ok(explain(code));
+    }
+    let registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let mut registry = registry.without_codings();
+    registry.reload(Timestamp::now())?;
+    let known: Vec<String> = registry
+        .status()
+        .tenants
+        .iter()
+        .map(|tenant| tenant.id.to_string())
+        .collect();
+    if let Some(stranger) = arguments.names.iter().find(|name| !known.contains(name)) {
+        let hint = hint_for(stranger, known.iter().map(String::as_str));
+        say(&format!("error: there is no tenant `{stranger}`: {hint}"));
+        return Ok(ExitCode::from(FAILED));
+    }
+    let pinned = arguments.state.as_deref();
+    let pinned = pinned.map(|state| pinned_of(&known, state, registry.places()));
+    let served = match arguments.live {
+        true => live::diagnostics(arguments.server.admin, &registry.places().tenants)?,
+        false => Vec::new(),
+    };
+    let all = registry.report().into_iter();
+    let all = all.chain(pinned.into_iter().flatten()).chain(served);
+    let mut report = Report::default();
+    report.extend(all.filter(|diagnostic| concerns(diagnostic, arguments)));
+    let report = report.sorted();
+    match arguments.format {
+        CheckFormat::Text => as_text(&report, known.len()),
+        CheckFormat::Json => {
+            let list: Vec<&Diagnostic> = report.iter().collect();
+            print(&serde_json::to_string_pretty(&list)?);
+        }
+        CheckFormat::Sarif => print(&serde_json::to_string_pretty(&sarif::log(&report))?),
+    }
+    Ok(if report.is_servable() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(ERRORS)
+    })
+}
+
+/// Warns of each tenant whose folder is not followed.
+fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnostic> {
+    let releases = Persisted::reader(state, places);
+    let pinned = tenants.iter().filter_map(|tenant| {
+        let number = releases.pinned(tenant)?;
+        let folder = places.tenants.join(tenant).display().to_string();
+        let message = format!("release {number} is served, whatever this folder says");
+        let hint = format!("`rowhouse resume {tenant}` follows the folder again");
+        Some(Diagnostic::warning(Code::Pinned, folder, message).hint(hint))
+    });
+    pinned.collect()
+}
+
+/// Whether a thing belongs to one of the named tenants, or to all where none is named. The errors of a theme and of `deployment.yaml` concern everybody.
+fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
+    arguments.names.is_empty()
+        || arguments.names.iter().any(|name| {
+            let folder = arguments.content.tenants.join(name).display().to_string();
+            diagnostic.file == folder || diagnostic.file.starts_with(&format!("{folder}/"))
+        })
+        || diagnostic.file == arguments.content.tenants.join(FILE).display().to_string()
+        || !diagnostic
+            .file
+            .starts_with(&arguments.content.tenants.display().to_string())
+}
+
+/// Prints what a code means.
+fn explain(code: &str) -> ExitCode {
+    let known = || Code::ALL.iter().map(|code| code.as_str());
+    match Code::ALL.iter().find(|known| known.as_str() == code) {
+        Some(code) => {
+            print(&format!("{code}\n\n{}", code.explanation()));
+            ExitCode::SUCCESS
+        }
+        None => {
+            say(&format!(
+                "error: there is no code `{code}`: {}",
+                hint_for(code, known())
+            ));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// As a compiler would print it, with a line that counts.
+pub(crate) fn as_text(report: &Report, tenants: usize) {
+    let renderer = Renderer::styled();
+    let mut is_list = false;
+    for diagnostic in report.iter() {
+        // Of these a new tenant has twenty, a line each.
+        let is_line = diagnostic.code == Code::FillIn;
+        if is_list && !is_line {
+            print("");
+        }
+        is_list = is_line;
+        let end = if is_line { "" } else { "\n" };
+        print(&format!("{}{end}", diagnostic.render(&renderer)));
+    }
+    if is_list {
+        print("");
+    }
+    if report
+        .iter()
+        .any(|diagnostic| diagnostic.code == Code::FillIn)
+    {
+        print(
+            "hint: write your own words in place of what is marked `fill in`, and take the mark away\n",
+        );
+    }
+    let count = |severity, one: &str| {
+        let count = report.count(severity);
+        format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    };
+    say(&format!(
+        "{tenants} tenant{}: {}, {}, {}",
+        if tenants == 1 { "" } else { "s" },
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note"),
+    ));
+}

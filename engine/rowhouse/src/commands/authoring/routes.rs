@@ -1,0 +1,123 @@
+//! `rowhouse routes`: who answers what.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use jiff::Timestamp;
+
+use crate::cli::{ListFormat, RoutesArguments};
+use crate::commands::output::print;
+use crate::commands::setup::registry;
+use content::tenant::MANIFEST;
+use content::tenant::assets::{file_of, named};
+use release::snapshot::{HostEntry, Snapshot};
+use render::Caching;
+use render::below;
+use supervisor::Registry;
+
+/// One page or text at one address.
+#[derive(Debug, Serialize)]
+struct Route {
+    host: String,
+    path: String,
+    tenant: String,
+    file: String,
+    kind: &'static str,
+    /// Whether this is the URL that search engines keep.
+    canonical: bool,
+    indexed: bool,
+}
+
+/// Prints every page and text at every address of every tenant.
+pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
+    let registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let mut registry = registry.without_codings();
+    let snapshot = registry.reload(Timestamp::now())?;
+    let routes = routes(&registry, &snapshot);
+    match arguments.format {
+        ListFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
+        ListFormat::Text => as_table(&routes),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for (site, compiled) in registry.sites() {
+        for placed in &compiled.mounts {
+            let host = &placed.address.host;
+            for page in site.pages.values() {
+                for path in page.paths() {
+                    let full = below(&placed.address.prefix, path);
+                    if !is_answered_by(snapshot, host, &full, &placed.mount.prefix) {
+                        continue;
+                    }
+                    routes.push(Route {
+                        host: host.clone(),
+                        path: full,
+                        tenant: site.id.to_string(),
+                        file: site.name_of(&page.file),
+                        kind: "page",
+                        canonical: placed.address.canonical && path == page.path,
+                        indexed: !page.front.noindex,
+                    });
+                }
+            }
+            let texts = site.manifest.files();
+            let texts = texts.filter(|_| placed.address.prefix.is_empty());
+            for (path, file) in texts.filter(|(path, _)| is_answered_by(snapshot, host, path, "")) {
+                let asset = named(&site.assets, file.as_str(), MANIFEST);
+                let file = asset.map_or_else(|| file.as_str().to_owned(), |(key, _)| file_of(key));
+                routes.push(Route {
+                    host: host.clone(),
+                    path,
+                    tenant: site.id.to_string(),
+                    file: site.name_of(&file),
+                    kind: "file",
+                    canonical: placed.address.canonical,
+                    indexed: false,
+                });
+            }
+        }
+    }
+    routes.sort_by(|one, other| (&one.host, &one.path).cmp(&(&other.host, &other.path)));
+    routes
+}
+
+/// Whether no longer prefix of the host takes the path: somebody else answers there then.
+fn is_answered_by(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
+    match snapshot.hosts.get(host) {
+        Some(HostEntry::Site(routes)) => !routes.is_taken_below(prefix, path),
+        _ => false,
+    }
+}
+
+fn as_table(routes: &[Route]) {
+    let width = |column: fn(&Route) -> &str| {
+        routes
+            .iter()
+            .map(|route| column(route).len())
+            .max()
+            .unwrap_or(0)
+    };
+    let (host, path, tenant) = (
+        width(|route| &route.host),
+        width(|route| &route.path),
+        width(|route| &route.tenant),
+    );
+    for route in routes {
+        print(&format!(
+            "{:host$}  {:path$}  {:tenant$}  {}{}",
+            route.host,
+            route.path,
+            route.tenant,
+            route.file,
+            if route.canonical || route.kind != "page" {
+                ""
+            } else {
+                "  (names the canonical URL)"
+            },
+        ));
+    }
+}

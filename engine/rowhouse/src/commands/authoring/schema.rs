@@ -1,0 +1,206 @@
+//! `rowhouse schema`: the JSON Schemas of what authors write, from the same types and the same themes that check it.
+//!
+//! Those of the program hold everywhere. Each tenant has its own besides, in which its theme says what stands under `settings`, `strings` and `sections`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde_json::{Map, Value as Json, json};
+
+use crate::cli::SchemaArguments;
+use crate::commands::output::{print, say};
+use crate::commands::setup::themes_folder;
+use content::address::deployment::Claims;
+use content::formats::schema_of;
+use content::name::TenantId;
+use content::source::{self, Folder, Limits};
+use content::tenant::manifest::DEFAULT_THEME;
+use content::tenant::{FrontMatter, MANIFEST, Manifest};
+use content::theme::strings::{Strings, Text};
+use content::theme::{self, Theme, ThemeManifest};
+use content::yaml::{self, Value};
+
+/// Writes the schemas into a folder, or prints them as one object.
+pub(crate) fn run(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
+    let mut schemas = Map::new();
+    for (name, title, schema) in [
+        ("tenant", "A tenant's manifest", schema_of::<Manifest>()),
+        ("page", "A page's front matter", schema_of::<FrontMatter>()),
+        (
+            "deployment",
+            "What tenants may claim",
+            schema_of::<Claims>(),
+        ),
+        ("theme", "A theme's manifest", schema_of::<ThemeManifest>()),
+    ] {
+        schemas.insert(name.to_owned(), titled(schema, title));
+    }
+    for (tenant, theme) in themes_of_tenants(arguments)? {
+        schemas.insert(format!("{tenant}/tenant"), manifest(&theme));
+        schemas.insert(format!("{tenant}/page"), front_matter(&theme));
+    }
+    let Some(directory) = &arguments.directory else {
+        print(&serde_json::to_string_pretty(&schemas)?);
+        return Ok(ExitCode::SUCCESS);
+    };
+    for (name, schema) in schemas {
+        let path = directory.join(format!("{name}.schema.json"));
+        let folder = path.parent().unwrap_or(directory);
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+        let text = serde_json::to_string_pretty(&schema)?;
+        fs::write(&path, text + "\n")
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        say(&format!("wrote {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn titled(mut schema: Json, title: &str) -> Json {
+    schema["title"] = title.into();
+    schema
+}
+
+/// Every tenant with its theme. A manifest with errors needs help most, so that only its theme is read of it; without a folder of tenants there are none.
+fn themes_of_tenants(arguments: &SchemaArguments) -> anyhow::Result<BTreeMap<String, Theme>> {
+    let mut found = BTreeMap::new();
+    if !arguments.tenants.is_dir() {
+        return Ok(found);
+    }
+    let folders = theme_folders(themes_folder(arguments.themes.as_deref()).as_deref())?;
+    let mut themes: BTreeMap<String, Option<Theme>> = BTreeMap::new();
+    for (name, path) in source::list(&arguments.tenants)? {
+        if TenantId::new(&name).is_err() {
+            continue;
+        }
+        let wanted = theme_of(&path).unwrap_or_else(|| DEFAULT_THEME.to_owned());
+        let theme = themes
+            .entry(wanted.clone())
+            .or_insert_with(|| theme::load(&wanted, &folders).0);
+        match theme {
+            Some(theme) => drop(found.insert(name, theme.clone())),
+            None => say(&format!(
+                "{name} gets no schemas: its theme `{wanted}` has errors, which `rowhouse check` lists"
+            )),
+        }
+    }
+    Ok(found)
+}
+
+fn theme_of(folder: &Path) -> Option<String> {
+    let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
+    let Value::Map(pairs) = yaml::parse(&text, 1).ok()?.value else {
+        return None;
+    };
+    let (_, theme) = pairs.into_iter().find(|(key, _)| key.name == "theme")?;
+    match theme.value {
+        Value::Text(theme) => Some(theme),
+        _ => None,
+    }
+}
+
+fn theme_folders(directory: Option<&Path>) -> anyhow::Result<BTreeMap<String, Folder>> {
+    let Some(directory) = directory else {
+        return Ok(theme::embedded());
+    };
+    let folders = source::list(directory)?.into_iter().map(|(name, path)| {
+        let label = path.display().to_string();
+        let (folder, _) = source::read(&path, &label, Limits::default(), None);
+        (name, folder)
+    });
+    Ok(folders.collect())
+}
+
+/// A manifest's schema with what a theme says of `settings` and `strings`.
+fn manifest(theme: &Theme) -> Json {
+    let mut schema = titled(schema_of::<Manifest>(), "A tenant's manifest");
+    embed(&mut schema, "theme-settings", theme.settings.json());
+    schema["properties"]["settings"] = json!({"$ref": "#/$defs/theme-settings"});
+    let languages = theme.languages();
+    if let Some((_, strings)) = languages.first() {
+        schema["properties"]["strings"] = words(strings);
+    }
+    schema
+}
+
+/// A front matter's schema with the theme's kinds of section.
+fn front_matter(theme: &Theme) -> Json {
+    let mut schema = titled(schema_of::<FrontMatter>(), "A page's front matter");
+    let mut kinds = Vec::new();
+    for (name, kind) in &theme.kinds {
+        let definition = format!("section-{name}");
+        embed(&mut schema, &definition, kind.shape.json());
+        // Without its kind a section would fit every one that needs nothing.
+        if let Some(required) = schema["$defs"][&definition]["required"].as_array_mut() {
+            required.push("kind".into());
+        }
+        kinds.push(json!({"$ref": format!("#/$defs/{definition}")}));
+    }
+    schema["properties"]["sections"]["items"] = json!({"oneOf": kinds});
+    schema
+}
+
+/// Puts a schema among the definitions of another, with its references made right.
+fn embed(schema: &mut Json, name: &str, inner: &Json) {
+    let mut inner = inner.clone();
+    move_references(&mut inner, &format!("#/$defs/{name}/"));
+    schema["$defs"][name] = inner;
+}
+
+fn move_references(schema: &mut Json, to: &str) {
+    match schema {
+        Json::Object(pairs) => {
+            if let Some(Json::String(reference)) = pairs.get_mut("$ref")
+                && let Some(inner) = reference.strip_prefix("#/")
+            {
+                *reference = format!("{to}{inner}");
+            }
+            pairs
+                .values_mut()
+                .for_each(|value| move_references(value, to));
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| move_references(item, to)),
+        _ => {}
+    }
+}
+
+/// The words that a tenant may replace, as the theme's keys are nested.
+fn words(strings: &Strings) -> Json {
+    let mut root = group();
+    for (key, text) in strings {
+        let mut at = &mut root;
+        let mut parts = key.split('.').peekable();
+        while let Some(part) = parts.next() {
+            let properties = &mut at["properties"];
+            if parts.peek().is_none() {
+                properties[part] = word(text);
+                break;
+            }
+            if properties.get(part).is_none() {
+                properties[part] = group();
+            }
+            at = &mut properties[part];
+        }
+    }
+    root
+}
+
+fn group() -> Json {
+    json!({"type": "object", "additionalProperties": false, "properties": {}})
+}
+
+fn word(text: &Text) -> Json {
+    match text {
+        Text::One(pattern) => json!({
+            "type": ["string", "object"],
+            "description": format!("The theme says: {}", pattern.written),
+        }),
+        Text::Plural(_) => json!({
+            "type": ["string", "object"],
+            "description": format!("The theme says: {}", text.written()),
+        }),
+    }
+}

@@ -1,0 +1,42 @@
+//! `rowhouse completions SHELL` and `rowhouse man [COMMAND]`: what a shell and `man` know of the command line, made from its own definition.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use clap_complete::generate;
+use clap_mangen::Man;
+
+use crate::cli::{Cli, CompletionsArguments, ManArguments};
+
+/// Prints the script that a shell completes with.
+pub(crate) fn completions(arguments: &CompletionsArguments) -> ExitCode {
+    let mut script = Vec::new();
+    generate(
+        arguments.shell,
+        &mut Cli::command(),
+        "rowhouse",
+        &mut script,
+    );
+    crate::commands::output::write(&script);
+    ExitCode::SUCCESS
+}
+
+/// Prints the manual page of the program or of one of its commands.
+pub(crate) fn man(arguments: &ManArguments) -> anyhow::Result<ExitCode> {
+    let mut command = Cli::command();
+    command.build();
+    if let Some(name) = &arguments.command {
+        command = command
+            .find_subcommand(name)
+            .with_context(|| format!("there is no command `{name}`: `rowhouse help` lists them"))?
+            .clone();
+    }
+    let mut page = Vec::new();
+    Man::new(command)
+        .render(&mut page)
+        .map_err(io::Error::other)?;
+    crate::commands::output::write(&page);
+    Ok(ExitCode::SUCCESS)
+}

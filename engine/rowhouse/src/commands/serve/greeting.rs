@@ -1,0 +1,481 @@
+//! What `serve` says on a terminal once requests are answered: the sites and their addresses, what is wrong, where operators look.
+//!
+//! **Invariant:** plain values in, text out; it is printed once, by a thread of its own, since a terminal may be held.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use anstream::eprint;
+use clap::builder::styling::{AnsiColor, Style};
+
+use content::address::Origin;
+use content::report::{Diagnostic, Severity};
+use server::admin::status::{State, TenantStatus};
+use supervisor::Registry;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const LINK: Style = AnsiColor::Cyan.on_default();
+const READY: Style = AnsiColor::Green.on_default().bold();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// So many sites fit a screen; of further ones only those with a problem are listed.
+const MOST: usize = 20;
+
+/// All that there is to say.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    /// From the start until requests are answered.
+    pub(crate) took: Duration,
+    /// Where visitors are listened for.
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Where operators are listened for.
+    pub(crate) admin: SocketAddr,
+    /// The sites.
+    pub(crate) overview: Overview,
+}
+
+/// The sites and what is wrong with them.
+#[derive(Debug)]
+pub(crate) struct Overview {
+    origin: Origin,
+    sites: Vec<Site>,
+    /// What no tenant's folder holds: themes, `deployment.yaml`.
+    elsewhere: Problems,
+    /// Why the folders could not be read.
+    alarm: Option<String>,
+}
+
+#[derive(Debug)]
+struct Site {
+    id: String,
+    state: State,
+    is_under_way: bool,
+    /// The canonical address first.
+    addresses: Vec<String>,
+    problems: Problems,
+}
+
+/// Errors and warnings, counted, with the first of the worst.
+#[derive(Debug, Default)]
+struct Problems {
+    errors: usize,
+    warnings: usize,
+    first: Option<String>,
+}
+
+impl Overview {
+    /// How everything is now.
+    pub(crate) fn of(registry: &Registry) -> Self {
+        let places = registry.places();
+        let mut elsewhere = Problems::default();
+        let mut by_tenant: BTreeMap<String, Problems> = BTreeMap::new();
+        for diagnostic in registry.report().iter() {
+            match owner(&diagnostic.file, &places.tenants) {
+                Some(id) => by_tenant.entry(id).or_default().add(diagnostic),
+                None => elsewhere.add(diagnostic),
+            }
+        }
+        let mut addresses = addresses(registry);
+        let status = registry.status();
+        let site = |tenant: &TenantStatus| Site {
+            id: tenant.id.to_string(),
+            state: tenant.state,
+            is_under_way: tenant.is_under_way,
+            addresses: addresses.remove(&*tenant.id).unwrap_or_default(),
+            problems: by_tenant.remove(&*tenant.id).unwrap_or_default(),
+        };
+        Self {
+            origin: places.origin.clone(),
+            sites: status.tenants.iter().map(site).collect(),
+            // What is left is in a folder that is no tenant, or in none.
+            elsewhere: by_tenant.into_values().fold(elsewhere, Problems::and),
+            alarm: status.alarm,
+        }
+    }
+}
+
+/// The tenant in whose folder a file is.
+fn owner(file: &str, tenants: &Path) -> Option<String> {
+    let within = Path::new(file).strip_prefix(tenants).ok()?;
+    let folder = within.components().next()?;
+    Some(folder.as_os_str().to_string_lossy().into_owned())
+}
+
+/// Where each tenant is to be found: its canonical address and, where browsers find every name of the domain by themselves (`localhost`, RFC 6761 section 6.3), its own host.
+fn addresses(registry: &Registry) -> BTreeMap<String, Vec<String>> {
+    let origin = &registry.places().origin;
+    let is_local = is_local(origin);
+    let of_each = registry.sites().map(|(site, compiled)| {
+        let mut all: Vec<_> = compiled
+            .mounts
+            .iter()
+            .map(|mount| &mount.address)
+            .filter(|address| address.canonical || (is_local && address.prefix.is_empty()))
+            .collect();
+        all.sort_by_key(|address| (!address.canonical, &address.host));
+        let url = |host, prefix| format!("{}{prefix}", origin.at(host));
+        let urls = all
+            .iter()
+            .map(|address| url(&address.host, &address.prefix));
+        (site.id.to_string(), urls.take(2).collect())
+    });
+    of_each.collect()
+}
+
+fn is_local(origin: &Origin) -> bool {
+    let domain = origin.domain();
+    domain == "localhost" || domain.ends_with(".localhost")
+}
+
+impl Problems {
+    fn add(&mut self, diagnostic: &Diagnostic) {
+        let is_first = match diagnostic.severity {
+            Severity::Error => {
+                self.errors += 1;
+                self.errors == 1
+            }
+            Severity::Warning => {
+                self.warnings += 1;
+                self.errors == 0 && self.warnings == 1
+            }
+            Severity::Note => false,
+        };
+        if is_first {
+            let place = diagnostic.place.map_or_else(String::new, |place| {
+                format!(":{}:{}", place.line, place.column)
+            });
+            let (file, message) = (&diagnostic.file, &diagnostic.message);
+            self.first = Some(format!("{file}{place}: {message}"));
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let worse = other.errors > 0 && self.errors == 0;
+        let (one, two) = if worse {
+            (other.first, self.first)
+        } else {
+            (self.first, other.first)
+        };
+        Self {
+            errors: self.errors + other.errors,
+            warnings: self.warnings + other.warnings,
+            first: one.or(two),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.errors + self.warnings == 0
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count| if count == 1 { "" } else { "s" };
+        let (errors, warnings) = (self.errors, self.warnings);
+        if errors > 0 {
+            write!(
+                formatter,
+                "{ERROR}{errors} error{}{ERROR:#}",
+                plural(errors)
+            )?;
+        }
+        if errors > 0 && warnings > 0 {
+            formatter.write_str(", ")?;
+        }
+        if warnings > 0 {
+            let plural = plural(warnings);
+            write!(formatter, "{WARNING}{warnings} warning{plural}{WARNING:#}")?;
+        }
+        match &self.first {
+            Some(first) => write!(formatter, "  {first}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Site {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>, widths: [usize; 2]) -> fmt::Result {
+        let [id, address] = widths;
+        write!(formatter, "  {BOLD}{:id$}{BOLD:#}", self.id)?;
+        let note = match (self.is_under_way, self.state) {
+            (true, _) => "being rendered",
+            (false, State::Pending) => "to be rendered",
+            (false, State::Live) => "",
+            (false, State::Degraded) => "the last good pages are served",
+            (false, State::Absent) => "not served",
+        };
+        if let [canonical, own @ ..] = &self.addresses[..] {
+            write!(formatter, "  {LINK}{canonical}{LINK:#}")?;
+            let is_last = own.is_empty() && note.is_empty();
+            let gap = if is_last {
+                0
+            } else {
+                address - canonical.len()
+            };
+            write!(formatter, "{:gap$}", "")?;
+            for own in own {
+                write!(formatter, "  {DIM}{own}{DIM:#}")?;
+            }
+        }
+        if !note.is_empty() {
+            let is_bad = self.state == State::Absent && !self.is_under_way;
+            let style = if is_bad { ERROR } else { WARNING };
+            write!(formatter, "  {style}{note}{style:#}")?;
+        }
+        writeln!(formatter)?;
+        if !self.problems.is_empty() {
+            writeln!(formatter, "  {:id$}  {}", "", self.problems)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Greeting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (version, took) = (env!("CARGO_PKG_VERSION"), duration(self.took));
+        writeln!(
+            formatter,
+            "\n  {READY}rowhouse{READY:#} {version}  {DIM}ready in {took}{DIM:#}\n"
+        )?;
+        self.overview.fmt(formatter)?;
+        let listen: Vec<String> = self.listen.iter().map(ToString::to_string).collect();
+        let admin = reachable(self.admin);
+        writeln!(
+            formatter,
+            "\n  {DIM}Listening{DIM:#}  {}",
+            listen.join(", ")
+        )?;
+        if let Some(port) = self.other_port() {
+            let domain = self.overview.origin.domain();
+            writeln!(
+                formatter,
+                "             {WARNING}not where these addresses lead: give `--origin http://{domain}:{port}`{WARNING:#}"
+            )?;
+        }
+        writeln!(
+            formatter,
+            "  {DIM}Console{DIM:#}    {LINK}http://{admin}/{LINK:#}"
+        )?;
+        writeln!(formatter, "  {DIM}Stop{DIM:#}       Ctrl-C\n")
+    }
+}
+
+impl fmt::Display for Overview {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_listed = |number: usize, site: &Site| number < MOST || site.problems.errors > 0;
+        let all = self.sites.iter().enumerate();
+        let listed: Vec<&Site> = all
+            .filter(|(number, site)| is_listed(*number, site))
+            .map(|(_, site)| site)
+            .take(2 * MOST)
+            .collect();
+        let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+        let ids = widest(&mut listed.iter().map(|site| site.id.len()));
+        let canonical = listed.iter().filter_map(|site| site.addresses.first());
+        let addresses = widest(&mut canonical.map(String::len));
+        for site in &listed {
+            site.fmt(formatter, [ids, addresses])?;
+        }
+        let more = self.sites.len() - listed.len();
+        if more > 0 {
+            writeln!(
+                formatter,
+                "  {DIM}and {more} more: `rowhouse routes`{DIM:#}"
+            )?;
+        }
+        if self.sites.is_empty() {
+            writeln!(formatter, "  No sites yet: `rowhouse new NAME` makes one.")?;
+        }
+        if !self.elsewhere.is_empty() {
+            writeln!(formatter, "\n  {}", self.elsewhere)?;
+        }
+        if let Some(alarm) = &self.alarm {
+            writeln!(formatter, "\n  {ERROR}alarm{ERROR:#}  {alarm}")?;
+        }
+        if !self.elsewhere.is_empty() || self.sites.iter().any(|site| !site.problems.is_empty()) {
+            writeln!(
+                formatter,
+                "\n  `rowhouse check` shows each with its line and a hint."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Greeting {
+    /// Prints it on a thread of its own: a terminal that is held (Ctrl-S) holds up nobody else.
+    pub(crate) fn print(self) {
+        let text = self.to_string();
+        let say = move || eprint!("{text}");
+        // Without that thread there is no greeting, and everything else works.
+        let _ = thread::Builder::new()
+            .name("greeting".to_owned())
+            .spawn(say);
+    }
+
+    /// The port that is listened on, where the addresses on this machine lead to another.
+    fn other_port(&self) -> Option<u16> {
+        let origin = &self.overview.origin;
+        let port = self.listen.first()?.port();
+        let here = format!("http://{}:{port}", origin.domain());
+        (is_local(origin) && !origin.is_secure() && origin.to_string() != here).then_some(port)
+    }
+}
+
+/// An address that a browser on this machine can open: one that stands for every address is none.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+fn duration(time: Duration) -> String {
+    match time.as_millis() {
+        milliseconds @ 0..1000 => format!("{milliseconds} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use anstream::adapter::strip_str;
+    use content::report::{Code, Place};
+
+    fn problems(list: &[Diagnostic]) -> Problems {
+        let mut problems = Problems::default();
+        list.iter().for_each(|diagnostic| problems.add(diagnostic));
+        problems
+    }
+
+    fn site(id: &str, state: State, problems: Problems) -> Site {
+        let mut addresses = vec![
+            format!("http://localhost:8080/{id}"),
+            format!("http://{id}.localhost:8080"),
+        ];
+        if state == State::Absent {
+            addresses.clear();
+        }
+        Site {
+            id: id.to_owned(),
+            state,
+            is_under_way: false,
+            addresses,
+            problems,
+        }
+    }
+
+    fn greeting(sites: Vec<Site>) -> Greeting {
+        Greeting {
+            took: Duration::from_millis(412),
+            listen: vec![([127, 0, 0, 1], 8080).into()],
+            admin: ([0, 0, 0, 0], 8081).into(),
+            overview: Overview {
+                origin: "http://localhost:8080".parse().unwrap(),
+                sites,
+                elsewhere: Problems::default(),
+                alarm: None,
+            },
+        }
+    }
+
+    #[test]
+    fn it_names_sites_problems_and_where_operators_look() {
+        let place = Place {
+            line: 2,
+            column: 1,
+            length: 6,
+        };
+        let error =
+            |file, message| Diagnostic::error(Code::UnknownKey, file, message).at(place, "");
+        let mut studio = site("studio", State::Live, Problems::default());
+        studio.addresses = vec!["http://localhost:8080".to_owned()];
+        let warning = |file| Diagnostic::warning(Code::TitleLength, file, "the title is long");
+        let mut slow = site("slow", State::Absent, Problems::default());
+        slow.is_under_way = true;
+        let mut greeting = greeting(vec![
+            site(
+                "bluedoor",
+                State::Live,
+                problems(&[warning("tenants/bluedoor/pages/index.md")]),
+            ),
+            site(
+                "sample",
+                State::Absent,
+                problems(&[
+                    warning("tenants/sample/pages/index.md"),
+                    error("tenants/sample/tenant.yaml", "no key `tagine`"),
+                ]),
+            ),
+            slow,
+            studio,
+            site(
+                "verses",
+                State::Degraded,
+                problems(&[
+                    error("tenants/verses/tenant.yaml", "no key `nmae`"),
+                    error("tenants/verses/pages/index.md", "no key `titel`"),
+                ]),
+            ),
+        ]);
+        greeting.overview.elsewhere = problems(&[error("themes/base/theme.yaml", "no key `x`")]);
+        greeting.overview.alarm = Some("the folder `tenants` cannot be read".to_owned());
+        let text = strip_str(&greeting.to_string()).to_string();
+        assert_eq!(text, include_str!("greeting/expected.txt"), "\n{text}");
+    }
+
+    #[test]
+    fn of_many_sites_those_without_an_error_are_counted() {
+        let mut sites: Vec<Site> = (0..1000)
+            .map(|number| site(&format!("t{number}"), State::Live, Problems::default()))
+            .collect();
+        let error = Diagnostic::error(Code::UnknownKey, "tenants/t900/tenant.yaml", "no key `a`");
+        sites[900].problems = problems(&[error]);
+        let text = strip_str(&greeting(sites).to_string()).to_string();
+        assert!(
+            text.contains("tenants/t900/tenant.yaml: no key `a`"),
+            "{text}"
+        );
+        assert!(text.contains("and 979 more"), "{text}");
+        assert!(text.lines().count() < 40, "{text}");
+    }
+
+    #[test]
+    fn it_says_where_the_addresses_lead_to_another_port() {
+        let mut greeting = greeting(Vec::new());
+        assert!(!greeting.to_string().contains("--origin"));
+        greeting.listen = vec![([127, 0, 0, 1], 9000).into()];
+        let text = greeting.to_string();
+        assert!(
+            text.contains("give `--origin http://localhost:9000`"),
+            "{text}"
+        );
+        greeting.overview.origin = "https://studio.example".parse().unwrap();
+        assert!(
+            !greeting.to_string().contains("--origin"),
+            "a proxy is before it"
+        );
+    }
+
+    #[test]
+    fn a_file_belongs_to_the_tenant_whose_folder_holds_it() {
+        let owner = |file| owner(file, Path::new("sites/tenants"));
+        assert_eq!(
+            owner("sites/tenants/a/pages/index.md").as_deref(),
+            Some("a")
+        );
+        assert_eq!(owner("sites/tenants/a").as_deref(), Some("a"));
+        assert_eq!(owner("themes/base/theme.yaml"), None);
+    }
+}

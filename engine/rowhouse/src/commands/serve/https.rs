@@ -1,0 +1,144 @@
+//! What the flags about HTTPS describe, made ready: sockets, certificates, an authority.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::cli::ServeArguments;
+use crate::cli::https::HttpsFlags;
+use server::acme::{self, AcmeSettings, ExternalAccount};
+use server::listen::{Listeners, bind, inherited};
+use server::settings::operator_file;
+use server::snapshot_store::SnapshotStore;
+use server::tls::Tls;
+use server::tls::certificate_store::CertificateStore;
+use server::tls::files::{CertificateFile, FileCertificates};
+
+/// The sockets for visitors: those that a service manager hands over, and what is missing of those that the flags name.
+pub(crate) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners> {
+    let mut listeners = inherited()?;
+    let is_alone = [&listeners.clear, &listeners.tls, &listeners.redirect]
+        .iter()
+        .all(|sockets| sockets.is_empty());
+    if is_alone {
+        listeners.clear.push(listen(arguments.listen, "--listen")?);
+    }
+    let flags = &arguments.https;
+    for (sockets, address, flag) in [
+        (&mut listeners.tls, flags.https, "--https"),
+        (
+            &mut listeners.redirect,
+            flags.http_redirect,
+            "--http-redirect",
+        ),
+    ] {
+        if let Some(address) = address.filter(|_| sockets.is_empty()) {
+            sockets.push(listen(address, flag)?);
+        }
+    }
+    Ok(listeners)
+}
+
+/// Listens on the address of a flag.
+pub(crate) fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    bind(address).with_context(|| format!("cannot use the address of `{flag}`"))
+}
+
+/// What HTTPS is spoken with; nothing where there is no socket for it. The operators' own certificates are read here.
+pub(crate) fn tls(
+    arguments: &ServeArguments,
+    listeners: &Listeners,
+) -> anyhow::Result<Option<Arc<Tls>>> {
+    let flags = &arguments.https;
+    if listeners.tls.is_empty() {
+        let wanted = flags.acme_contact.is_some() || !flags.certificate.is_empty();
+        ensure!(
+            !wanted && listeners.redirect.is_empty(),
+            "certificates and `--http-redirect` are for HTTPS: give `--https ADDRESS`, too"
+        );
+        return Ok(None);
+    }
+    let origin = &arguments.content.origin;
+    ensure!(
+        origin.is_secure(),
+        "`--https` needs an `--origin` that begins with `https://`: it is what visitors type, and `{origin}` is not"
+    );
+    ensure!(
+        flags.acme_contact.is_some() || !flags.certificate.is_empty(),
+        "`--https` needs certificates: give `--acme-contact MAIL` to get them from an authority, or `--certificate FILE` with `--certificate-key FILE`"
+    );
+    let certificates = Arc::new(CertificateStore::default());
+    let files = FileCertificates::read(files(flags)?, Arc::clone(&certificates))?;
+    files.watch().context("cannot watch the certificates")?;
+    let tls = Tls::new(certificates, origin.port()).context("cannot speak TLS")?;
+    Ok(Some(Arc::new(tls)))
+}
+
+/// Has certificates asked for, where the flags want that.
+pub(crate) fn start_acme(
+    arguments: &ServeArguments,
+    listeners: &Listeners,
+    tls: &Tls,
+    snapshots: &Arc<SnapshotStore>,
+) -> anyhow::Result<()> {
+    let flags = &arguments.https;
+    let Some(contact) = flags.acme_contact.clone() else {
+        return Ok(());
+    };
+    let below_state = || Some(arguments.state.as_ref()?.join("certificates"));
+    let Some(folder) = flags.certificates.clone().or_else(below_state) else {
+        bail!(
+            "`--acme-contact` needs a folder that outlives a restart, since authorities give out the same certificate only a few times: give `--state DIR` or `--certificates DIR`"
+        );
+    };
+    let roots = flags.acme_root.as_ref();
+    let roots = roots.map(|path| {
+        operator_file::read(path).with_context(|| format!("cannot read `{}`", path.display()))
+    });
+    let settings = AcmeSettings {
+        directory: flags.acme_directory.clone(),
+        roots: roots.transpose()?,
+        contact,
+        external_account: external_account(flags)?,
+        folder,
+        http: !listeners.redirect.is_empty(),
+    };
+    let certificates = Arc::clone(&tls.certificates);
+    let attempts = Arc::clone(&tls.attempts);
+    acme::start(settings, Arc::clone(snapshots), certificates, attempts)?;
+    Ok(())
+}
+
+fn files(flags: &HttpsFlags) -> anyhow::Result<Vec<CertificateFile>> {
+    let (certificates, keys) = (&flags.certificate, &flags.certificate_key);
+    ensure!(
+        certificates.len() == keys.len(),
+        "each `--certificate` needs its `--certificate-key`: there are {} and {}",
+        certificates.len(),
+        keys.len()
+    );
+    let pairs = certificates.iter().zip(keys);
+    let file = |(certificate, key): (&PathBuf, &PathBuf)| CertificateFile {
+        certificate: certificate.clone(),
+        key: key.clone(),
+    };
+    Ok(pairs.map(file).collect())
+}
+
+fn external_account(flags: &HttpsFlags) -> anyhow::Result<Option<ExternalAccount>> {
+    let Some((id, key)) = flags.acme_eab_kid.as_ref().zip(flags.acme_eab_key.as_ref()) else {
+        return Ok(None);
+    };
+    let key = acme::decoded_key(key).context("`--acme-eab-key` is not in base64url")?;
+    Ok(Some(ExternalAccount {
+        id: id.clone(),
+        key,
+    }))
+}
+
+/// The addresses of sockets, as the log and the greeting name them.
+pub(crate) fn addresses(sockets: &[TcpListener]) -> std::io::Result<Vec<std::net::SocketAddr>> {
+    sockets.iter().map(TcpListener::local_addr).collect()
+}

@@ -1,0 +1,327 @@
+//! `rowhouse serve`: bind, compile, answer, reload on SIGHUP, drain on SIGTERM.
+//!
+//! The addresses are bound before anything is compiled, so that a port in use is told at once.
+//! A service manager that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
+
+pub(crate) mod greeting;
+pub(crate) mod https;
+pub(crate) mod log;
+#[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
+pub(crate) mod otlp;
+pub(crate) mod service_manager;
+
+use std::io::IsTerminal as _;
+use std::net::{SocketAddr, TcpListener};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::subscriber::{NoSubscriber, with_default};
+use tracing::{error, info, warn};
+
+use crate::cli::{ServeArguments, WatchMethod};
+use crate::commands::memory;
+use crate::commands::operations::admin_token;
+use crate::commands::output::FAILED;
+use crate::commands::progress;
+use crate::commands::setup::registry;
+use crate::console::{Pages, Parts};
+use content::report::guard::guard;
+use greeting::{Greeting, Overview};
+use otlp::Spans;
+use release::snapshot::Snapshot;
+use release::store::Keep;
+use server::access_log::spans::RequestSpans;
+use server::admin::status::StatusBoard;
+use server::admin::{self, Admin};
+use server::connection::events::Events;
+use server::listen::Listeners;
+use server::listen::descriptors::connections_that_fit;
+use server::settings::{Limits, ServeSettings};
+use server::snapshot_store::SnapshotStore;
+use supervisor::source::watch::{Method, Notice, NoticeSender, Watch};
+use supervisor::{Inbox, Operator, ReloadLoop, log_report};
+
+/// How long a person at a terminal waits for tenants to be rendered before the program serves.
+const GREETING: Duration = Duration::from_secs(2);
+
+/// The time for writing the state at shutdown, however long connections took to drain.
+const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Serves until a signal ends it.
+pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    let (access_log, _guards) = log::start(arguments);
+    let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
+    let begin = Instant::now();
+    let visitors = https::listeners(arguments)?;
+    let tls = https::tls(arguments, &visitors)?;
+    let token = admin_token::token(&arguments.token)?;
+    let operators = https::listen(arguments.admin, "--admin")?;
+    let keep = Keep {
+        releases: arguments.keep_releases,
+        bytes: arguments.state_size,
+    };
+    let memory = arguments.memory.unwrap_or_else(memory::half);
+    let mut registry = registry(
+        &arguments.content,
+        arguments.caching.into(),
+        arguments.state.as_deref().map(|state| (state, keep)),
+        arguments.dev,
+    )?
+    .impatient()
+    .awaiting_uploads()
+    .with_memory(memory)
+    .with_work_memory(memory::for_work(memory))
+    .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));
+    let store = registry.store().cloned();
+    let board = Arc::new(StatusBoard::default());
+    registry = registry.with_render_times(board.renders.clone());
+    let inbox = Inbox::default();
+    // Before anything is read, so that no change is missed.
+    let watch = Watch::new(watch_method(arguments.watch), registry.places().roots());
+    // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
+    let reload = || registry.reload(Timestamp::now());
+    let reloaded = guard("start", "all", "tenants", reload);
+    let mut snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
+    let is_terminal = std::io::stderr().is_terminal();
+    if is_terminal {
+        // So that the greeting can say what is wrong.
+        let finish = || registry.finish_soon(GREETING, Timestamp::now());
+        let finished = guard("start", "all", "tenants", finish);
+        snapshot = finished.ok().flatten().unwrap_or(snapshot);
+    }
+    let snapshots = Arc::new(SnapshotStore::new(snapshot));
+    registry.set_served();
+    if let Some(tls) = &tls {
+        https::start_acme(arguments, &visitors, tls, &snapshots)?;
+    }
+    let overview = is_terminal.then(|| Overview::of(&registry));
+    match overview {
+        // The greeting says the same.
+        Some(_) => with_default(NoSubscriber::default(), || log_report(&registry, &board)),
+        None => log_report(&registry, &board),
+    }
+    let events = arguments
+        .dev
+        .then(|| Events::new(&registry.diagnostics(None)));
+    board.reloaded(begin.elapsed(), registry.alarm().map(ToOwned::to_owned));
+    let owner = ReloadLoop {
+        registry,
+        snapshots: Arc::clone(&snapshots),
+        board: Arc::clone(&board),
+        events: events.clone(),
+        inbox: inbox.clone(),
+    }
+    .start(watch);
+    let operator = Arc::new(Operator {
+        store,
+        inbox,
+        owner: owner.clone(),
+        board: Arc::clone(&board),
+        tenants: arguments.content.tenants.clone(),
+    });
+    let console = Pages::new(Parts {
+        operator: Arc::clone(&operator),
+        snapshots: Arc::clone(&snapshots),
+        tls: tls.clone(),
+        origin: arguments.content.origin.clone(),
+        has_token: token.is_some(),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    let running = Running {
+        visitors,
+        operators,
+        admin: Admin {
+            snapshots,
+            board,
+            access_log,
+            hosts: arguments.admin_host.clone(),
+            control: Some(operator.clone()),
+            token,
+            console: Some(Arc::new(console.context("cannot make the console")?)),
+            tls,
+        },
+        owner,
+        operator,
+        events,
+        begin,
+        overview,
+        spans: spans.as_ref().map(Spans::of_requests),
+    };
+    runtime.block_on(running.serve(arguments))
+}
+
+const fn watch_method(method: WatchMethod) -> Method {
+    match method {
+        WatchMethod::Auto => Method::Notifications,
+        WatchMethod::Poll => Method::Polling,
+        WatchMethod::Off => Method::Off,
+    }
+}
+
+/// What is running.
+struct Running {
+    visitors: Listeners,
+    operators: TcpListener,
+    admin: Admin,
+    owner: NoticeSender,
+    operator: Arc<Operator>,
+    events: Option<Events>,
+    begin: Instant,
+    /// What a terminal is greeted with; nothing where there is none.
+    overview: Option<Overview>,
+    spans: Option<Arc<dyn RequestSpans>>,
+}
+
+impl Running {
+    async fn serve(mut self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+        let mut stop = Stop::new()?;
+        let mut again = Stop::new()?;
+        let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        let workers = ServeSettings::default().workers;
+        let mut limits = Limits::from(&arguments.limits);
+        limits.connections = connections_that_fit(limits.connections, workers);
+        self.announce(arguments)?;
+        let settings = ServeSettings {
+            workers,
+            grace: Duration::from_secs(arguments.grace),
+            trusted_proxies: arguments.trusted_proxy.clone(),
+            proxy_protocol: arguments.https.proxy_protocol,
+            tls: self.admin.tls.clone(),
+            access_log: self.admin.access_log.clone(),
+            spans: self.spans,
+            limits,
+            events: self.events,
+        };
+        let (snapshots, board) = (self.admin.snapshots.clone(), self.admin.board.clone());
+        let shutdown = async {
+            let name = stop.wait().await;
+            info!(signal = name, grace_s = arguments.grace, "draining");
+            service_manager::stopping();
+            board.drain();
+            Instant::now()
+        };
+        let mut signalled = None;
+        let serving = server::run(self.visitors, snapshots, settings, async {
+            signalled = Some(shutdown.await);
+        });
+        tokio::select! {
+            drained = serving => {
+                let drained = drained?;
+                let took = signalled.map_or(Duration::ZERO, |signalled| signalled.elapsed());
+                info!(
+                    took_ms = milliseconds(took),
+                    waited_for = %drained.waited_for,
+                    cut = %drained.cut,
+                    "drained"
+                );
+                let left = Duration::from_secs(arguments.grace).saturating_sub(took);
+                if !self.operator.flush(left.max(MIN_FLUSH_TIMEOUT)) {
+                    warn!("the state was not written completely; the next start renders again what is missing");
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            result = admin::run(self.operators, self.admin.clone()) => {
+                result.context("the admin listener ended")?;
+                Ok(ExitCode::from(FAILED))
+            }
+            () = pass_on(hang_up, self.owner, &self.admin.board) => Ok(ExitCode::from(FAILED)),
+            () = async { again.wait().await; again.wait().await; } => {
+                warn!("a second signal: ending at once");
+                Ok(ExitCode::from(FAILED))
+            }
+        }
+    }
+
+    /// Says that requests are answered: to people, to programs that read the log, and to the service manager.
+    fn announce(&mut self, arguments: &ServeArguments) -> anyhow::Result<()> {
+        let listen = https::addresses(&self.visitors.clear)?;
+        let secure = https::addresses(&self.visitors.tls)?;
+        let redirect = https::addresses(&self.visitors.redirect)?;
+        let admin = self.operators.local_addr()?;
+        if self.admin.token.is_none() && !admin.ip().is_loopback() {
+            warn!(
+                %admin,
+                "the admin listener has no token: any program that reaches it can roll back sites; give `--admin-token-file`, or listen on 127.0.0.1"
+            );
+        }
+        let took = self.begin.elapsed();
+        let tenants = self.admin.board.current().tenants.len();
+        if let Some(overview) = self.overview.take() {
+            let greeting = Greeting {
+                took,
+                listen: [listen, secure].concat(),
+                admin,
+                overview,
+            };
+            greeting.print();
+            progress::show(self.admin.board.clone());
+        } else {
+            let text = |addresses: &[SocketAddr]| {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                addresses.join(" ")
+            };
+            info!(
+                origin = %arguments.content.origin,
+                listen = text(&listen),
+                https = (!secure.is_empty()).then(|| text(&secure)),
+                http_redirect = (!redirect.is_empty()).then(|| text(&redirect)),
+                %admin,
+                tenants,
+                took_ms = milliseconds(took),
+                "serving"
+            );
+        }
+        // Without a number: it stays in the service's status while sites come and go.
+        service_manager::ready(&format!("serving {}", arguments.content.origin));
+        Ok(())
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Passes every SIGHUP on as a wish to read all folders again.
+async fn pass_on(mut hang_up: Signal, owner: NoticeSender, board: &StatusBoard) {
+    let mut attempts = board.attempts();
+    while hang_up.recv().await.is_some() {
+        service_manager::reloading();
+        attempts.mark_unchanged();
+        if owner.send(Notice::Everything).is_err() {
+            error!("nobody keeps the folders any longer; what is served stays");
+            std::future::pending::<()>().await;
+        }
+        // The board lives as long as this, so that waiting does not fail.
+        let _ = attempts.changed().await;
+        service_manager::ready("reloaded");
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+        })
+    }
+
+    async fn wait(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}

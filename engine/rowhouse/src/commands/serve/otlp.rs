@@ -1,0 +1,142 @@
+//! Sends the spans of requests to a collector, over HTTP (OTLP, `http/protobuf`).
+//!
+//! A thread of its own collects and sends them, some at a time. What it cannot send in time is lost, and no request waits for it.
+//! Only a build with the feature `otlp` has this; what is deployed does.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use opentelemetry::trace::{
+    Span as _, SpanContext, SpanKind, TraceContextExt as _, TraceFlags, TraceState, Tracer as _,
+    TracerProvider as _,
+};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_http::hyper::HyperClient;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use tokio::runtime::{Builder, Runtime};
+use tracing::warn;
+use url::Url;
+
+use server::access_log::spans::{AccessEntry, RequestSpans, Trace};
+
+/// How long a collector may take to answer, and the last spans to be sent at the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Sends spans for as long as it lives, and the last of them when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Spans(SdkTracerProvider);
+
+impl Spans {
+    /// Begins to send to `collector`.
+    pub(crate) fn start(collector: &Url) -> anyhow::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the event loop for `--otlp`")?;
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client {
+                runtime,
+                inner: HyperClient::with_default_connector(PATIENCE, None),
+            })
+            .with_endpoint(endpoint(collector))
+            .with_timeout(PATIENCE)
+            .build()
+            .context("cannot send to the collector of `--otlp`")?;
+        let provider = SdkTracerProvider::builder()
+            .with_batch_exporter(exporter)
+            .with_resource(Resource::builder().with_service_name("rowhouse").build())
+            .build();
+        Ok(Self(provider))
+    }
+
+    /// What makes spans.
+    pub(crate) fn of_requests(&self) -> Arc<dyn RequestSpans> {
+        Arc::new(Tracer(self.0.tracer("rowhouse")))
+    }
+}
+
+impl Drop for Spans {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.shutdown_with_timeout(PATIENCE) {
+            warn!(%error, "the last spans could not be sent");
+        }
+    }
+}
+
+/// Puts spans into the queue of the thread that sends them, which takes what there is room for and never waits.
+#[derive(Debug)]
+struct Tracer(SdkTracer);
+
+impl RequestSpans for Tracer {
+    fn record(&self, entry: &AccessEntry<'_>) -> Trace {
+        let context = entry.trace.map_or_else(Context::new, under);
+        let end = SystemTime::now();
+        let (method, route) = (entry.method_name(), entry.route_name());
+        let size = i64::try_from(entry.bytes).unwrap_or(i64::MAX);
+        // The names are those of OpenTelemetry's semantic conventions for HTTP servers.
+        let builder = self
+            .0
+            .span_builder(format!("{method} {route}"))
+            .with_kind(SpanKind::Server)
+            .with_start_time(end - entry.took)
+            .with_attributes([
+                KeyValue::new("http.request.method", method.to_owned()),
+                KeyValue::new("http.route", route),
+                KeyValue::new(
+                    "http.response.status_code",
+                    i64::from(entry.status.as_u16()),
+                ),
+                KeyValue::new("http.response.body.size", size),
+                KeyValue::new("rowhouse.tenant", entry.tenant.to_owned()),
+                KeyValue::new("rowhouse.request_id", entry.id.to_owned()),
+            ]);
+        let mut span = self.0.build_with_context(builder, &context);
+        span.end_with_timestamp(end);
+        let made = span.span_context();
+        Trace {
+            id: u128::from_be_bytes(made.trace_id().to_bytes()),
+            parent: u64::from_be_bytes(made.span_id().to_bytes()),
+            sampled: made.is_sampled(),
+        }
+    }
+}
+
+/// The span in which a proxy made the request.
+fn under(trace: Trace) -> Context {
+    let flags = TraceFlags::default().with_sampled(trace.sampled);
+    Context::new().with_remote_span_context(SpanContext::new(
+        trace.id.into(),
+        trace.parent.into(),
+        flags,
+        true,
+        TraceState::NONE,
+    ))
+}
+
+/// Where traces go: below the address of a collector, unless a path is given.
+fn endpoint(collector: &Url) -> String {
+    match collector.path() {
+        "" | "/" => format!("{}v1/traces", collector),
+        _ => collector.to_string(),
+    }
+}
+
+/// The thread that sends has no event loop: this brings one along.
+#[derive(Debug)]
+struct Client {
+    runtime: Runtime,
+    inner: HyperClient,
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        self.runtime.block_on(self.inner.send_bytes(request))
+    }
+}

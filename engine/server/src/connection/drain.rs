@@ -1,0 +1,104 @@
+//! How serving ends: what was waited for, and what had to be cut.
+//!
+//! **Invariant:** only counts.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use crate::connection::connection_state::{ConnectionState, Phase};
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// What was under way when the signal came.
+    pub waited_for: UnderWay,
+    /// What of it was still under way when the grace period was over.
+    pub cut: UnderWay,
+}
+
+/// Connections by what they have under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnderWay {
+    /// The request has not arrived as a whole.
+    pub arriving: usize,
+    /// The response has not left as a whole.
+    pub leaving: usize,
+    /// HTTP/2 with requests under way.
+    pub streams: usize,
+    /// No request is under way: the connection only has to end.
+    pub ending: usize,
+}
+
+impl UnderWay {
+    /// Counts one connection.
+    pub(crate) fn add(&mut self, state: &ConnectionState) {
+        *match state.phase() {
+            Phase::Handshake | Phase::Head => &mut self.arriving,
+            Phase::Responding => &mut self.leaving,
+            Phase::Streams if state.has_streams() => &mut self.streams,
+            Phase::Streams | Phase::Idle | Phase::Closing => &mut self.ending,
+        } += 1;
+    }
+
+    /// How many connections that is.
+    #[must_use]
+    pub const fn connections(&self) -> usize {
+        self.arriving + self.leaving + self.streams + self.ending
+    }
+}
+
+impl AddAssign for UnderWay {
+    fn add_assign(&mut self, other: Self) {
+        self.arriving += other.arriving;
+        self.leaving += other.leaving;
+        self.streams += other.streams;
+        self.ending += other.ending;
+    }
+}
+
+impl AddAssign for Drained {
+    fn add_assign(&mut self, other: Self) {
+        self.waited_for += other.waited_for;
+        self.cut += other.cut;
+    }
+}
+
+impl fmt::Display for UnderWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut before = "";
+        for (count, one, more) in [
+            (self.arriving, "request to arrive", "requests to arrive"),
+            (self.leaving, "response to leave", "responses to leave"),
+            (
+                self.streams,
+                "HTTP/2 connection with requests",
+                "HTTP/2 connections with requests",
+            ),
+            (self.ending, "connection to end", "connections to end"),
+        ] {
+            if count > 0 {
+                write!(f, "{before}{count} {}", if count == 1 { one } else { more })?;
+                before = ", ";
+            }
+        }
+        f.write_str(if before.is_empty() { "nothing" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_waited_for_can_be_read() {
+        let mut all = UnderWay::default();
+        assert_eq!(all.to_string(), "nothing");
+        all += UnderWay {
+            arriving: 1,
+            leaving: 2,
+            ..UnderWay::default()
+        };
+        assert_eq!(all.to_string(), "1 request to arrive, 2 responses to leave");
+        assert_eq!(all.connections(), 3);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a load balancer that passes TCP on says of the visitor, before anything else: the PROXY protocol, versions 1 and 2 (`proxy-protocol.txt` of HAProxy, sections 2.1 and 2.2).
+//!
+//! It is read from trusted proxies only, and then it has to be there: a proxy that says nothing is set up wrongly, and visitors would be taken for the proxy.
+//! What follows it comes from the visitor, so that nobody is believed any more unless the visitor is a trusted proxy, too.
+//!
+//! **Invariant:** takes no byte off the socket that is not the header's.
+
+use std::io;
+use std::net::IpAddr;
+
+use ppp::{HeaderResult, PartialResult as _, v1, v2};
+use tokio::io::{AsyncReadExt as _, Interest};
+use tokio::net::TcpStream;
+
+/// Bytes of a header that are read. Version 1 has at most 107; version 2 has 52 with two addresses, and may add what nobody here needs.
+const MOST: usize = 4096;
+/// The longest line of version 1.
+const LONGEST_LINE: usize = 107;
+
+/// What a header says.
+#[derive(Debug, PartialEq, Eq)]
+enum Read {
+    /// Its length, and the visitor's address; none where the proxy itself asks (`LOCAL`, `UNKNOWN`).
+    Whole(usize, Option<IpAddr>),
+    /// More has to come.
+    Part,
+    /// It is none.
+    Invalid,
+}
+
+/// Takes the header off the socket: the visitor's address, or nothing where the proxy speaks for itself.
+///
+/// # Errors
+/// When there is no valid header.
+pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
+    let mut start = [0; MOST];
+    loop {
+        let ready = socket.ready(Interest::READABLE).await?;
+        let length = socket.peek(&mut start).await?;
+        match parse(&start[..length]) {
+            Read::Whole(length, address) => {
+                let header = start.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
+                socket.read_exact(header).await?;
+                return Ok(address);
+            }
+            Read::Part if length > 0 && length < MOST && !ready.is_read_closed() => {}
+            Read::Part | Read::Invalid => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        // What has come already does not wake this again.
+        let _ = socket.try_io(Interest::READABLE, || -> io::Result<()> {
+            Err(io::ErrorKind::WouldBlock.into())
+        });
+    }
+}
+
+fn parse(start: &[u8]) -> Read {
+    if start.starts_with(b"PROXY ") {
+        // What comes after the line is no business of the parser.
+        let within = &start[..start.len().min(LONGEST_LINE)];
+        return match memchr::memmem::find(within, b"\r\n") {
+            Some(end) => line(&start[..end + 2]),
+            None if start.len() < LONGEST_LINE => Read::Part,
+            None => Read::Invalid,
+        };
+    }
+    if b"PROXY ".starts_with(start) {
+        return Read::Part;
+    }
+    match HeaderResult::parse(start) {
+        HeaderResult::V2(Ok(header)) => {
+            let address = match (header.command, header.addresses) {
+                (v2::Command::Local, _) => None,
+                (_, v2::Addresses::IPv4(v4)) => Some(IpAddr::from(v4.source_address)),
+                (_, v2::Addresses::IPv6(v6)) => Some(IpAddr::from(v6.source_address)),
+                _ => None,
+            };
+            Read::Whole(header.len(), address)
+        }
+        HeaderResult::V2(read) if read.is_incomplete() => Read::Part,
+        _ => Read::Invalid,
+    }
+}
+
+fn line(line: &[u8]) -> Read {
+    match v1::Header::try_from(line) {
+        Ok(header) => {
+            let address = match header.addresses {
+                v1::Addresses::Tcp4(v4) => Some(IpAddr::from(v4.source_address)),
+                v1::Addresses::Tcp6(v6) => Some(IpAddr::from(v6.source_address)),
+                v1::Addresses::Unknown => None,
+            };
+            Read::Whole(line.len(), address)
+        }
+        Err(_) => Read::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Version 2 for a visitor 192.0.2.7, and three bytes of what follows.
+    const BINARY: &[u8] =
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\x7f\0\0\x01\x30\x39\x01\xbb\x16\x03\x01";
+
+    #[test]
+    fn a_header_is_read_and_not_a_byte_more() {
+        let visitor = |address: &str| Some(address.parse().unwrap());
+        for (bytes, length, address) in [
+            (
+                &b"PROXY TCP4 192.0.2.7 127.0.0.1 12345 443\r\n\x16\x03\xff\r\n"[..],
+                42,
+                visitor("192.0.2.7"),
+            ),
+            (
+                b"PROXY TCP6 2001:db8::7 ::1 12345 443\r\nGET /",
+                38,
+                visitor("2001:db8::7"),
+            ),
+            (b"PROXY UNKNOWN\r\n", 15, None),
+            (BINARY, 28, visitor("192.0.2.7")),
+            (b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16, None),
+        ] {
+            assert_eq!(parse(bytes), Read::Whole(length, address), "{bytes:?}");
+            for short in 1..length {
+                assert_eq!(parse(&bytes[..short]), Read::Part, "{short} of {bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        let endless = [&b"PROXY TCP4 "[..], &[b'1'; 200]].concat();
+        for bytes in [
+            &b"GET / HTTP/1.1\r\n"[..],
+            b"\x16\x03\x01\x02\0",
+            b"PROXY TCP4 localhost 127.0.0.1 1 2\r\n",
+            b"PROXY TCP4 192.0.2.7 127.0.0.1 1\r\n",
+            b"\r\n\r\n\0\r\nQUIT\n\x31\x11\0\0",
+            b"proxy TCP4 192.0.2.7 127.0.0.1 1 2\r\n",
+            &endless,
+        ] {
+            assert_eq!(parse(bytes), Read::Invalid, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What answers the requests of one connection: the layers around the look-up, and what the connection has to know of a request.
+//!
+//! It is hyper's own `Service`, not tower's behind `TowerToHyperService`: that one copies its service for each request and moves the request once more.
+//!
+//! **Invariant:** decides no answer.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::Guard;
+use futures_util::future::Either;
+use http::{Request, Response, StatusCode, Version};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use release::snapshot::Snapshot;
+use tokio::time::timeout;
+use tower::ServiceBuilder;
+use tower::layer::layer_fn;
+
+use crate::connection::body::{OpenStream, SnapshotBody};
+use crate::connection::connection_state::ConnectionState;
+use crate::connection::context::WorkerContext;
+use crate::listen::admission::Peer;
+use crate::request::host::requested_host;
+use crate::request::layers::access_log::AccessLogger;
+use crate::request::layers::exchange::{Answered, Exchange, Inner};
+use crate::request::layers::request_id::RequestId;
+use crate::request::layers::traffic::TrafficCounters;
+use crate::request::layers::uri_length::UriLength;
+use crate::response::answer::{RequestHead, refused};
+use crate::response::respond::{Awaited, awaited, finished, respond};
+use crate::response::to_https::to_https;
+use crate::snapshot_store::SnapshotStore;
+use crate::tls::Tls;
+use crate::tls::handshake::SecureName;
+
+/// A connection as its requests see it.
+#[derive(Debug)]
+pub(crate) struct RequestService {
+    pub(crate) context: Rc<WorkerContext>,
+    pub(crate) state: Rc<ConnectionState>,
+    pub(crate) peer: Peer,
+    pub(crate) channel: Channel,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone)]
+pub(crate) enum Channel {
+    /// All hosts.
+    Clear,
+    /// Those that the certificate covers, or the one that the handshake named.
+    Secure(Rc<SecureName>),
+    /// The way to HTTPS.
+    Redirect,
+}
+
+/// The layers, outermost first. All of them are references, so that putting them together for each request costs nothing.
+fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl Inner<'a> {
+    let tls = context.settings.tls.as_deref();
+    ServiceBuilder::new()
+        .layer(layer_fn(|inner| AccessLogger { context, inner }))
+        .layer(layer_fn(|inner| RequestId {
+            ids: &context.ids,
+            inner,
+        }))
+        .layer(layer_fn(|inner| TrafficCounters {
+            snapshots: &context.snapshots,
+            inner,
+        }))
+        .layer(layer_fn(|inner| UriLength {
+            limit: context.settings.limits.uri_bytes,
+            inner,
+        }))
+        .service_fn(move |exchange| look_up(channel, tls, exchange))
+}
+
+/// The innermost service: the pure look-up, where the connection is for it.
+fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> Answered<'a> {
+    let (snapshot, head) = (exchange.snapshot, &exchange.head);
+    ready(Ok(match (channel, tls) {
+        (Channel::Secure(name), _) if !may_come(name, head) => {
+            finished(refused(StatusCode::MISDIRECTED_REQUEST), head)
+        }
+        (Channel::Redirect, Some(tls)) => finished(to_https(snapshot, head, tls), head),
+        _ => respond(snapshot, head),
+    }))
+}
+
+/// Whether a request may come on a connection whose handshake named `name`. Who names no clear host is refused by the look-up.
+fn may_come(name: &SecureName, head: &RequestHead<'_>) -> bool {
+    match requested_host(head.uri, head.headers, head.version) {
+        Ok(host) => name.covers(&host),
+        Err(_) => true,
+    }
+}
+
+/// How long a request waits for its tenant to be rendered, or a picture of it to be drawn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often who waits looks whether there is another snapshot.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Waits until what a request asks for is made, or for [`PATIENCE`]. Others are answered meanwhile. Gives the snapshot in which it is: in the next one it may be out of memory again.
+async fn wait(
+    snapshots: &SnapshotStore,
+    head: &RequestHead<'_>,
+    mut what: Awaited,
+    started: Instant,
+) -> Guard<Arc<Snapshot>> {
+    let found = loop {
+        snapshots.want(what.wanted());
+        // It may be another one by now, which nobody makes this one for.
+        let _ = timeout(LOOK, what.filled()).await;
+        let snapshot = snapshots.current();
+        match awaited(&snapshot, head) {
+            Some(next) if started.elapsed() < PATIENCE => what = next,
+            _ => break snapshot,
+        }
+    };
+    snapshots.waits.observe(started.elapsed().as_secs_f64());
+    found
+}
+
+/// The answer to a request: ready at once, but where something of its tenant is still to be made.
+type Answering = Either<
+    Ready<Result<Response<SnapshotBody>, Infallible>>,
+    Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
+>;
+
+/// What the look-up needs of a request.
+fn head_of(request: &Request<Incoming>, content: bool) -> RequestHead<'_> {
+    RequestHead {
+        method: request.method(),
+        uri: request.uri(),
+        version: request.version(),
+        headers: request.headers(),
+        content,
+    }
+}
+
+impl Service<Request<Incoming>> for RequestService {
+    type Response = Response<SnapshotBody>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let started = Instant::now();
+        let content = !request.body().is_end_stream();
+        let stream = if request.version() < Version::HTTP_2 {
+            self.state.respond();
+            if content {
+                self.state.leave_unread();
+            }
+            None
+        } else {
+            Some(OpenStream::new(Rc::clone(&self.state), started))
+        };
+        let snapshot = self.context.snapshots.current();
+        let head = head_of(&request, content);
+        if !matches!(self.channel, Channel::Redirect)
+            && let Some(what) = awaited(&snapshot, &head)
+        {
+            let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
+            let peer = self.peer;
+            return Either::Right(Box::pin(async move {
+                let (snapshots, head) = (&context.snapshots, head_of(&request, content));
+                let snapshot = wait(snapshots, &head, what, started).await;
+                let exchange = Exchange {
+                    head,
+                    snapshot: &snapshot,
+                    peer,
+                    started,
+                };
+                let response = layered(&context, &channel).answer(exchange).response;
+                Ok(response.map(|bytes| SnapshotBody::new(bytes, stream)))
+            }));
+        }
+        let exchange = Exchange {
+            head,
+            snapshot: &snapshot,
+            peer: self.peer,
+            started,
+        };
+        let layered = &mut layered(&self.context, &self.channel);
+        let response = layered.answer(exchange).response;
+        Either::Left(ready(Ok(
+            response.map(|bytes| SnapshotBody::new(bytes, stream))
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, Method, Uri, header};
+    use release::snapshot::{HostEntry, HostRoutes, Mount, Slot};
+
+    use super::*;
+    use crate::sample;
+
+    const HOST: &str = "late.example";
+
+    fn with(mount: &Arc<Mount>) -> Snapshot {
+        let routes = HostRoutes {
+            root: Some(Arc::clone(mount)),
+            ..HostRoutes::default()
+        };
+        let entry = HostEntry::Site(Arc::new(routes));
+        Snapshot {
+            hosts: [(HOST.into(), entry)].into_iter().collect(),
+            is_partial: true,
+            ..Snapshot::default()
+        }
+    }
+
+    fn open() -> Arc<Mount> {
+        Arc::new(Mount {
+            pages: Slot::default(),
+            ..sample::mount("late", "", &[])
+        })
+    }
+
+    #[tokio::test]
+    async fn what_was_waited_for_is_answered_though_it_is_out_of_memory_again() {
+        let mount = open();
+        let snapshots = SnapshotStore::new(with(&mount));
+        let wanted = Arc::clone(&mount);
+        snapshots.on_wanted(move |_| {
+            let made = sample::mount("late", "", &["/terms"]);
+            wanted.pages.fill(made.pages.into_inner());
+        });
+        let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(HOST))]);
+        let head = RequestHead {
+            method: &Method::GET,
+            uri: &Uri::from_static("/terms"),
+            version: Version::HTTP_11,
+            headers: &headers,
+            content: false,
+        };
+        let what = awaited(&snapshots.current(), &head).expect("an open mount");
+        let found = wait(&snapshots, &head, what, Instant::now()).await;
+        snapshots.replace(with(&open()));
+        assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);
+        let now = respond(&snapshots.current(), &head).response;
+        assert_eq!(now.status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+}

@@ -1,0 +1,130 @@
+//! The socket of a connection, noting what happens on it.
+//!
+//! It also ends a connection gently: closing a socket while bytes of the client are unread makes the system throw away what is still on its way to the client, so a refusal would get lost. The writing side is closed first then, and what comes is read and dropped for a moment.
+//!
+//! **Invariant:** knows no HTTP; sees bytes come and go, not what they say.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::connection::connection_state::{ConnectionState, Phase};
+
+/// A socket, or what is left of it after TLS, with its connection state.
+#[derive(Debug)]
+pub(crate) struct Stream<S> {
+    socket: S,
+    state: Rc<ConnectionState>,
+    /// Bytes that were read and thrown away at the end.
+    thrown_away: usize,
+}
+
+/// What a client may still send before it has read that nobody reads it.
+const LINGERING: usize = 1024 * 1024;
+
+impl<S> Stream<S> {
+    pub(crate) const fn new(socket: S, state: Rc<ConnectionState>) -> Self {
+        Self {
+            socket,
+            state,
+            thrown_away: 0,
+        }
+    }
+
+    fn note(&self, written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Ready(Ok(_)) => self.state.wrote(false),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.state.wrote(true),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let done = Pin::new(&mut this.socket).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            this.state.read();
+        }
+        done
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.socket).poll_write(cx, bytes);
+        this.note(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.socket).poll_write_vectored(cx, slices);
+        this.note(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Called when all bytes of the response are written; with TLS some may not be with the system yet.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.socket).poll_flush(cx);
+        if flushed.is_pending() {
+            this.state.wrote(true);
+        }
+        ready!(flushed)?;
+        this.state.flushed();
+        if this.state.phase() == Phase::Responding {
+            this.state.enter(Phase::Idle);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let phase = this.state.phase();
+        if phase != Phase::Closing {
+            ready!(Pin::new(&mut this.socket).poll_shutdown(cx))?;
+            if phase == Phase::Streams {
+                // While a client of HTTP/2 reads what is on its way, it goes on granting windows.
+                this.state.leave_unread();
+            }
+            this.state.enter(Phase::Closing);
+        }
+        let mut sink = [0; 4096];
+        while this.thrown_away < LINGERING {
+            let mut buffer = ReadBuf::new(&mut sink);
+            match Pin::new(&mut this.socket).poll_read(cx, &mut buffer) {
+                // Content that nobody reads may still be on its way.
+                Poll::Pending if this.state.has_unread() => return Poll::Pending,
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    this.thrown_away += buffer.filled().len();
+                    this.state.leave_unread();
+                }
+                Poll::Ready(_) | Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}

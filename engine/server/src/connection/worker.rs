@@ -1,0 +1,497 @@
+//! A worker: a thread that answers requests.
+//!
+//! Each worker has an event loop of its own, and a connection stays with the worker that it came to: nothing that a request touches is shared with another thread, but for the snapshot, which is only read, and the counters.
+//! Against one loop for all threads that saves the locks and the wake-ups between them.
+//!
+//! **Invariant:** accepts no connections and decides no answer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::TcpStream as StdStream;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::Service;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::MissedTickBehavior;
+use tracing::debug;
+
+use crate::connection::connection_state::{ConnectionState, Overdue, Phase};
+use crate::connection::context::WorkerContext;
+use crate::connection::drain::{Drained, UnderWay};
+use crate::connection::event_service::EventService;
+use crate::connection::protocol::opens_with_preface;
+use crate::connection::proxy_header;
+use crate::connection::request_service::{Channel, RequestService};
+use crate::connection::stream::Stream;
+use crate::listen::admission::ConnectionPermit;
+use crate::listen::admission::NewConnection;
+use crate::listen::admission::{Admission, Admitted};
+use crate::listen::admission::{Entrance, Peer};
+use crate::settings::{Limits, ServeSettings};
+use crate::snapshot_store::SnapshotStore;
+use crate::tls::handshake::shake_hands;
+
+/// How often a worker looks at its connections.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Of so many idle connections one is ended when room is needed: of thousands more than one, since the next connection would otherwise look through all of them again.
+const IDLE_PER_EVICTION: usize = 16;
+
+/// A connection in either protocol.
+///
+/// It is in a box of its own, so that the future around it stays small: what lies far apart is fetched from memory again for every request.
+type Connection =
+    Pin<Box<dyn GracefulConnection<Error = hyper::Error, Output = hyper::Result<()>>>>;
+
+/// A worker: what its connections answer with, how they are served, and which there are.
+struct Worker {
+    context: Rc<WorkerContext>,
+    http1: http1::Builder,
+    http2: http2::Builder<LocalExecutor>,
+    connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
+    next_number: Cell<u64>,
+    is_draining: Cell<bool>,
+    /// Notified while draining, when a connection has ended.
+    ended: Notify,
+    /// Whether serving is to end; its sender is gone where it has to end at once.
+    draining: watch::Receiver<bool>,
+}
+
+/// Runs a worker until serving ends.
+///
+/// # Errors
+/// When the system refuses the event loop.
+pub(crate) fn run(
+    (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
+    (connections, wants_room): (mpsc::Receiver<NewConnection>, Arc<Notify>),
+    draining: watch::Receiver<bool>,
+) -> io::Result<Drained> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    let context = Rc::new(WorkerContext::new(snapshots, settings, admission));
+    let worker = Rc::new(Worker::new(context, draining.clone()));
+    Ok(runtime.block_on(worker.serve(connections, &wants_room, draining)))
+}
+
+impl Worker {
+    fn new(context: Rc<WorkerContext>, draining: watch::Receiver<bool>) -> Self {
+        let limits = &context.settings.limits;
+        let mut http1 = http1::Builder::new();
+        // `ConnectionState` has the timeouts, without a timer for each request.
+        http1
+            .header_read_timeout(None)
+            // A client may end its side after its request, and still wait for the response (RFC 9112, section 9.6).
+            .half_close(true)
+            .max_header_size(limits.header_bytes);
+        if limits.header_fields != Limits::default().header_fields {
+            // Hyper's own default, which is ours, costs it no allocation.
+            http1.max_headers(limits.header_fields);
+        }
+        let mut http2 = http2::Builder::new(LocalExecutor);
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.http2_streams)
+            .max_pending_accept_reset_streams(limits.http2_resets)
+            .max_local_error_reset_streams(limits.http2_resets)
+            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+            // Content is refused, so that nobody needs a window larger than the least that the protocol has.
+            .initial_stream_window_size(65_535)
+            .initial_connection_window_size(65_535);
+        Self {
+            context,
+            http1,
+            http2,
+            connections: RefCell::default(),
+            next_number: Cell::new(0),
+            is_draining: Cell::new(false),
+            ended: Notify::new(),
+            draining,
+        }
+    }
+
+    async fn serve(
+        self: Rc<Self>,
+        mut new_connections: mpsc::Receiver<NewConnection>,
+        wants_room: &Notify,
+        mut draining: watch::Receiver<bool>,
+    ) -> Drained {
+        let mut checks = tokio::time::interval(CHECK_INTERVAL);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut deadline = None;
+        let mut drained = Drained::default();
+        loop {
+            let open = self.connections.borrow().len();
+            if let Some(deadline) = deadline
+                && (open == 0 || Instant::now() >= deadline)
+            {
+                drained.cut = self.under_way();
+                return drained;
+            }
+            tokio::select! {
+                Some(connection) = new_connections.recv() => self.accept(connection),
+                () = wants_room.notified() => self.make_room(Instant::now()),
+                changed = draining.changed() => {
+                    if changed.is_err() {
+                        return drained;
+                    }
+                    // Nothing is accepted any more before this is said, so that all connections that were are in the channel.
+                    while let Ok(connection) = new_connections.try_recv() {
+                        self.accept(connection);
+                    }
+                    deadline = Some(Instant::now() + self.context.settings.grace);
+                    drained.waited_for = self.drain();
+                }
+                _ = checks.tick(), if open > 0 || self.has_log_lines() => {
+                    self.check(Instant::now());
+                    if let Some(log) = &self.context.access_log {
+                        log.borrow_mut().flush();
+                    }
+                }
+                () = self.ended.notified(), if deadline.is_some() => {}
+            }
+        }
+    }
+
+    fn has_log_lines(&self) -> bool {
+        let log = self.context.access_log.as_ref();
+        log.is_some_and(|log| log.borrow().has_lines())
+    }
+
+    fn accept(self: &Rc<Self>, new: NewConnection) {
+        let has_prologue = new.entrance == Entrance::Tls || self.has_proxy_header(new.peer);
+        let phase = match has_prologue {
+            true => Phase::Handshake,
+            false => Phase::Head,
+        };
+        let state = Rc::new(ConnectionState::new(Instant::now(), phase));
+        let tracked = TrackedConnection::begin(Rc::clone(self), &state, new.permit);
+        let (socket, peer, entrance) = (new.socket, new.peer, new.entrance);
+        tokio::task::spawn_local(async move {
+            let worker = &tracked.worker;
+            let mut admitted = new.admitted;
+            let begun = match has_prologue {
+                true => {
+                    let begin =
+                        worker.begin_with_prologue(socket, (peer, entrance), &state, &mut admitted);
+                    until_overdue(&state, Box::pin(begin)).await
+                }
+                false => {
+                    let begin = worker.begin_clear(socket, peer, entrance, &state);
+                    until_overdue(&state, Box::pin(begin)).await
+                }
+            };
+            // The handshake is over, whatever came of it.
+            admitted.handshake = None;
+            let Some(Ok(Some(connection))) = begun else {
+                return;
+            };
+            if let Some(Err(error)) = worker.drive(&state, connection).await {
+                if error.is_parse() || error.is_parse_too_large() {
+                    let counters = &worker.context.snapshots.connections;
+                    counters.malformed.fetch_add(1, Relaxed);
+                }
+                debug!(%error, "a connection ended early");
+            }
+        });
+    }
+
+    /// Whether a connection begins with what a proxy says of the visitor.
+    fn has_proxy_header(&self, peer: Peer) -> bool {
+        peer.trusted && self.context.settings.proxy_protocol
+    }
+
+    /// Reads what comes before HTTP: what a proxy says of the visitor, and a TLS handshake. `None` where the connection is over after it.
+    async fn begin_with_prologue(
+        &self,
+        socket: StdStream,
+        (mut peer, entrance): (Peer, Entrance),
+        state: &Rc<ConnectionState>,
+        admitted: &mut Admitted,
+    ) -> io::Result<Option<Connection>> {
+        let mut socket = TcpStream::from_std(socket)?;
+        let context = &self.context;
+        if self.has_proxy_header(peer) {
+            let named = proxy_header::read(&mut socket).await.inspect_err(|_| {
+                let counters = &context.snapshots.connections;
+                counters.malformed.fetch_add(1, Relaxed);
+            })?;
+            if let Some(address) = named {
+                let trusted = context.settings.trusts(address);
+                peer = Peer { address, trusted };
+                match context.admission.admit(peer, entrance) {
+                    Some(now) => *admitted = now,
+                    None => return Ok(None),
+                }
+            }
+        }
+        let Some(tls) = (context.settings.tls.as_ref()).filter(|_| entrance == Entrance::Tls)
+        else {
+            state.enter(Phase::Head);
+            return self.begin(socket, peer, entrance, state).await;
+        };
+        let Some(secured) = shake_hands(socket, tls, &context.snapshots).await? else {
+            return Ok(None);
+        };
+        state.enter(if secured.http2 {
+            Phase::Streams
+        } else {
+            Phase::Head
+        });
+        let service = self.service(peer, Channel::Secure(secured.name), state);
+        let stream = TokioIo::new(Stream::new(secured.stream, Rc::clone(state)));
+        Ok(Some(self.with_events(stream, secured.http2, service)))
+    }
+
+    async fn begin_clear(
+        &self,
+        socket: StdStream,
+        peer: Peer,
+        entrance: Entrance,
+        state: &Rc<ConnectionState>,
+    ) -> io::Result<Option<Connection>> {
+        let socket = TcpStream::from_std(socket)?;
+        self.begin(socket, peer, entrance, state).await
+    }
+
+    /// Learns which protocol a client without TLS speaks.
+    async fn begin(
+        &self,
+        socket: TcpStream,
+        peer: Peer,
+        entrance: Entrance,
+        state: &Rc<ConnectionState>,
+    ) -> io::Result<Option<Connection>> {
+        let http2 = opens_with_preface(&socket).await?;
+        if http2 {
+            state.enter(Phase::Streams);
+        }
+        let channel = match entrance {
+            Entrance::Redirect => Channel::Redirect,
+            Entrance::Clear | Entrance::Tls => Channel::Clear,
+        };
+        let service = self.service(peer, channel, state);
+        let stream = TokioIo::new(Stream::new(socket, Rc::clone(state)));
+        Ok(Some(self.with_events(stream, http2, service)))
+    }
+
+    fn service(&self, peer: Peer, channel: Channel, state: &Rc<ConnectionState>) -> RequestService {
+        RequestService {
+            context: Rc::clone(&self.context),
+            state: Rc::clone(state),
+            peer,
+            channel,
+        }
+    }
+
+    /// Puts the stream of events before the service, where there is one.
+    fn with_events<S>(
+        &self,
+        stream: TokioIo<Stream<S>>,
+        http2: bool,
+        service: RequestService,
+    ) -> Connection
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        match &self.context.settings.events {
+            None => self.connection(stream, http2, service),
+            Some(events) => {
+                let service = EventService {
+                    visitors: service,
+                    events: events.clone(),
+                    draining: self.draining.clone(),
+                };
+                self.connection(stream, http2, service)
+            }
+        }
+    }
+
+    fn connection<I, S, B>(&self, stream: TokioIo<Stream<I>>, http2: bool, service: S) -> Connection
+    where
+        I: AsyncRead + AsyncWrite + Unpin + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
+        S::Future: 'static,
+        B: http_body::Body + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if http2 {
+            Box::pin(self.http2.serve_connection(stream, service))
+        } else {
+            Box::pin(self.http1.serve_connection(stream, service))
+        }
+    }
+
+    /// Polls a connection to its end, or until it has to end, and asks it to end once the worker drains.
+    fn drive(
+        &self,
+        state: &ConnectionState,
+        mut connection: Connection,
+    ) -> impl Future<Output = Option<hyper::Result<()>>> {
+        let mut asked_to_end = false;
+        poll_fn(move |cx| {
+            state.register(cx.waker());
+            let overdue = state.overdue();
+            if overdue.is_some_and(|overdue| !overdue.is_idle()) {
+                return Poll::Ready(None);
+            }
+            // First what has come already, so that a request that was sent before the end is still answered.
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                return Poll::Ready(Some(ended));
+            }
+            let has_to_end = overdue.is_some() && !state.spare();
+            let drains = self.is_draining.get() && !state.expects_request();
+            if (has_to_end || drains) && !asked_to_end {
+                asked_to_end = true;
+                connection.as_mut().graceful_shutdown();
+                if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                    return Poll::Ready(Some(ended));
+                }
+            }
+            if has_to_end {
+                Poll::Ready(None)
+            } else {
+                Poll::Pending
+            }
+        })
+    }
+
+    /// Asks all connections to end. What has nothing under way does so at once.
+    fn drain(&self) -> UnderWay {
+        self.is_draining.set(true);
+        for state in self.connections.borrow().values() {
+            state.wake();
+        }
+        UnderWay {
+            ending: 0,
+            ..self.under_way()
+        }
+    }
+
+    fn under_way(&self) -> UnderWay {
+        let mut all = UnderWay::default();
+        for state in self.connections.borrow().values() {
+            all.add(state);
+        }
+        all
+    }
+
+    fn check(&self, now: Instant) {
+        let counters = &self.context.snapshots.connections;
+        for state in self.connections.borrow().values() {
+            match state.check(now, &self.context.settings.limits) {
+                Some(Overdue::Handshake) => {
+                    let handshakes = &self.context.snapshots.handshakes;
+                    handshakes.slow.fetch_add(1, Relaxed)
+                }
+                Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
+                Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
+                Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),
+                Some(Overdue::Idle) => counters.idle.fetch_add(1, Relaxed),
+                Some(Overdue::Room) | None => continue,
+            };
+        }
+        // Whoever waits may have come when nothing was idle.
+        self.make_room(now);
+    }
+
+    /// Ends the connections that have been idle for longest, if one still waits for room: another worker may have made some.
+    fn make_room(&self, now: Instant) {
+        if self.context.snapshots.connections.waiting.load(Relaxed) == 0 {
+            return;
+        }
+        let connections = self.connections.borrow();
+        let mut idle: Vec<_> = connections
+            .iter()
+            .filter_map(|(number, state)| Some((state.idle_since(now)?, *number, state)))
+            .collect();
+        let count = idle.len().div_ceil(IDLE_PER_EVICTION);
+        if count == 0 {
+            return;
+        }
+        // Of those that came to rest between two looks, the older one counts as idle for longer.
+        idle.select_nth_unstable_by_key(count - 1, |(since, number, _)| (*since, *number));
+        for (_, _, state) in &idle[..count] {
+            state.make_room();
+            self.context
+                .snapshots
+                .connections
+                .made_room
+                .fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Polls `future` to its end, or until its connection has to end.
+fn until_overdue<T>(
+    state: &ConnectionState,
+    mut future: impl Future<Output = T> + Unpin,
+) -> impl Future<Output = Option<T>> {
+    poll_fn(move |cx| {
+        state.register(cx.waker());
+        if state.overdue().is_some() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut future).poll(cx).map(Some)
+    })
+}
+
+/// A connection in its worker's list, until it ends.
+struct TrackedConnection {
+    worker: Rc<Worker>,
+    number: u64,
+    _permit: ConnectionPermit,
+}
+
+impl TrackedConnection {
+    fn begin(worker: Rc<Worker>, state: &Rc<ConnectionState>, permit: ConnectionPermit) -> Self {
+        let number = worker.next_number.get();
+        worker.next_number.set(number + 1);
+        worker
+            .connections
+            .borrow_mut()
+            .insert(number, Rc::clone(state));
+        Self {
+            worker,
+            number,
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for TrackedConnection {
+    fn drop(&mut self) {
+        self.worker.connections.borrow_mut().remove(&self.number);
+        if self.worker.is_draining.get() {
+            self.worker.ended.notify_one();
+        }
+    }
+}
+
+/// Runs the streams of HTTP/2 connections on the worker's own thread.
+#[derive(Debug, Clone, Copy)]
+struct LocalExecutor;
+
+impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor {
+    fn execute(&self, stream: F) {
+        tokio::task::spawn_local(async move {
+            stream.await;
+        });
+    }
+}

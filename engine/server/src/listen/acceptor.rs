@@ -1,0 +1,181 @@
+//! Accepts connections and gives each to the worker with the fewest.
+//!
+//! A connection needs a permit. Where all are taken, the connections that have been idle for longest are ended; where all have a request under way, the new one waits until one of them ends.
+//!
+//! **Invariant:** reads and writes no byte of a connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::listen;
+use crate::listen::admission::ConnectionPermit;
+use crate::listen::admission::NewConnection;
+use crate::listen::admission::{Admission, Admitted};
+use crate::listen::admission::{Entrance, Peer};
+use crate::settings::ServeSettings;
+use crate::snapshot_store::SnapshotStore;
+
+/// The way to one worker.
+#[derive(Debug)]
+pub(crate) struct WorkerHandle {
+    /// Has a place for every permit, so that it is never full.
+    connections: mpsc::Sender<NewConnection>,
+    /// Notified when a connection waits for a permit; a worker that is busy finds one notice, however often it was notified.
+    wants_room: Arc<Notify>,
+    /// Its open connections.
+    load: Arc<AtomicUsize>,
+}
+
+impl WorkerHandle {
+    pub(crate) fn new(connections: mpsc::Sender<NewConnection>, wants_room: Arc<Notify>) -> Self {
+        Self {
+            connections,
+            wants_room,
+            load: Arc::default(),
+        }
+    }
+}
+
+/// What accepting needs.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    workers: Vec<WorkerHandle>,
+    admission: Arc<Admission>,
+    permits: Arc<Semaphore>,
+    snapshots: Arc<SnapshotStore>,
+    settings: Arc<ServeSettings>,
+}
+
+impl Acceptor {
+    pub(crate) fn new(
+        workers: Vec<WorkerHandle>,
+        admission: Arc<Admission>,
+        snapshots: Arc<SnapshotStore>,
+        settings: Arc<ServeSettings>,
+    ) -> Self {
+        Self {
+            workers,
+            admission,
+            permits: Arc::new(Semaphore::new(settings.limits.connections)),
+            snapshots,
+            settings,
+        }
+    }
+
+    /// Accepts connections for as long as it is polled.
+    pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, entrance: Entrance) {
+        let counters = &self.snapshots.connections;
+        loop {
+            let (socket, address) = listen::accept(&listener).await;
+            counters.accepted.fetch_add(1, Relaxed);
+            let peer = Peer {
+                address: address.ip(),
+                trusted: self.settings.trusts(address.ip()),
+            };
+            let Some(admitted) = self.admission.admit(peer, entrance) else {
+                continue;
+            };
+            let Ok(permit) = self.permit().await else {
+                return;
+            };
+            self.hand_over(socket, peer, entrance, admitted, permit);
+        }
+    }
+
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        // Counted before the workers are asked: one that has nothing idle now sees it at its next look.
+        let _waiting = WaitingCount::begin(&self.snapshots.connections.waiting);
+        for worker in &self.workers {
+            worker.wants_room.notify_one();
+        }
+        Arc::clone(&self.permits).acquire_owned().await
+    }
+
+    fn hand_over(
+        &self,
+        socket: TcpStream,
+        peer: Peer,
+        entrance: Entrance,
+        admitted: Admitted,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let least = self
+            .workers
+            .iter()
+            .min_by_key(|worker| worker.load.load(Relaxed));
+        let Some(worker) = least else {
+            return;
+        };
+        let permit = ConnectionPermit::new(
+            Arc::clone(&worker.load),
+            Arc::clone(&self.snapshots),
+            permit,
+        );
+        // A response is written in one go; waiting to fill a packet would only delay it.
+        if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
+            // The worker is gone only when everything ends.
+            let _ = worker.connections.try_send(NewConnection {
+                socket,
+                peer,
+                entrance,
+                admitted,
+                permit,
+            });
+        }
+    }
+}
+
+/// Counts a connection that waits for its permit, until it has one or is given up.
+struct WaitingCount<'c>(&'c AtomicU64);
+
+impl<'c> WaitingCount<'c> {
+    fn begin(count: &'c AtomicU64) -> Self {
+        count.fetch_add(1, Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for WaitingCount<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::settings::Limits;
+
+    #[tokio::test]
+    async fn worker_that_reads_nothing_collects_one_wish_for_room() {
+        let (snapshots, limits) = (Arc::<SnapshotStore>::default(), Limits::default());
+        let settings = Arc::new(ServeSettings {
+            limits: Limits {
+                connections: 1,
+                ..limits
+            },
+            ..ServeSettings::default()
+        });
+        let admission = Admission::new(Arc::clone(&snapshots), Arc::clone(&settings));
+        let (connections, _received) = mpsc::channel(1);
+        let room = Arc::new(Notify::new());
+        let workers = vec![WorkerHandle::new(connections, Arc::clone(&room))];
+        let acceptor = Acceptor::new(workers, Arc::new(admission), snapshots, settings);
+        let _permit = acceptor.permit().await.unwrap();
+        for _ in 0..1_000 {
+            // Given up at once: the wish for room stays with the worker.
+            assert!(futures_util::future::FutureExt::now_or_never(acceptor.permit()).is_none());
+        }
+        room.notified().await;
+        let second = tokio::time::timeout(Duration::ZERO, room.notified()).await;
+        assert!(second.is_err(), "a second wish waits");
+    }
+}

@@ -1,0 +1,91 @@
+//! Counts the connections of each client subnet, and says what counts as one client.
+//!
+//! **Invariant:** opens and closes no connection itself; costs a request nothing.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Open connections by client subnet.
+#[derive(Debug, Default)]
+pub(crate) struct ClientSubnets {
+    open: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// One of the connections that a client subnet may have, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct ClientShare {
+    subnets: Arc<ClientSubnets>,
+    subnet: IpAddr,
+}
+
+impl ClientSubnets {
+    /// Counts one more connection from the subnet of `address`, unless it has `most` already.
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<ClientShare> {
+        let subnet = client_subnet(address);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(subnet).or_default();
+        (*count < most).then(|| {
+            *count += 1;
+            ClientShare {
+                subnets: Arc::clone(self),
+                subnet,
+            }
+        })
+    }
+
+    fn leave(&self, subnet: IpAddr) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&subnet) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&subnet);
+            }
+        }
+    }
+}
+
+impl Drop for ClientShare {
+    fn drop(&mut self) {
+        self.subnets.leave(self.subnet);
+    }
+}
+
+/// What counts as one client: one usually has a whole /64 network of IPv6, so single addresses of it say nothing.
+pub(crate) fn client_subnet(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_client_has_its_share() {
+        let subnets = Arc::new(ClientSubnets::default());
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let enter = || subnets.enter(address, 2);
+        let (first, second) = (enter().unwrap(), enter().unwrap());
+        assert!(enter().is_none());
+        let _other = subnets.enter(IpAddr::from([192, 0, 2, 2]), 2).unwrap();
+        drop(first);
+        let third = enter().unwrap();
+        assert!(enter().is_none());
+        drop((second, third));
+        assert_eq!(subnets.open.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_client() {
+        let of = |text: &str| client_subnet(text.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2:3::4"), of("2001:db8:1:2:ffff::"));
+        assert_ne!(of("2001:db8:1:2::"), of("2001:db8:1:3::"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Serving from start to end: starts the workers, accepts, and drains.
+//!
+//! **Invariant:** sees no byte of a connection.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tracing::error;
+
+use crate::connection::drain::Drained;
+use crate::connection::worker;
+use crate::listen::acceptor::{Acceptor, WorkerHandle};
+use crate::listen::admission::Admission;
+use crate::listen::admission::Entrance;
+use crate::listen::error::ServeError;
+use crate::listen::{self, Listeners};
+use crate::settings::ServeSettings;
+use crate::snapshot_store::SnapshotStore;
+
+/// Serves what is in `snapshots` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
+///
+/// Dropping the future ends everything at once, which is what a second signal should do.
+///
+/// # Errors
+/// When no worker can be started, a socket cannot be waited on, or one is for TLS and the settings have none. A failing connection is never an error.
+pub async fn run(
+    listeners: impl Into<Listeners>,
+    snapshots: Arc<SnapshotStore>,
+    settings: ServeSettings,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Drained, ServeError> {
+    let listeners = listeners.into();
+    if settings.tls.is_none() && !(listeners.tls.is_empty() && listeners.redirect.is_empty()) {
+        return Err(ServeError::NoTls);
+    }
+    let settings = Arc::new(settings);
+    let admission = Admission::new(Arc::clone(&snapshots), Arc::clone(&settings));
+    let admission = Arc::new(admission);
+    let (drain, draining) = watch::channel(false);
+    let mut workers = Vec::new();
+    let mut results = JoinSet::new();
+    for number in 0..settings.workers.get() {
+        let context = (&snapshots, &settings, &admission);
+        let (worker, result) = start_worker(number, context, &draining)?;
+        workers.push(worker);
+        results.spawn(result);
+    }
+
+    let limit = u64::try_from(settings.limits.connections).unwrap_or(u64::MAX);
+    snapshots.connections.limit.store(limit, Relaxed);
+    let acceptor = Arc::new(Acceptor::new(workers, admission, snapshots, settings));
+    let mut accepting = JoinSet::new();
+    for (sockets, entrance) in [
+        (listeners.clear, Entrance::Clear),
+        (listeners.tls, Entrance::Tls),
+        (listeners.redirect, Entrance::Redirect),
+    ] {
+        for socket in sockets {
+            let listener = listen::nonblocking(socket)?;
+            accepting.spawn(Arc::clone(&acceptor).run(listener, entrance));
+        }
+    }
+
+    tokio::select! {
+        () = shutdown => {}
+        Some(_) = results.join_next() => return Err(ServeError::Lost),
+    }
+    accepting.shutdown().await;
+    drop(acceptor);
+    // Nobody listens if all workers are gone, which the loop below reports.
+    let _ = drain.send(true);
+
+    let mut drained = Drained::default();
+    while let Some(result) = results.join_next().await {
+        let Ok(Some(result)) = result else {
+            return Err(ServeError::Lost);
+        };
+        drained += result;
+    }
+    Ok(drained)
+}
+
+/// Starts a worker; the future is done when it has ended, with `None` where it could not begin.
+fn start_worker(
+    number: usize,
+    context: (&Arc<SnapshotStore>, &Arc<ServeSettings>, &Arc<Admission>),
+    draining: &watch::Receiver<bool>,
+) -> Result<(WorkerHandle, impl Future<Output = Option<Drained>> + use<>), ServeError> {
+    // Each connection in it holds a permit, and there are no more permits than places.
+    let (connections, received) = mpsc::channel(context.1.limits.connections.max(1));
+    let wants_room = Arc::new(Notify::new());
+    let room = Arc::clone(&wants_room);
+    let (ended, end) = oneshot::channel();
+    let (snapshots, settings, admission) = context;
+    let (snapshots, settings) = (Arc::clone(snapshots), Arc::clone(settings));
+    let (admission, draining) = (Arc::clone(admission), draining.clone());
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
+            match worker::run((snapshots, settings, admission), (received, room), draining) {
+                // The receiver is gone when serving was ended at once.
+                Ok(drained) => drop(ended.send(drained)),
+                Err(error) => error!(%error, "a worker could not start its event loop"),
+            }
+        })
+        .map_err(ServeError::Worker)?;
+    Ok((WorkerHandle::new(connections, wants_room), async {
+        end.await.ok()
+    }))
+}

@@ -1,0 +1,64 @@
+//! Every metric that there is, for whoever documents them.
+
+use std::fmt::Error;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use http::StatusCode;
+
+use crate::admin::status::{State, Status, StatusBoard, StoreStatus, TenantStatus};
+use crate::metrics::{Counters, render};
+use crate::snapshot_store::SnapshotStore;
+use crate::tls::attempts::FailureKind;
+use crate::tls::overview::{CertificateLine, CertificateProblem, CertificateState};
+use release::snapshot::Coding;
+
+/// The text of `/metrics` of a server that has answered one request and has one tenant: it names every metric, with its help, its type and its labels.
+///
+/// # Errors
+/// Never, as [`render`] says.
+pub fn text() -> Result<String, Error> {
+    let snapshots = Arc::new(SnapshotStore::default());
+    let shared = &snapshots.shared;
+    shared.record(StatusCode::OK, Coding::Identity, 0, Duration::ZERO);
+    let board = Arc::new(StatusBoard::default());
+    board.set_store(StoreStatus {
+        memory_limit: Some(0),
+        ..StoreStatus::default()
+    });
+    let tenant = TenantStatus {
+        id: "sample".into(),
+        state: State::Live,
+        since: UNIX_EPOCH,
+        pages: 0,
+        hosts: Arc::default(),
+        compiled_in: Duration::ZERO,
+        is_under_way: false,
+        errors: Vec::new(),
+        pinned: None,
+    };
+    board.replace(Status {
+        tenants: vec![tenant],
+        ..Status::default()
+    });
+    let certificate = CertificateLine {
+        host: "sample.example".to_owned(),
+        state: CertificateState::Valid,
+        source: None,
+        not_after: Some(0),
+        ordering: false,
+        waiting: None,
+        last_try: Some(0),
+        next_try: None,
+        error: Some(CertificateProblem {
+            kind: FailureKind::Dns,
+            detail: String::new(),
+        }),
+    };
+    render(Counters {
+        snapshots,
+        board,
+        access_log: None,
+        certificates: vec![certificate],
+    })
+}

@@ -1,0 +1,389 @@
+//! The counters as Prometheus text.
+//!
+//! Requests only add to plain counters ([`Traffic`], [`ConnectionCounters`]); everything that has a name or a label is put together here, when somebody asks.
+//! The number of series depends on the tenants alone: what names no known host is counted as `_unknown`, and what known hosts answer for no tenant as `_shared`.
+//!
+//! **Invariant:** never counts anything itself.
+
+pub mod history;
+pub mod metric_list;
+pub mod not_found;
+pub mod tenant_history;
+use std::fmt::Error;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::UNIX_EPOCH;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::snapshot_store::{SHARED, SnapshotStore, UNKNOWN};
+use super::tls::handshake_counters::HandshakeCounters;
+use super::tls::overview::CertificateLine;
+use crate::access_log::AccessLog;
+use crate::admin::status::{State, StatusBoard};
+use crate::connection::connection_counters::ConnectionCounters;
+use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
+
+/// The media type of [`render`]'s text.
+pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All counters in the OpenMetrics text format.
+///
+/// # Errors
+/// Never, since text is written to memory; the encoder's trait has it so.
+pub(super) fn render(counters: Counters) -> Result<String, Error> {
+    let mut registry = Registry::with_prefix("rowhouse");
+    registry.register_with_unit(
+        "reload_duration",
+        "Time from noticing a change until it is served",
+        Unit::Seconds,
+        counters.board.reloads.clone(),
+    );
+    registry.register_with_unit(
+        "render_wait",
+        "Time that a request waited for its tenant to be rendered",
+        Unit::Seconds,
+        counters.snapshots.waits.clone(),
+    );
+    registry.register_with_unit(
+        "render_duration",
+        "Time that a tenant took to be rendered",
+        Unit::Seconds,
+        counters.board.renders.0.clone(),
+    );
+    registry.register_collector(Box::new(counters));
+    let mut encoded = String::new();
+    text::encode(&mut encoded, &registry)?;
+    Ok(encoded)
+}
+
+/// Where the counters are.
+#[derive(Debug)]
+pub(super) struct Counters {
+    pub(super) snapshots: Arc<SnapshotStore>,
+    pub(super) board: Arc<StatusBoard>,
+    pub(super) access_log: Option<AccessLog>,
+    /// Of the hosts that are served, where HTTPS is.
+    pub(super) certificates: Vec<CertificateLine>,
+}
+
+impl Collector for Counters {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
+        let snapshots = &self.snapshots;
+        let tenants = snapshots.tenants();
+        let owners = || {
+            let named = tenants.iter().map(|(id, traffic)| (&**id, &**traffic));
+            named.chain([(SHARED, &snapshots.shared), (UNKNOWN, &snapshots.unknown)])
+        };
+        requests(&mut encoder, owners())?;
+        latency(&mut encoder, owners())?;
+        connections(&mut encoder, &snapshots.connections)?;
+        handshakes(&mut encoder, &snapshots.handshakes)?;
+        certificates(&mut encoder, &self.certificates)?;
+        self.tenants(&mut encoder)?;
+        self.store(&mut encoder)?;
+        self.state(&mut encoder)
+    }
+}
+
+/// A tenant's id, or one of the two names for what is no tenant's.
+type Labelled<'a> = (&'a str, &'a Traffic);
+
+fn requests<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    owners: impl Iterator<Item = Labelled<'a>> + Clone,
+) -> Result<(), Error> {
+    let mut family = encoder.encode_descriptor(
+        "http_requests",
+        "Requests answered",
+        None,
+        MetricType::Counter,
+    )?;
+    for (tenant, traffic) in owners.clone() {
+        for count in traffic.counts() {
+            let labels = [
+                ("tenant", tenant),
+                ("status", count.class),
+                ("coding", count.coding.token()),
+            ];
+            family
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, _, u64>(&count.requests, None)?;
+        }
+    }
+    let unit = Some(&Unit::Bytes);
+    let mut family = encoder.encode_descriptor(
+        "http_response",
+        "Bytes of bodies sent",
+        unit,
+        MetricType::Counter,
+    )?;
+    for (tenant, traffic) in owners {
+        for count in traffic.counts() {
+            let labels = [
+                ("tenant", tenant),
+                ("status", count.class),
+                ("coding", count.coding.token()),
+            ];
+            family
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, _, u64>(&count.bytes, None)?;
+        }
+    }
+    Ok(())
+}
+
+fn latency<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    owners: impl Iterator<Item = Labelled<'a>>,
+) -> Result<(), Error> {
+    let help = "Time from a request's header fields until its response is ready to be sent";
+    let mut family = encoder.encode_descriptor(
+        "http_request_duration",
+        help,
+        Some(&Unit::Seconds),
+        MetricType::Histogram,
+    )?;
+    for (tenant, traffic) in owners {
+        let latency = traffic.latency();
+        let count = latency.buckets.iter().sum();
+        if count == 0 {
+            continue;
+        }
+        let bounds = LATENCY_BOUNDS
+            .iter()
+            .map(|micros| seconds(*micros))
+            .chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(latency.buckets).collect();
+        family
+            .encode_family(&[("tenant", tenant)])?
+            .encode_histogram::<NoLabelSet>(seconds(latency.sum), count, &buckets, None)?;
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact for 285 years of microseconds"
+)]
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1_000_000.0
+}
+
+fn connections(
+    encoder: &mut DescriptorEncoder<'_>,
+    counted: &ConnectionCounters,
+) -> Result<(), Error> {
+    let accepted = counted.accepted.load(Relaxed);
+    let open = counted.open.load(Relaxed);
+    encoder
+        .encode_descriptor(
+            "connections",
+            "Connections accepted",
+            None,
+            MetricType::Counter,
+        )?
+        .encode_counter::<NoLabelSet, _, u64>(&accepted, None)?;
+    gauge(encoder, "connections_open", "Connections open", None, open)?;
+    let limit = counted.limit.load(Relaxed);
+    let help = "Connections that may be open at once";
+    gauge(encoder, "connections_limit", help, None, limit)?;
+
+    let help = "Connections that the server ended early, by reason";
+    let mut family =
+        encoder.encode_descriptor("connections_ended", help, None, MetricType::Counter)?;
+    for (reason, counter) in [
+        ("address", &counted.refused),
+        ("header_timeout", &counted.slow_heads),
+        ("write_timeout", &counted.slow_readers),
+        ("request_timeout", &counted.slow_requests),
+        ("idle_timeout", &counted.idle),
+        ("room", &counted.made_room),
+        ("malformed", &counted.malformed),
+    ] {
+        family
+            .encode_family(&[("reason", reason)])?
+            .encode_counter::<NoLabelSet, _, u64>(&counter.load(Relaxed), None)?;
+    }
+    Ok(())
+}
+
+fn handshakes(
+    encoder: &mut DescriptorEncoder<'_>,
+    counted: &HandshakeCounters,
+) -> Result<(), Error> {
+    let help = "TLS handshakes by version, where one was agreed on, and by what came of them";
+    let mut family =
+        encoder.encode_descriptor("tls_handshakes", help, None, MetricType::Counter)?;
+    for (version, result, count) in counted.counts() {
+        family
+            .encode_family(&[("version", version), ("result", result)])?
+            .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+    }
+    Ok(())
+}
+
+/// Of the hosts that tenants claim, and of no other.
+fn certificates(
+    encoder: &mut DescriptorEncoder<'_>,
+    lines: &[CertificateLine],
+) -> Result<(), Error> {
+    let unit = Some(&Unit::Seconds);
+    let help = "Until when the certificate of a host is valid, since 1970";
+    let name = "certificate_not_after";
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (host, end) in lines
+        .iter()
+        .filter_map(|line| Some((&line.host, line.not_after?)))
+    {
+        let end = i64::try_from(end).unwrap_or(i64::MAX);
+        family
+            .encode_family(&[("host", &**host)])?
+            .encode_gauge(&end)?;
+    }
+    let help = "When a certificate for a host was last ordered, since 1970";
+    let name = "certificate_last_try";
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (host, last) in lines
+        .iter()
+        .filter_map(|line| Some((&line.host, line.last_try?)))
+    {
+        let last = i64::try_from(last).unwrap_or(i64::MAX);
+        family
+            .encode_family(&[("host", &**host)])?
+            .encode_gauge(&last)?;
+    }
+    let help = "Whether the last order for a host failed, by why it did";
+    let mut family =
+        encoder.encode_descriptor("certificate_failing", help, None, MetricType::Gauge)?;
+    for (host, error) in lines
+        .iter()
+        .filter_map(|line| Some((&line.host, line.error.as_ref()?)))
+    {
+        family
+            .encode_family(&[("host", &**host), ("kind", error.kind.name())])?
+            .encode_gauge(&1_i64)?;
+    }
+    Ok(())
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    value: u64,
+) -> Result<(), Error> {
+    encoder
+        .encode_descriptor(name, help, unit, MetricType::Gauge)?
+        .encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+impl Counters {
+    fn tenants(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let status = self.board.current();
+        let mut family =
+            encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
+        for state in State::ALL {
+            let count = status
+                .tenants
+                .iter()
+                .filter(|tenant| tenant.state == state)
+                .count();
+            family
+                .encode_family(&[("state", state.name())])?
+                .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;
+        }
+        let pinned = status
+            .tenants
+            .iter()
+            .filter(|tenant| tenant.pinned.is_some());
+        let pinned = u64::try_from(pinned.count()).unwrap_or(u64::MAX);
+        let help = "Tenants that serve a pinned release, whatever their folders say";
+        gauge(encoder, "tenants_pinned", help, None, pinned)?;
+        let help = "Time that the last compilation took";
+        let unit = Some(&Unit::Seconds);
+        let mut family =
+            encoder.encode_descriptor("tenant_compilation", help, unit, MetricType::Gauge)?;
+        for tenant in &status.tenants {
+            family
+                .encode_family(&[("tenant", &*tenant.id)])?
+                .encode_gauge(&tenant.compiled_in.as_secs_f64())?;
+        }
+        Ok(())
+    }
+
+    /// What is in memory and on disk.
+    fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let store = self.board.store();
+        let bytes = Some(&Unit::Bytes);
+        let help = "Pages and pictures in memory";
+        gauge(encoder, "store_memory", help, bytes, store.memory_bytes)?;
+        if let Some(limit) = store.memory_limit {
+            let help = "Pages and pictures that may be in memory";
+            gauge(encoder, "store_memory_limit", help, bytes, limit)?;
+        }
+        let help = "Tenants whose pages are in memory";
+        gauge(encoder, "store_tenants", help, None, store.tenants)?;
+        let help = "How often a tenant was taken out of memory";
+        encoder
+            .encode_descriptor("store_evictions", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&store.evictions, None)?;
+        let help =
+            "How often a tenant was as it had been rendered before, and was taken from the state";
+        encoder
+            .encode_descriptor("store_recalls", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&store.recalls, None)?;
+        let help = "Blobs of releases on disk";
+        gauge(encoder, "store_disk_blobs", help, None, store.disk_blobs)?;
+        let help = "Bytes of the blobs of releases on disk";
+        gauge(encoder, "store_disk", help, bytes, store.disk_bytes)?;
+        let help = "Releases that are still to be written to disk";
+        gauge(encoder, "store_queued_releases", help, None, store.queued)?;
+        let help = "How often writing the state failed in the program itself";
+        encoder
+            .encode_descriptor("store_writer_panics", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&store.panics, None)
+    }
+
+    /// How fresh and how sound it all is.
+    fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let help = "Time since what is served was put there";
+        let age = self.snapshots.age().as_secs();
+        gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
+
+        let help = "When the process began, since 1970";
+        let started = self.board.started().duration_since(UNIX_EPOCH);
+        let started = started.map_or(0, |since| since.as_secs());
+        gauge(encoder, "start_time", help, Some(&Unit::Seconds), started)?;
+
+        let help = "Whether the folders could not be read the last time";
+        let alarm = self.board.current().alarm.is_some();
+        gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
+
+        let help = "Time since the reload loop last went round; it does so every second";
+        let silence = self.board.silence().as_secs();
+        let unit = Some(&Unit::Seconds);
+        gauge(encoder, "reload_loop_heartbeat_age", help, unit, silence)?;
+
+        let help = "How often the reload loop failed and was started again";
+        let restarts = self.board.restarts();
+        encoder
+            .encode_descriptor("reload_loop_restarts", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&restarts, None)?;
+
+        let help =
+            "Whether changes are noticed by polling, since the system gives no notifications";
+        let polling = u64::from(self.board.current().polling);
+        gauge(encoder, "watch_polling", help, None, polling)?;
+
+        let help = "Pieces of the access log, of some 16 KB, that were lost since nobody read it";
+        let lost = self.access_log.as_ref().map_or(0, AccessLog::lost);
+        encoder
+            .encode_descriptor("access_log_lost_pieces", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&lost, None)
+    }
+}

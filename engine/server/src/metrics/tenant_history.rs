@@ -1,0 +1,337 @@
+//! What each tenant answered in the last hour, for the charts of its page.
+//!
+//! Every [`STEP`](crate::metrics::history::STEP) the counters that requests add to in any case are read, as [`history`](crate::metrics::history) does it of all together. Three steps make a point, so that an hour has [`POINTS`].
+//!
+//! A point is kept only where there was a request in its time, and only for [`MOST`] tenants: those that were asked for last. With an hour of requests to each of them this comes to 8 MB; of every other tenant that was ever asked for, only the counters of the last step are kept.
+//!
+//! **Invariant:** bounded by [`MOST`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients ask for; a request does nothing for it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::metrics::history::{KEPT, Sample};
+use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
+
+/// So many steps make a point: half a minute.
+pub const OF_A_POINT: usize = 3;
+
+/// How many points there are: an hour of them.
+pub const POINTS: usize = KEPT / OF_A_POINT;
+
+/// Tenants whose points are kept.
+pub const MOST: usize = 1_024;
+
+/// The last hour of the tenants that were asked for.
+#[derive(Debug, Default)]
+pub struct TenantHistory(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// How many steps there were.
+    steps: usize,
+    /// How long each point took, the newest last.
+    times: VecDeque<Duration>,
+    tenants: HashMap<Arc<str>, Entry>,
+}
+
+/// A tenant that was ever asked for.
+#[derive(Debug, Default)]
+struct Entry {
+    /// Its counters at the last step.
+    total: Sample,
+    /// The step in which it was last asked for.
+    last: usize,
+    /// Whether points of the last hour were given up for those of others, up to and with this one.
+    lost: Option<usize>,
+    points: VecDeque<Point>,
+}
+
+/// What was answered in the time of a point: half as large as a [`Sample`].
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    /// Which point, counted from the start.
+    number: usize,
+    requests: u32,
+    errors: u32,
+    latency: [u32; LATENCY_BOUNDS.len() + 1],
+}
+
+impl TenantHistory {
+    /// Takes a step: the counters of all tenants now, and the time since the last step.
+    pub fn take(&self, tenants: &BTreeMap<Arc<str>, Arc<Traffic>>, took: Duration) {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.step(took);
+        for (id, traffic) in tenants {
+            table.add(id, &Sample::of(traffic));
+        }
+        table.tenants.retain(|id, _| tenants.contains_key(id));
+        table.shorten();
+    }
+
+    /// The points of a tenant, oldest first, one for each that there was time for. Nothing where some of them were given up.
+    #[must_use]
+    pub fn of(&self, tenant: &str) -> Option<Vec<Sample>> {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.of(tenant)
+    }
+}
+
+impl Table {
+    /// The number of the point that is growing.
+    fn newest(&self) -> usize {
+        self.steps.saturating_sub(1) / OF_A_POINT
+    }
+
+    /// The number of the first point of the last hour.
+    fn oldest(&self) -> usize {
+        (self.newest() + 1).saturating_sub(self.times.len())
+    }
+
+    fn step(&mut self, took: Duration) {
+        let begins = self.steps.is_multiple_of(OF_A_POINT);
+        self.steps += 1;
+        match self.times.back_mut() {
+            Some(time) if !begins => *time += took,
+            _ => self.times.push_back(took),
+        }
+        if self.times.len() > POINTS {
+            self.times.pop_front();
+        }
+    }
+
+    fn add(&mut self, id: &Arc<str>, total: &Sample) {
+        let number = self.newest();
+        if !self.tenants.contains_key(id) {
+            if total.requests == 0 {
+                return;
+            }
+            self.tenants.insert(Arc::clone(id), Entry::default());
+        }
+        let Some(entry) = self.tenants.get_mut(id) else {
+            return;
+        };
+        let more = total.since(&entry.total, Duration::ZERO);
+        entry.total = *total;
+        if more.requests == 0 {
+            return;
+        }
+        entry.last = self.steps;
+        match entry.points.back_mut() {
+            Some(point) if point.number == number => point.add(&more),
+            _ => {
+                let mut point = Point::new(number);
+                point.add(&more);
+                entry.points.push_back(point);
+            }
+        }
+    }
+
+    /// Gives up what is older than an hour, and the points of the tenants that were asked for longest ago.
+    fn shorten(&mut self) {
+        let oldest = self.oldest();
+        let mut kept = Vec::new();
+        for (id, entry) in &mut self.tenants {
+            while entry
+                .points
+                .front()
+                .is_some_and(|point| point.number < oldest)
+            {
+                entry.points.pop_front();
+            }
+            entry.lost = entry.lost.filter(|lost| *lost >= oldest);
+            if entry.points.is_empty() {
+                entry.points = VecDeque::new();
+            } else {
+                kept.push((entry.last, entry.points.len(), Arc::clone(id)));
+            }
+        }
+        let over = kept.len().saturating_sub(MOST);
+        if over == 0 {
+            return;
+        }
+        // Of those that were asked for at the same time, the ones go that have less to lose.
+        kept.sort_unstable();
+        for (_, _, id) in kept.into_iter().take(over) {
+            if let Some(entry) = self.tenants.get_mut(&id) {
+                entry.lost = entry.points.back().map(|point| point.number);
+                entry.points = VecDeque::new();
+            }
+        }
+    }
+
+    fn of(&self, tenant: &str) -> Option<Vec<Sample>> {
+        let entry = self.tenants.get(tenant);
+        if entry.is_some_and(|entry| entry.lost.is_some()) {
+            return None;
+        }
+        let mut points = entry.into_iter().flat_map(|entry| &entry.points).peekable();
+        let oldest = self.oldest();
+        let samples = self.times.iter().enumerate().map(|(index, took)| {
+            let point = points.next_if(|point| point.number == oldest + index);
+            point
+                .map_or_else(Sample::default, Point::sample)
+                .lasting(*took)
+        });
+        Some(samples.collect())
+    }
+}
+
+impl Point {
+    const fn new(number: usize) -> Self {
+        Self {
+            number,
+            requests: 0,
+            errors: 0,
+            latency: [0; LATENCY_BOUNDS.len() + 1],
+        }
+    }
+
+    fn add(&mut self, more: &Sample) {
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        self.requests = self.requests.saturating_add(narrow(more.requests));
+        self.errors = self.errors.saturating_add(narrow(more.errors));
+        for (bucket, more) in self.latency.iter_mut().zip(more.latency) {
+            *bucket = bucket.saturating_add(narrow(more));
+        }
+    }
+
+    fn sample(&self) -> Sample {
+        Sample {
+            took: Duration::ZERO,
+            requests: self.requests.into(),
+            errors: self.errors.into(),
+            latency: self.latency.map(u64::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use release::snapshot::Coding;
+
+    use super::*;
+    use crate::metrics::history::STEP;
+
+    type Tenants = BTreeMap<Arc<str>, Arc<Traffic>>;
+
+    fn tenants(names: impl IntoIterator<Item = String>) -> Tenants {
+        let names = names.into_iter();
+        names.map(|name| (name.into(), Arc::default())).collect()
+    }
+
+    fn ask(tenants: &Tenants, name: &str, times: usize, status: StatusCode) {
+        for _ in 0..times {
+            let took = Duration::from_micros(30);
+            tenants[name].record(status, Coding::Identity, 1, took);
+        }
+    }
+
+    fn requests(history: &TenantHistory, name: &str) -> Vec<u64> {
+        let samples = history.of(name).unwrap();
+        samples.iter().map(|sample| sample.requests).collect()
+    }
+
+    #[test]
+    fn a_point_is_what_a_tenant_answered_in_three_steps() {
+        let (history, all) = (
+            TenantHistory::default(),
+            tenants(["one", "two"].map(str::to_owned)),
+        );
+        assert_eq!(history.of("one"), Some(Vec::new()));
+        ask(&all, "one", 20, StatusCode::OK);
+        history.take(&all, STEP);
+        // The newest point grows from step to step.
+        assert_eq!(history.of("one").unwrap()[0].rate(), 2.0);
+        ask(&all, "one", 4, StatusCode::INTERNAL_SERVER_ERROR);
+        history.take(&all, STEP);
+        history.take(&all, STEP);
+        let [point] = history.of("one").unwrap().try_into().unwrap();
+        assert_eq!((point.requests, point.errors), (24, 4));
+        assert_eq!((point.took, point.latency[1]), (STEP * 3, 24));
+        history.take(&all, STEP);
+        ask(&all, "one", 7, StatusCode::OK);
+        for _ in 0..3 {
+            history.take(&all, STEP);
+        }
+        assert_eq!(requests(&history, "one"), [24, 7, 0]);
+        assert_eq!(requests(&history, "two"), [0, 0, 0]);
+        assert_eq!(requests(&history, "nobody"), [0, 0, 0]);
+    }
+
+    #[test]
+    fn an_hour_is_kept_and_no_more() {
+        let (history, all) = (TenantHistory::default(), tenants(["one".to_owned()]));
+        for _ in 0..1_000 {
+            ask(&all, "one", 1, StatusCode::OK);
+            history.take(&all, STEP);
+        }
+        let samples = history.of("one").unwrap();
+        assert_eq!(samples.len(), POINTS);
+        assert!(samples[1..].iter().rev().skip(1).all(|it| it.requests == 3));
+        assert_eq!(STEP * 3 * 120, Duration::from_secs(3_600));
+        // An hour later nothing of it is left but the counters.
+        for _ in 0..KEPT + OF_A_POINT {
+            history.take(&all, STEP);
+        }
+        assert_eq!(requests(&history, "one"), [0; POINTS]);
+        let table = history.0.lock().unwrap();
+        assert_eq!(table.tenants["one"].points.capacity(), 0);
+    }
+
+    #[test]
+    fn of_more_tenants_than_there_is_room_for_those_are_kept_that_were_asked_for_last() {
+        let all = tenants((0..2 * MOST).map(|number| format!("tenant-{number:05}")));
+        let history = TenantHistory::default();
+        let kept = || {
+            let table = history.0.lock().unwrap();
+            let points = table.tenants.values().map(|entry| entry.points.len());
+            points.filter(|points| *points > 0).count()
+        };
+        // Who is never asked for has nothing at all.
+        history.take(&all, STEP);
+        assert!(history.0.lock().unwrap().tenants.is_empty());
+        for name in all.keys() {
+            ask(&all, name, 1, StatusCode::OK);
+        }
+        history.take(&all, STEP);
+        assert_eq!(kept(), MOST);
+        for number in 0..MOST {
+            ask(&all, &format!("tenant-{number:05}"), 2, StatusCode::OK);
+        }
+        history.take(&all, STEP);
+        assert_eq!(kept(), MOST);
+        // It was given up before: nobody knows all of its hour.
+        assert_eq!(history.of("tenant-00000"), None);
+        for _ in 0..KEPT {
+            ask(&all, "tenant-00000", 2, StatusCode::OK);
+            history.take(&all, STEP);
+        }
+        assert_eq!(kept(), 1, "the others were not asked for in an hour");
+        let last = requests(&history, "tenant-00000");
+        assert_eq!((last.len(), last[5]), (POINTS, 6));
+    }
+
+    #[test]
+    fn a_full_table_takes_eight_megabytes() {
+        let deque = |points: usize| points.next_power_of_two() * size_of::<Point>();
+        assert!(MOST * deque(POINTS) <= 9_000_000, "{}", deque(POINTS));
+        // Beside a tenant's own counters.
+        assert!(size_of::<Entry>() <= 200, "{}", size_of::<Entry>());
+    }
+
+    #[test]
+    fn a_tenant_that_is_gone_leaves_nothing_behind() {
+        let history = TenantHistory::default();
+        for number in 0..2_000 {
+            let name = format!("tenant-{number}");
+            let all = tenants([name.clone()]);
+            ask(&all, &name, 1, StatusCode::OK);
+            history.take(&all, STEP);
+        }
+        assert_eq!(history.0.lock().unwrap().tenants.len(), 1);
+        history.take(&Tenants::new(), STEP);
+        assert!(history.0.lock().unwrap().tenants.is_empty());
+    }
+}

@@ -1,0 +1,88 @@
+//! Writes a line of the access log for each request, and makes its span, where either is asked for.
+//!
+//! **Invariant:** changes nothing; waits for nobody.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::ready;
+use std::task::{Context, Poll};
+
+use http::HeaderValue;
+use jiff::Timestamp;
+use tower::Service;
+
+use super::exchange::{Answered, Exchange, Inner};
+use crate::access_log::AccessEntry;
+use crate::access_log::AccessLogBuffer;
+use crate::connection::context::WorkerContext;
+use crate::request::forwarded::visitor;
+use crate::request::trace::Trace;
+use crate::response::answer::{Answer, Owner};
+use crate::snapshot_store::{SHARED, UNKNOWN};
+use release::snapshot::fields::X_REQUEST_ID;
+
+/// Logs each request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AccessLogger<'w, S> {
+    pub(crate) context: &'w WorkerContext,
+    pub(crate) inner: S,
+}
+
+impl<'a, S: Inner<'a>> Service<Exchange<'a>> for AccessLogger<'_, S> {
+    type Response = Answer<'a>;
+    type Error = Infallible;
+    type Future = Answered<'a>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
+        let answer = self.inner.answer(exchange);
+        if self.context.access_log.is_some() || self.context.settings.spans.is_some() {
+            self.log(&exchange, &answer);
+        }
+        ready(Ok(answer))
+    }
+}
+
+impl<S> AccessLogger<'_, S> {
+    fn log(&self, exchange: &Exchange<'_>, answer: &Answer<'_>) {
+        let settings = &self.context.settings;
+        let Exchange { head, peer, .. } = exchange;
+        let mut buffer = self.context.access_log.as_ref().map(RefCell::borrow_mut);
+        let with_visitor = buffer
+            .as_deref()
+            .is_some_and(AccessLogBuffer::has_addresses);
+        let id = answer.response.headers().get(&X_REQUEST_ID);
+        let mut entry = AccessEntry {
+            at: Timestamp::now(),
+            tenant: match answer.owner {
+                Owner::Tenant(mount) => &mount.tenant,
+                Owner::Host => SHARED,
+                Owner::Nobody => UNKNOWN,
+            },
+            method: head.method.as_str(),
+            route: answer.route,
+            status: answer.response.status(),
+            bytes: answer.bytes(),
+            coding: answer.coding,
+            took: exchange.started.elapsed(),
+            id: id
+                .map(HeaderValue::to_str)
+                .and_then(Result::ok)
+                .unwrap_or("-"),
+            trace: peer
+                .trusted
+                .then(|| Trace::named_by(head.headers))
+                .flatten(),
+            visitor: with_visitor.then(|| visitor(peer.address, head.headers, settings)),
+        };
+        if let Some(spans) = &settings.spans {
+            entry.trace = Some(spans.record(&entry));
+        }
+        if let Some(buffer) = &mut buffer {
+            buffer.push(&entry);
+        }
+    }
+}

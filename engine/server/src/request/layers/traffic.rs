@@ -1,0 +1,56 @@
+//! Counts what is answered, by tenant.
+//!
+//! **Invariant:** changes nothing; takes no lock, since a tenant's counters hang on its mounts. What is [`not_found`](crate::metrics::not_found) is tried to be noted, and never waited for.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::task::{Context, Poll};
+
+use http::StatusCode;
+use tower::Service;
+
+use super::exchange::{Answered, Exchange, Inner};
+use crate::response::answer::{Answer, Owner};
+use crate::snapshot_store::SnapshotStore;
+
+/// Counts what is answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrafficCounters<'w, S> {
+    pub(crate) snapshots: &'w SnapshotStore,
+    pub(crate) inner: S,
+}
+
+impl<'a, S: Inner<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
+    type Response = Answer<'a>;
+    type Error = Infallible;
+    type Future = Answered<'a>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
+        let answer = self.inner.answer(exchange);
+        let traffic = match answer.owner {
+            Owner::Tenant(mount) => mount
+                .traffic
+                .get()
+                .map_or(&self.snapshots.unknown, |traffic| traffic),
+            Owner::Host => &self.snapshots.shared,
+            Owner::Nobody => &self.snapshots.unknown,
+        };
+        traffic.record(
+            answer.response.status(),
+            answer.coding,
+            answer.bytes(),
+            exchange.started.elapsed(),
+        );
+        if let (StatusCode::NOT_FOUND, Owner::Tenant(mount)) =
+            (answer.response.status(), answer.owner)
+            && let Some(path) = exchange.head.uri.path().strip_prefix(&*mount.prefix)
+        {
+            self.snapshots.not_found.record(&mount.tenant, path);
+        }
+        ready(Ok(answer))
+    }
+}

@@ -1,0 +1,40 @@
+//! Refuses request targets that are too long with 414.
+//!
+//! The other limits of a request are hyper's to hold, since it refuses what is too large before there is a request.
+//!
+//! **Invariant:** knows no path and no tenant.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::task::{Context, Poll};
+
+use http::StatusCode;
+use tower::Service;
+
+use super::exchange::{Answered, Exchange, Inner};
+use crate::response::answer::{Answer, refused};
+
+/// Refuses request targets of more than so many bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UriLength<S> {
+    pub(crate) limit: usize,
+    pub(crate) inner: S,
+}
+
+impl<'a, S: Inner<'a>> Service<Exchange<'a>> for UriLength<S> {
+    type Response = Answer<'a>;
+    type Error = Infallible;
+    type Future = Answered<'a>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
+        let target = exchange.head.uri.path_and_query();
+        if target.is_some_and(|target| target.as_str().len() > self.limit) {
+            return ready(Ok(refused(StatusCode::URI_TOO_LONG)));
+        }
+        self.inner.call(exchange)
+    }
+}

@@ -1,0 +1,13 @@
+//! Reads what a request asks for: its host, path, visitor, trace, accepted encodings, preconditions and ranges.
+//!
+//! [`layers`] stand around the look-up of each request.
+//!
+//! **Invariant:** a field that a client made up becomes no state and no log field.
+
+pub(crate) mod condition;
+pub(crate) mod forwarded;
+pub(crate) mod host;
+pub(crate) mod layers;
+pub(crate) mod negotiate;
+pub(crate) mod path;
+pub(crate) mod trace;

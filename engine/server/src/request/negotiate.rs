@@ -1,0 +1,271 @@
+//! Which coding of a body a client gets (RFC 9110, section 12.5.3).
+//!
+//! 1. Without `Accept-Encoding` the body goes out as it is: the client may understand any coding, but has not said so.
+//! 2. Every coding gets the weight of its own element, else that of `*`, else none. `x-gzip` means `gzip`. Where an element comes twice, the higher weight counts; an element that is no valid one counts as absent.
+//! 3. `identity` that is not mentioned is acceptable, below everything that is.
+//! 4. The highest weight wins; at the same weight the server's own order does, smallest body first.
+//! 5. Where nothing is acceptable, the body goes out as it is. The RFC allows 406 if `identity` is refused, and equally to ignore that: a page that can perhaps be read helps more than none.
+//!
+//! **Invariant:** pure; allocates nothing; sees the fields as bytes and never fails.
+
+use http::header::HeaderValue;
+
+use release::snapshot::{Coding, Variant, Variants};
+
+/// Weights are kept in thousandths, which is all the digits a weight may have.
+type Weight = u16;
+
+/// What a client accepts, by coding.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    listed: [Option<Weight>; Coding::ALL.len()],
+    any: Option<Weight>,
+}
+
+impl Accepted {
+    /// Reads one `Accept-Encoding` field; several of them are one list (RFC 9110, section 5.3).
+    pub(crate) fn read(&mut self, field: &HeaderValue) {
+        for element in field.as_bytes().split(|byte| *byte == b',') {
+            let (token, weight) = match memchr::memchr(b';', element) {
+                None => (element.trim_ascii(), Some(1000)),
+                Some(end) => (element[..end].trim_ascii(), weight(&element[end + 1..])),
+            };
+            let Some(weight) = weight else { continue };
+            let slot = match coding(token) {
+                Some(coding) => &mut self.listed[coding as usize],
+                None if token == b"*" => &mut self.any,
+                None => continue,
+            };
+            *slot = (*slot).max(Some(weight));
+        }
+    }
+
+    /// The weight of `coding`, zero if it is not acceptable.
+    const fn weight(&self, coding: Coding) -> Weight {
+        match (self.listed[coding as usize], self.any) {
+            // One step above nothing, so that it is below whatever has a weight; hence all weights are doubled.
+            (None, None) if matches!(coding, Coding::Identity) => 1,
+            (Some(weight), _) | (None, Some(weight)) => weight * 2,
+            (None, None) => 0,
+        }
+    }
+}
+
+/// The variant to send, from `variants` in the server's order; the last one is identity.
+///
+/// Returns `None` only where `variants` is empty.
+#[must_use]
+pub(crate) fn choose<'v>(variants: &'v Variants, accepted: &Accepted) -> Option<&'v Variant> {
+    let mut best = None;
+    let mut highest = 0;
+    for variant in variants.iter() {
+        let weight = accepted.weight(variant.coding);
+        if weight > highest {
+            highest = weight;
+            best = Some(variant);
+        }
+    }
+    best.or_else(|| variants.identity())
+}
+
+fn coding(token: &[u8]) -> Option<Coding> {
+    match token.len() {
+        2 if token.eq_ignore_ascii_case(b"br") => Some(Coding::Brotli),
+        4 if token.eq_ignore_ascii_case(b"gzip") => Some(Coding::Gzip),
+        6 if token.eq_ignore_ascii_case(b"x-gzip") => Some(Coding::Gzip),
+        8 if token.eq_ignore_ascii_case(b"identity") => Some(Coding::Identity),
+        _ => None,
+    }
+}
+
+/// `q=0.5` in thousandths: `0` or `1` with up to three digits, of which `1` has only zeros (RFC 9110, section 12.4.2).
+fn weight(parameter: &[u8]) -> Option<Weight> {
+    let [b'q' | b'Q', b'=', value @ ..] = parameter.trim_ascii() else {
+        return None;
+    };
+    let (one, digits) = match value {
+        [b'0'] => return Some(0),
+        [b'1'] => return Some(1000),
+        [b'0', b'.', digits @ ..] => (false, digits),
+        [b'1', b'.', digits @ ..] => (true, digits),
+        _ => return None,
+    };
+    if digits.len() > 3 {
+        return None;
+    }
+    let mut thousandths = 0;
+    let mut unit = 100;
+    for digit in digits {
+        match digit {
+            b'0'..=b'9' => thousandths += u16::from(digit - b'0') * unit,
+            _ => return None,
+        }
+        unit /= 10;
+    }
+    match (one, thousandths) {
+        (false, thousandths) => Some(thousandths),
+        (true, 0) => Some(1000),
+        (true, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use release::payload::Payload;
+
+    use super::*;
+
+    fn variants(codings: &[Coding]) -> Variants {
+        codings
+            .iter()
+            .map(|coding| Variant {
+                coding: *coding,
+                bytes: Payload::default(),
+                etag: HeaderValue::from_static("\"x\""),
+            })
+            .collect()
+    }
+
+    fn chosen(codings: &[Coding], fields: &[&str]) -> Coding {
+        let mut accepted = Accepted::default();
+        for field in fields {
+            accepted.read(&field.parse().unwrap());
+        }
+        choose(&variants(codings), &accepted).unwrap().coding
+    }
+
+    #[test]
+    fn browsers_get_the_smallest_body() {
+        for (fields, expected) in [
+            (&["gzip, deflate, br, zstd"][..], Coding::Brotli),
+            (&["gzip, deflate"], Coding::Gzip),
+            (&["gzip", "br"], Coding::Brotli),
+            (&["BR;Q=0.5 , gzip ; q=0.8"], Coding::Gzip),
+            (&["x-gzip"], Coding::Gzip),
+            (&["*"], Coding::Brotli),
+            (&["br;q=0, *"], Coding::Gzip),
+            (&["gzip;q=0.001"], Coding::Gzip),
+            (&["identity, gzip;q=0.5"], Coding::Identity),
+            (&["br;q=0.5, *;q=0.5"], Coding::Brotli),
+            (&["br;q=0.2, br;q=0.9, gzip;q=0.5"], Coding::Brotli),
+        ] {
+            assert_eq!(chosen(&Coding::ALL, fields), expected, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_best_coding_is_sent_from_the_moment_at_which_it_is_there() {
+        let variants = variants(&[Coding::Gzip, Coding::Identity]);
+        let mut accepted = Accepted::default();
+        accepted.read(&HeaderValue::from_static("gzip, br, zstd"));
+        let sent = || choose(&variants, &accepted).unwrap().coding;
+        assert_eq!(sent(), Coding::Gzip);
+        assert!(variants.can_improve());
+        variants.improve(Some(Variant {
+            coding: Coding::Brotli,
+            bytes: Payload::default(),
+            etag: HeaderValue::from_static("\"y\""),
+        }));
+        assert_eq!(sent(), Coding::Brotli);
+        variants.improve(None);
+        assert_eq!(sent(), Coding::Brotli, "once and for all");
+        assert!(!variants.can_improve());
+        let variants = variants_without_best();
+        assert_eq!(choose(&variants, &accepted).unwrap().coding, Coding::Gzip);
+    }
+
+    fn variants_without_best() -> Variants {
+        let variants = variants(&[Coding::Gzip, Coding::Identity]);
+        variants.improve(None);
+        variants
+    }
+
+    #[test]
+    fn identity_is_the_last_resort() {
+        for fields in [
+            &[][..],
+            &[""],
+            &["deflate"],
+            &["gzip;q=0"],
+            &["identity;q=0"],
+            &["*;q=0"],
+            &["br;q=2, gzip;q=0.1234, br;q=x"],
+            &["br;level=4"],
+        ] {
+            assert_eq!(chosen(&Coding::ALL, fields), Coding::Identity, "{fields:?}");
+        }
+        assert_eq!(
+            chosen(&[Coding::Identity], &["br, identity;q=0"]),
+            Coding::Identity
+        );
+    }
+
+    /// The same rules, written for reading: every rule looks at the whole list again.
+    fn reference(codings: &[Coding], elements: &[(String, Option<u16>)]) -> Coding {
+        let listed = |name: &str| {
+            elements
+                .iter()
+                .filter(|(token, _)| token.eq_ignore_ascii_case(name))
+                .filter_map(|(_, weight)| *weight)
+                .max()
+        };
+        let weight_of = |coding: &Coding| {
+            let own = match coding {
+                Coding::Gzip => listed("gzip").max(listed("x-gzip")),
+                other => listed(other.token()),
+            };
+            match own.or(listed("*")) {
+                Some(weight) => f64::from(weight),
+                None if *coding == Coding::Identity => 0.5,
+                None => 0.0,
+            }
+        };
+        let best = codings.iter().map(weight_of).fold(0.0, f64::max);
+        if best == 0.0 {
+            return Coding::Identity;
+        }
+        *codings
+            .iter()
+            .find(|coding| weight_of(coding) == best)
+            .unwrap()
+    }
+
+    fn token() -> impl Strategy<Value = String> {
+        prop::sample::select(vec![
+            "br", "BR", "zstd", "gzip", "x-gzip", "GZip", "identity", "*", "deflate", "", "b r",
+        ])
+        .prop_map(str::to_owned)
+    }
+
+    proptest! {
+        #[test]
+        fn negotiation_follows_the_rules(
+            elements in prop::collection::vec((token(), prop::option::weighted(0.9, 0..=1000_u16)), 0..6),
+            spaces in prop::collection::vec(prop::sample::select(vec!["", " ", "\t"]), 6),
+            available in prop::sample::subsequence(vec![Coding::Brotli, Coding::Gzip], 0..=2),
+        ) {
+            let mut codings = available;
+            codings.push(Coding::Identity);
+            let field: Vec<String> = elements
+                .iter()
+                .zip(&spaces)
+                .map(|((token, weight), space)| match weight {
+                    Some(1000) => format!("{space}{token}{space}"),
+                    Some(weight) => format!("{token}{space};{space}q=0.{weight:03}"),
+                    None => format!("{token};q=no"),
+                })
+                .collect();
+            prop_assert_eq!(chosen(&codings, &[&field.join(",")]), reference(&codings, &elements));
+        }
+
+        #[test]
+        fn any_bytes_are_read(field in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(value) = HeaderValue::from_bytes(&field) {
+                let mut accepted = Accepted::default();
+                accepted.read(&value);
+                prop_assert!(choose(&variants(&Coding::ALL), &accepted).is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a request is sent on to: another host, the path without the slashes at its end, another path.
+//!
+//! A redirect may be kept for a while, so it names what it is thrown away by, as pages do.
+//!
+//! **Invariant:** pure, as [`respond`](crate::response::respond) is.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, HeaderValue, LOCATION, STRICT_TRANSPORT_SECURITY};
+use http::{Response, StatusCode};
+
+use crate::response::answer::{Answer, Owner, RequestHead, Route, plain};
+use crate::response::response_body::ResponseBody;
+use release::snapshot::fields::{CACHE_TAG, cache_tag};
+use release::snapshot::{Coding, Mount, Moved};
+
+/// How long a redirect may be kept. Browsers keep a 308 without this for good, and could never be told otherwise.
+const CACHING: HeaderValue = HeaderValue::from_static("max-age=3600");
+
+/// 308 with what it is thrown away by.
+pub(crate) fn to(location: HeaderValue, tag: Option<HeaderValue>) -> Response<ResponseBody> {
+    let mut response = Response::new(Bytes::new().into());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location);
+    headers.insert(CACHE_CONTROL, CACHING);
+    if let Some(tag) = tag {
+        headers.insert(CACHE_TAG, tag);
+    }
+    response
+}
+
+/// Returns the target of a redirect with the query of the request, which follows the target's own query and precedes its fragment (RFC 9110, section 10.2.2).
+///
+/// A target that is not a web address, such as `mailto:`, stays as it is: its query has another meaning.
+pub(crate) fn with_query(target: &HeaderValue, query: Option<&str>) -> HeaderValue {
+    let bytes = target.as_bytes();
+    let is_web =
+        bytes.starts_with(b"/") || bytes.starts_with(b"http:") || bytes.starts_with(b"https:");
+    let Some(query) = query.filter(|query| is_web && !query.is_empty()) else {
+        return target.clone();
+    };
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == b'#')
+        .unwrap_or(bytes.len());
+    let (address, fragment) = bytes.split_at(end);
+    let joint: &[u8] = match address {
+        [.., b'?' | b'&'] => b"",
+        address if address.contains(&b'?') => b"&",
+        _ => b"?",
+    };
+    let location = [address, joint, query.as_bytes(), fragment].concat();
+    HeaderValue::from_maybe_shared(Bytes::from(location)).unwrap_or_else(|_| target.clone())
+}
+
+/// What a redirect of a tenant is thrown away by.
+pub(crate) fn tag(tenant: &str, path: &str) -> Option<HeaderValue> {
+    HeaderValue::from_maybe_shared(Bytes::from(cache_tag(tenant, path))).ok()
+}
+
+/// The same path of another origin.
+pub(crate) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
+    let target = request
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    // `*` (of OPTIONS) is no path.
+    let target = if target.starts_with('/') { target } else { "/" };
+    let location = [moved.origin.as_bytes(), target.as_bytes()].concat();
+    let mut response = built(location, moved.cache_tag.clone());
+    if let Some(hsts) = &moved.hsts {
+        let fields = response.headers_mut();
+        fields.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+    }
+    Answer {
+        response,
+        owner: Owner::Host,
+        route: Route {
+            rest: "/*",
+            ..Route::default()
+        },
+        coding: Coding::Identity,
+    }
+}
+
+/// The path as it came, without the slashes at its end. What comes before them names the resource `key`, so it cannot begin with two slashes and lead to another host.
+pub(crate) fn without_slashes<'s>(
+    mount: &'s Mount,
+    key: &'s str,
+    request: &RequestHead<'_>,
+) -> Answer<'s> {
+    let mut location = match request.uri.path().trim_end_matches('/') {
+        "" => "/".to_owned(),
+        path => path.to_owned(),
+    };
+    if let Some(query) = request.uri.query() {
+        location.push('?');
+        location.push_str(query);
+    }
+    Answer {
+        response: built(location.into_bytes(), tag(&mount.tenant, key)),
+        owner: Owner::Tenant(mount),
+        route: Route {
+            prefix: &mount.prefix,
+            path: key,
+            rest: "/",
+        },
+        coding: Coding::Identity,
+    }
+}
+
+pub(crate) fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<ResponseBody> {
+    match HeaderValue::from_maybe_shared(Bytes::from(location)) {
+        Ok(location) => to(location, tag),
+        Err(_) => plain(StatusCode::BAD_REQUEST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_of_a_request_joins_that_of_the_target() {
+        for (target, query, location) in [
+            ("/new", Some("a=1"), "/new?a=1"),
+            ("/new#part", Some("a=1&b"), "/new?a=1&b#part"),
+            ("/new?own=2", Some("a=1"), "/new?own=2&a=1"),
+            ("/new?own=2#part", Some("a=1"), "/new?own=2&a=1#part"),
+            ("/new?", Some("a=1"), "/new?a=1"),
+            ("/new#what?", Some("a=1"), "/new?a=1#what?"),
+            ("https://a.example", Some("a=1"), "https://a.example?a=1"),
+            ("mailto:a@b.example", Some("a=1"), "mailto:a@b.example"),
+            ("/new?own=2#part", None, "/new?own=2#part"),
+            ("/new", Some(""), "/new"),
+        ] {
+            let target = HeaderValue::from_static(target);
+            assert_eq!(with_query(&target, query), location);
+        }
+    }
+}

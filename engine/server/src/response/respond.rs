@@ -1,0 +1,479 @@
+//! From a request to its response, by look-up alone.
+//!
+//! 1. *Content.* No resource takes any: GET, HEAD and OPTIONS that bring some are refused with 413.
+//! 2. *Host.* A request without a clear host is refused with 400; a host that nobody claims gets a neutral 421.
+//! 3. *Method.* OPTIONS is answered for every path alike: 204 with `Allow`. Others than GET and HEAD get 405 with `Allow`, whatever the path names, and the page of the tenant that has the path.
+//! 4. *Moved host.* 308 to the same path of its new origin.
+//! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
+//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks what is [`awaited`] first.
+//! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
+//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share. What the mount answers with 302 is asked for last: it stands in for a picture that is still to be made.
+//! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
+//! 10. *Body.* The best coding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
+//!
+//! A hit costs three hash look-ups, one copy of a header map that is ready, and no allocation besides that copy; `benches/respond.rs` holds it to that.
+//!
+//! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
+    HeaderValue, RETRY_AFTER,
+};
+use http::{Method, Response, StatusCode, Version};
+
+use crate::request::condition::{Conditions, Outcome, Validators, evaluate};
+use crate::request::host::requested_host;
+use crate::request::negotiate::{Accepted, choose};
+use crate::request::path::normal_path;
+pub use crate::response::answer::{Answer, Owner, RequestHead, Route};
+use crate::response::answer::{plain, refused};
+use crate::response::redirect;
+use crate::response::response_body::ResponseBody;
+use crate::snapshot_store::Wanted;
+use release::snapshot::fields::{CACHE_TAG, set};
+use release::snapshot::{
+    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
+};
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+
+/// Answers `request` from `snapshot`.
+#[must_use]
+pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+    finished(find(snapshot, request), request)
+}
+
+/// An answer as it is sent: HEAD gets no body, and content that nobody reads ends a connection of HTTP/1.1.
+pub(crate) fn finished<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> Answer<'s> {
+    if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
+        without_body(&mut answer.response);
+    }
+    if request.content && request.version < Version::HTTP_2 {
+        // The content is not read, so that the connection cannot be used again (RFC 9112, section 9.3).
+        answer
+            .response
+            .headers_mut()
+            .insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    answer
+}
+
+fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+    let known = matches!(
+        *request.method,
+        Method::GET | Method::HEAD | Method::OPTIONS
+    );
+
+    // 1.
+    if request.content && known {
+        return refused(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    // 2.
+    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    let Some(entry) = snapshot.hosts.get(&*host) else {
+        return unknown_host(snapshot, request);
+    };
+
+    // 3.
+    if !matches!(*request.method, Method::GET | Method::HEAD) {
+        let mut answer = other_method(entry, request);
+        answer.response.headers_mut().insert(ALLOW, METHODS);
+        return answer;
+    }
+
+    // 4.
+    let routes = match entry {
+        HostEntry::Site(routes) => routes,
+        HostEntry::Moved(moved) => return redirect::host(moved, request),
+    };
+
+    // 5.
+    let Ok(path) = normal_path(request.uri.path()) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+
+    // 6.
+    let Some((mount, below)) = mount(routes, &path) else {
+        return outside_mounts(snapshot, routes, &path, request)
+            .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
+    };
+    let Some(pages) = mount.pages.get() else {
+        return not_yet(mount);
+    };
+
+    // 7.
+    if path.len() > 1 && path.ends_with('/') {
+        let shorter = match below.trim_end_matches('/') {
+            "" => "/",
+            shorter => shorter,
+        };
+        match pages.resources.get_key_value(shorter) {
+            Some((key, resource)) if matches!(**resource, Resource::Redirect(_)) => {
+                let route = Route {
+                    prefix: &mount.prefix,
+                    path: key,
+                    rest: "/",
+                };
+                return page(resource, mount, route, request);
+            }
+            Some((key, _)) => return redirect::without_slashes(mount, key, request),
+            None => {}
+        }
+    }
+
+    // 8.
+    if let Some((key, resource)) = pages.resources.get_key_value(below) {
+        // What leads to the original of a picture gives way once the picture is made.
+        if is_for_now(resource)
+            && let Some(answer) = outside_mounts(snapshot, routes, &path, request)
+        {
+            return answer;
+        }
+        return page(
+            resource,
+            mount,
+            Route {
+                prefix: &mount.prefix,
+                path: key,
+                rest: "",
+            },
+            request,
+        );
+    }
+    if let Some(answer) = outside_mounts(snapshot, routes, &path, request) {
+        return answer;
+    }
+
+    // 9.
+    match pages.not_found.iter().find(|(area, _)| covers(area, below)) {
+        Some((area, resource)) => page(
+            resource,
+            mount,
+            Route {
+                prefix: &mount.prefix,
+                path: area,
+                rest: "/*",
+            },
+            request,
+        ),
+        None => refused(StatusCode::NOT_FOUND),
+    }
+}
+
+/// Whether a resource only leads elsewhere for now.
+fn is_for_now(resource: &Resource) -> bool {
+    matches!(resource, Resource::Body(body) if body.status == StatusCode::FOUND)
+}
+
+/// OPTIONS, and methods that nothing has.
+fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'s> {
+    let plainly = |status| Answer {
+        response: plain(status),
+        owner: Owner::Host,
+        route: Route {
+            path: "*",
+            ..Route::default()
+        },
+        coding: Coding::Identity,
+    };
+    if request.method == Method::OPTIONS {
+        let mut answer = plainly(StatusCode::NO_CONTENT);
+        answer.response.headers_mut().clear();
+        return answer;
+    }
+    let HostEntry::Site(routes) = entry else {
+        return plainly(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let Ok(path) = normal_path(request.uri.path()) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    let Some((mount, _)) = mount(routes, &path) else {
+        return plainly(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let Some(pages) = mount.pages.get() else {
+        return not_yet(mount);
+    };
+    let route = Route {
+        prefix: &mount.prefix,
+        path: "",
+        rest: "/*",
+    };
+    page(&pages.method_not_allowed, mount, route, request)
+}
+
+/// The mount that takes `path`, and what is left of the path below it.
+fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount>, &'p str)> {
+    let segments = memchr::memchr_iter(b'/', &path.as_bytes()[1..])
+        .map(|slash| slash + 1)
+        .chain([path.len()]);
+    let mut taken = routes.root.as_ref().map(|mount| (mount, 0));
+    for end in segments.take(routes.longest_prefix) {
+        if let Some(mount) = routes.prefixes.get(&path[..end]) {
+            taken = Some((mount, end));
+        }
+    }
+    taken.map(|(mount, end)| (mount, if end == path.len() { "/" } else { &path[end..] }))
+}
+
+/// What a request has to wait for.
+#[derive(Debug, Clone)]
+pub(crate) enum Awaited {
+    /// The mount that takes its path, which is not rendered yet.
+    Pages(Arc<Mount>),
+    /// A picture of that mount's tenant, which is not drawn yet.
+    Picture(Arc<Mount>, Arc<Slot<Resource>>),
+}
+
+impl Awaited {
+    /// The same for who makes it.
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        match self {
+            Self::Pages(mount) => Wanted::Pages(&mount.tenant),
+            Self::Picture(mount, _) => Wanted::Picture(&mount.tenant),
+        }
+    }
+
+    /// Waits until it is there.
+    pub(crate) async fn filled(&self) {
+        match self {
+            Self::Pages(mount) => mount.pages.filled().await,
+            Self::Picture(_, slot) => slot.filled().await,
+        }
+    }
+}
+
+/// What a request has to wait for, if it has to: nobody waits for a picture while something stands in for it.
+pub(crate) fn awaited(snapshot: &Snapshot, request: &RequestHead<'_>) -> Option<Awaited> {
+    let is_file = is_file(request.uri.path());
+    if !snapshot.is_partial && !is_file {
+        return None;
+    }
+    let host = requested_host(request.uri, request.headers, request.version).ok()?;
+    let HostEntry::Site(routes) = snapshot.hosts.get(&*host)? else {
+        return None;
+    };
+    let path = normal_path(request.uri.path()).ok()?;
+    let (mount, below) = mount(routes, &path)?;
+    let Some(pages) = mount.pages.get() else {
+        return mount
+            .pages
+            .is_open()
+            .then(|| Awaited::Pages(Arc::clone(mount)));
+    };
+    if !is_file || pages.resources.contains_key(below) {
+        return None;
+    }
+    let slot = routes.pictures.get(&*path)?;
+    let awaited = || Awaited::Picture(Arc::clone(mount), Arc::clone(slot));
+    slot.is_open().then(awaited)
+}
+
+/// Whether a path names a file, as far as its text tells: pages have no dot. Only for files a look at what is drawn is worth it.
+fn is_file(path: &str) -> bool {
+    let last = path.rsplit('/').next();
+    last.is_some_and(|last| last.contains('.'))
+}
+
+/// What a tenant answers while it is not rendered.
+fn not_yet(mount: &Mount) -> Answer<'_> {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    Answer {
+        response,
+        owner: Owner::Tenant(mount),
+        route: Route {
+            prefix: &mount.prefix,
+            path: "",
+            rest: "/*",
+        },
+        coding: Coding::Identity,
+    }
+}
+
+/// Whether `path` is `area` or lies below it.
+fn covers(area: &str, path: &str) -> bool {
+    path.strip_prefix(area)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn page<'s>(
+    resource: &'s Resource,
+    mount: &'s Mount,
+    route: Route<'s>,
+    request: &RequestHead<'_>,
+) -> Answer<'s> {
+    let tag = || redirect::tag(&mount.tenant, route.path);
+    let (response, coding) = resource_response(resource, request, tag);
+    Answer {
+        response,
+        owner: Owner::Tenant(mount),
+        route,
+        coding,
+    }
+}
+
+/// What no tenant answers: the host's own files, and those that all hosts share.
+fn outside_mounts<'s>(
+    snapshot: &'s Snapshot,
+    routes: &'s HostRoutes,
+    path: &str,
+    request: &RequestHead<'_>,
+) -> Option<Answer<'s>> {
+    let file = |table: &'s ResourceTable| {
+        let (key, resource) = table.get_key_value(path)?;
+        Some(("", &**key, &**resource))
+    };
+    let picture = || {
+        let (key, slot) = routes.pictures.get_key_value(path)?;
+        Some(("", &**key, slot.get()?))
+    };
+    let (prefix, key, resource) = file(&routes.files)
+        .or_else(|| file(&snapshot.shared))
+        .or_else(|| routes.replaced_file(path))
+        .or_else(picture)?;
+    let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
+    let (response, coding) = resource_response(resource, request, owner);
+    Some(Answer {
+        response,
+        owner: Owner::Host,
+        route: Route {
+            prefix,
+            path: key,
+            ..Route::default()
+        },
+        coding,
+    })
+}
+
+pub(crate) fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+    match &snapshot.unknown_host {
+        Some(resource) => {
+            let (response, coding) = resource_response(resource, request, || None);
+            Answer {
+                response,
+                owner: Owner::Nobody,
+                route: Route::default(),
+                coding,
+            }
+        }
+        None => refused(StatusCode::MISDIRECTED_REQUEST),
+    }
+}
+
+/// Step 10. The tag is that of a redirect, which has none with it as bodies do.
+fn resource_response(
+    resource: &Resource,
+    request: &RequestHead<'_>,
+    tag: impl FnOnce() -> Option<HeaderValue>,
+) -> (Response<ResponseBody>, Coding) {
+    let body = match resource {
+        Resource::Body(body) => body,
+        Resource::Redirect(location) => {
+            let location = redirect::with_query(location, request.uri.query());
+            return (redirect::to(location, tag()), Coding::Identity);
+        }
+    };
+    let (accepted, mut conditions) = fields(request.headers);
+    let Some(variant) = choose(&body.variants, &accepted) else {
+        return (plain(StatusCode::NOT_FOUND), Coding::Identity);
+    };
+    let length = usize::try_from(variant.bytes.len()).unwrap_or(usize::MAX);
+    let outcome = if body.status == StatusCode::OK {
+        if request.method != Method::GET {
+            conditions.range = None;
+        }
+        let range_of = body.fields.ranges().then_some(length);
+        evaluate(
+            &conditions,
+            Validators {
+                etag: &variant.etag,
+                range_of,
+            },
+        )
+    } else {
+        Outcome::Whole
+    };
+
+    let response = match outcome {
+        Outcome::Whole => {
+            let whole = ResponseBody::whole(&variant.bytes);
+            let mut response = with_fields(body, variant.coding, &variant.etag, whole);
+            *response.status_mut() = body.status;
+            if body.status != StatusCode::OK {
+                response.headers_mut().remove(ETAG);
+            }
+            response
+        }
+        Outcome::Part(range) => {
+            let part = ResponseBody::part(&variant.bytes, range.clone());
+            let mut response = with_fields(body, variant.coding, &variant.etag, part);
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            set_content_range(
+                &mut response,
+                format!("bytes {}-{}/{length}", range.start, range.end - 1),
+            );
+            response
+        }
+        Outcome::NotModified => {
+            let mut response = Response::new(Bytes::new().into());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            *response.headers_mut() = body.fields.not_modified(&variant.etag);
+            response
+        }
+        Outcome::Failed => plain(StatusCode::PRECONDITION_FAILED),
+        Outcome::Unsatisfiable => {
+            let mut response = plain(StatusCode::RANGE_NOT_SATISFIABLE);
+            set_content_range(&mut response, format!("bytes */{length}"));
+            response
+        }
+    };
+    (response, variant.coding)
+}
+
+fn with_fields(
+    body: &Body,
+    coding: Coding,
+    etag: &HeaderValue,
+    bytes: ResponseBody,
+) -> Response<ResponseBody> {
+    let mut response = Response::new(bytes);
+    *response.headers_mut() = body.fields.whole(coding, etag);
+    if let Some(cache_tag) = &body.cache_tag {
+        set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
+    }
+    response
+}
+
+fn set_content_range(response: &mut Response<ResponseBody>, range: String) {
+    if let Ok(range) = HeaderValue::from_maybe_shared(Bytes::from(range)) {
+        response.headers_mut().insert(CONTENT_RANGE, range);
+    }
+}
+
+/// What HEAD gets: the body is taken out, and its length left.
+fn without_body(response: &mut Response<ResponseBody>) {
+    let length = HeaderValue::from(response.body().len());
+    response.headers_mut().insert(CONTENT_LENGTH, length);
+    *response.body_mut() = Bytes::new().into();
+}
+
+/// All that step 10 reads of the request, in one pass over its fields.
+fn fields(headers: &HeaderMap) -> (Accepted, Conditions<'_>) {
+    let mut accepted = Accepted::default();
+    let mut conditions = Conditions::default();
+    for (name, value) in headers {
+        match *name {
+            ACCEPT_ENCODING => accepted.read(value),
+            _ => conditions.read(name, headers),
+        }
+    }
+    (accepted, conditions)
+}

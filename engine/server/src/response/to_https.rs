@@ -1,0 +1,71 @@
+//! The answers of the listener that leads to HTTPS.
+//!
+//! 1. What an authority looks for (`/.well-known/acme-challenge/`, RFC 8555, section 8.3) is told while the challenge is open.
+//! 2. A host that nobody claims gets the neutral 421, as everywhere: nobody is led to a name that is not served here.
+//! 3. Everything else is led to the same host and path over HTTPS, 308.
+//!
+//! **Invariant:** serves no page.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+
+use crate::request::host::requested_host;
+use crate::response::answer::{Answer, Owner, RequestHead, Route, plain, refused};
+use crate::response::redirect;
+use crate::response::respond::unknown_host;
+use crate::response::response_body::ResponseBody;
+use crate::tls::Tls;
+use release::snapshot::{Coding, Snapshot};
+
+/// Where authorities look.
+const CHALLENGES: &str = "/.well-known/acme-challenge/";
+
+/// Leads a request to HTTPS, or an authority to what it looks for.
+pub(crate) fn to_https<'s>(
+    snapshot: &'s Snapshot,
+    request: &RequestHead<'_>,
+    tls: &Tls,
+) -> Answer<'s> {
+    if let Some(token) = request.uri.path().strip_prefix(CHALLENGES) {
+        let response = match tls.certificates.challenge_text(token) {
+            Some(text) => challenge(&text),
+            None => plain(StatusCode::NOT_FOUND),
+        };
+        return answer(response, "/.well-known/acme-challenge");
+    }
+    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+        return refused(StatusCode::BAD_REQUEST);
+    };
+    if !snapshot.hosts.contains_key(&*host) {
+        return unknown_host(snapshot, request);
+    }
+    let target = request.uri.path_and_query();
+    let target = target.map_or("/", |target| target.as_str());
+    // `*` (of OPTIONS) is no path.
+    let target = if target.starts_with('/') { target } else { "/" };
+    let port = tls.port.map(|port| format!(":{port}")).unwrap_or_default();
+    let location = format!("https://{host}{port}{target}");
+    answer(redirect::built(location.into_bytes(), None), "")
+}
+
+fn answer<'s>(response: Response<ResponseBody>, path: &'static str) -> Answer<'s> {
+    Answer {
+        response,
+        owner: Owner::Host,
+        route: Route {
+            path,
+            rest: "/*",
+            ..Route::default()
+        },
+        coding: Coding::Identity,
+    }
+}
+
+fn challenge(text: &str) -> Response<ResponseBody> {
+    let mut response = plain(StatusCode::OK);
+    *response.body_mut() = Bytes::copy_from_slice(text.as_bytes()).into();
+    let media_type = HeaderValue::from_static("application/octet-stream");
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
