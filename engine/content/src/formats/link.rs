@@ -140,6 +140,12 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
         None => (link, None),
     };
     let path = place.split('?').next().unwrap_or_default();
+    if let Some(address) = address_within(link, path) {
+        return Err((
+            format!("`{link}` holds the address of another site behind other signs"),
+            Some(format!("write `{address}`")),
+        ));
+    }
     let is_fragment = place.is_empty() && fragment.as_ref().is_some_and(|id| !id.is_empty());
     if path.starts_with('/') || is_fragment {
         return Ok(Target::Own(path.to_owned(), fragment));
@@ -202,6 +208,16 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
             "use a path, `tenant:/path`, `https://`, `mailto:`, `tel:`, `sms:` or `geo:`",
         ),
     }
+}
+
+/// The address in a link to another site that does not begin with it: `assets/https://studio.example`. Addresses that hold another one, as those of archives do, are none of these.
+fn address_within<'a>(link: &'a str, path: &str) -> Option<&'a str> {
+    let before = path.find("://").map(|at| &path[..at])?;
+    let at = ["https", "http"]
+        .iter()
+        .find_map(|scheme| before.strip_suffix(scheme))?
+        .len();
+    (at > 0).then(|| &link[at..])
 }
 
 fn is_number(text: &str) -> bool {
@@ -317,6 +333,23 @@ mod tests {
         ] {
             assert!(target(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn address_behind_other_signs_is_named() {
+        for link in [
+            "assets/https://a.example",
+            "/https://a.example/b?c",
+            "./http://a.example#b",
+        ] {
+            let (_, hint) = target(link).expect_err(link);
+            let at = link.find("http").expect("an address");
+            assert_eq!(hint, Some(format!("write `{}`", &link[at..])), "{link}");
+        }
+        let archived = "https://archive.example/2020/https://a.example";
+        assert_eq!(target(archived), Ok(Target::Outside));
+        let query = "/go?to=https://a.example";
+        assert!(matches!(target(query), Ok(Target::Own(..))));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What authors wrote in YAML that means something else than it seems to: comments that cut a text, and HTML in a text that is none.
+//! What authors wrote in YAML that means something else than it seems to: comments, tags and anchors that cut a text, and HTML in a text that is none.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,10 @@ pub(super) fn check(
     (name, text): (&str, &str),
     elsewhere: &[&str],
 ) -> Vec<Diagnostic> {
-    let lines = LineIndex::of(text);
+    let file = File {
+        lines: LineIndex::of(text),
+        has_aliases: text.contains(": *") || text.contains("- *"),
+    };
     let mut found = Vec::new();
     if let Value::Map(pairs) = &node.value {
         for (key, value) in pairs {
@@ -22,10 +25,17 @@ pub(super) fn check(
                 let diagnostic = Diagnostic::warning(code, name, message);
                 found.push(diagnostic.at(place, text).hint(hint));
             };
-            look(key, value, &lines, (formatted, is_ours), &mut { tell });
+            look(key, value, &file, (formatted, is_ours), &mut { tell });
         }
     }
     found
+}
+
+/// The file that is looked at.
+struct File<'a> {
+    lines: LineIndex<'a>,
+    /// Whether a value may be an alias: then its anchors are meant as such.
+    has_aliases: bool,
 }
 
 type Tell<'a> = dyn FnMut(Code, Place, String, String) + 'a;
@@ -33,27 +43,27 @@ type Tell<'a> = dyn FnMut(Code, Place, String, String) + 'a;
 fn look(
     key: &Key,
     value: &Node,
-    lines: &LineIndex<'_>,
+    file: &File<'_>,
     (formatted, is_ours): (&[Formatted], bool),
     tell: &mut Tell<'_>,
 ) {
     match &value.value {
         Value::Map(pairs) => {
             for (key, value) in pairs {
-                look(key, value, lines, (formatted, is_ours), tell);
+                look(key, value, file, (formatted, is_ours), tell);
             }
         }
         Value::List(items) => {
             for item in items {
                 if matches!(item.value, Value::Map(_) | Value::List(_)) {
-                    look(key, item, lines, (formatted, is_ours), tell);
+                    look(key, item, file, (formatted, is_ours), tell);
                 } else if is_ours {
                     tell_entity(key, item, formatted, tell);
                 }
             }
         }
         Value::Text(_) | Value::Null => {
-            comment(key, lines, tell);
+            cut(key, file, tell);
             if is_ours {
                 tell_entity(key, value, formatted, tell);
             }
@@ -62,9 +72,9 @@ fn look(
     }
 }
 
-/// A `#` behind a space begins a comment, also in `We are #1`. Comments that are meant as such have a space behind it.
-fn comment(key: &Key, lines: &LineIndex<'_>, tell: &mut Tell<'_>) {
-    let line = lines.get(key.place.line);
+/// Warns of what YAML cuts from the value of a key.
+fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
+    let line = file.lines.get(key.place.line);
     let before = key.place.column - 1 + key.name.chars().count();
     let mut signs = line.char_indices().skip(before);
     let Some((at, ':')) = signs.next() else {
@@ -72,9 +82,24 @@ fn comment(key: &Key, lines: &LineIndex<'_>, tell: &mut Tell<'_>) {
     };
     let rest = &line[at + 1..];
     let value = rest.trim();
+    let begin = line.len() - rest.trim_start().len();
+    let in_quotes = || {
+        let quoted = quoted(value);
+        format!("put the value in quotes: `{}: {quoted}`", key.name)
+    };
+    let place = |at: usize, cut: &str| Place {
+        line: key.place.line,
+        column: line[..at].chars().count() + 1,
+        length: cut.chars().count(),
+    };
+    if let Some((name, what)) = property(value, file.has_aliases) {
+        let message = format!("`{name}` is {what} of YAML, and visitors do not see it");
+        tell(Code::CutText, place(begin, name), message, in_quotes());
+    }
     if value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '[', '{']) {
         return;
     }
+    // A `#` behind a space begins a comment, also in `We are #1`. Comments that are meant as such have a space behind it.
     let begins = rest.match_indices(" #").find(|(at, _)| {
         let behind = rest[at + 2..].chars().next();
         behind.is_some_and(|sign| !sign.is_whitespace() && sign != '#')
@@ -86,18 +111,22 @@ fn comment(key: &Key, lines: &LineIndex<'_>, tell: &mut Tell<'_>) {
         .split_whitespace()
         .next()
         .unwrap_or_default();
-    let place = Place {
-        line: key.place.line,
-        column: line[..at + 1 + hash + 1].chars().count() + 1,
-        length: cut.chars().count(),
-    };
+    let place = place(at + 1 + hash + 1, cut);
     let message = format!("`{cut}` begins a comment, and visitors do not see it");
-    let hint = format!(
-        "put the value in quotes: `{}: {}`; in a comment, write a space behind `#`",
-        key.name,
-        quoted(value)
-    );
+    let hint = format!("{}; in a comment, write a space behind `#`", in_quotes());
     tell(Code::CutText, place, message, hint);
+}
+
+/// The tag or the anchor that a value begins with, where it is hardly meant as such (YAML 1.2.2, section 6.9).
+fn property(value: &str, has_aliases: bool) -> Option<(&str, &'static str)> {
+    let name = value.split_whitespace().next()?;
+    match name.as_bytes() {
+        // `!!str` and the like belong to YAML itself.
+        [b'!', b'!', ..] => None,
+        [b'!', ..] => Some((name, "a tag")),
+        [b'&', ..] if !has_aliases => Some((name, "an anchor")),
+        _ => None,
+    }
 }
 
 fn tell_entity(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell<'_>) {
@@ -205,5 +234,16 @@ mod tests {
         assert_eq!(lines, [(code, 1), (code, 2), (code, 6)]);
         let hint = found[0].2.as_deref().unwrap_or_default();
         assert!(hint.contains("title: \"We are #1 in town\""), "{hint}");
+    }
+
+    #[test]
+    fn tag_and_anchor_that_cut_a_text_are_told_and_those_that_are_meant_are_not() {
+        let code = Code::CutText;
+        let text = "title: !wow great\nexcerpt: &co\nheading: '!'\nbadge: !!str 5\nlabel: A & B!\n";
+        let lines: Vec<_> = found(text).iter().map(|one| (one.0, one.1)).collect();
+        assert_eq!(lines, [(code, 1), (code, 2)]);
+        let hint = found(text)[0].2.clone().unwrap_or_default();
+        assert!(hint.contains("title: \"!wow great\""), "{hint}");
+        assert_eq!(found("title: &same Bread\nheading: *same\n"), []);
     }
 }

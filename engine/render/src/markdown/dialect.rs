@@ -166,7 +166,11 @@ impl Finder<'_> {
         self.findings.push(Finding {
             code,
             range,
-            message: format!("`{quoted}` {what}"),
+            // A code span that holds a backtick (CommonMark, section 6.1).
+            message: match quoted.contains('`') {
+                true => format!("`` {quoted} `` {what}"),
+                false => format!("`{quoted}` {what}"),
+            },
             hint: hint.to_owned(),
         });
     }
@@ -306,10 +310,15 @@ impl Finder<'_> {
             let name = self.text[at + 2..end - 2].trim_matches('_');
             let (what, hint) = match name.to_lowercase().as_str() {
                 "toc" => table_of_contents(),
-                _ => (
-                    "is a link of a wiki",
-                    format!("write it as a link: `[{0}]({0}.md)`", shortened(name)),
-                ),
+                _ => {
+                    let (page, words) = name.split_once('|').unwrap_or((name, name));
+                    let page = shortened(page.trim()).replace(' ', "-");
+                    let link = format!("[{}]({page}.md)", shortened(words.trim()));
+                    (
+                        "is a link of a wiki",
+                        format!("write it as a link: `{link}`"),
+                    )
+                }
             };
             self.as_text(at..end, what, &hint);
             self.end = self.end.max(end);
