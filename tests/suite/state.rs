@@ -260,7 +260,7 @@ fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
         let is_file = |path: &PathBuf| path.is_file();
         let mut records = state::records(&street.path("state"));
         records.retain(is_file);
-        assert_eq!(tables.len() > 3, !records.is_empty(), "{tables:?}");
+        assert!(tables.is_empty() || !records.is_empty(), "{tables:?}");
         records.iter().for_each(|path| damage(path));
         let server = street.serve();
         assert!(page(&server) == whole, "{}", server.log());

@@ -15,6 +15,7 @@ pub mod traffic;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, StatusCode};
+use imbl::shared_ptr::DefaultSharedPtr;
 use tokio::sync::Notify;
 
 pub use self::coding::{Coding, Variant, Variants};
@@ -26,17 +27,26 @@ use self::traffic::Traffic;
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// Hosts by name: lower case, no port, no trailing dot.
-    pub hosts: Table<HostEntry>,
+    pub hosts: VersionedTable<HostEntry>,
     /// Files that every known host serves: the theme's and the islands', by their path (`/assets/...`).
     pub shared: Arc<ResourceTable>,
     /// What an unknown host gets: status 421, no tenant's page, no name of any.
     pub unknown_host: Option<Arc<Resource>>,
     /// Whether some mount was open when this was built: a request may have to wait.
     pub is_partial: bool,
+    /// The counters of each tenant, by id.
+    pub traffic: TrafficTable,
 }
 
 /// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
 pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
+
+/// Values by text in a table that grows with the number of tenants. A copy shares all entries with the original until one of the two changes (a hash array mapped trie), so that the next snapshot costs no more than what is new in it.
+pub type VersionedTable<V> =
+    imbl::GenericHashMap<Arc<str>, V, hashbrown::DefaultHashBuilder, DefaultSharedPtr>;
+
+/// The counters of each tenant, by id.
+pub type TrafficTable = imbl::OrdMap<Arc<str>, Arc<Traffic>>;
 
 /// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
 pub type ResourceTable = Table<Arc<Resource>>;
@@ -67,15 +77,15 @@ pub struct HostRoutes {
     /// The tenant at the host's root: it answers what no prefix takes.
     pub root: Option<Arc<Mount>>,
     /// Tenants by prefix: `/corner`, `/apps/corner`. Prefixes match whole segments.
-    pub prefixes: Table<Arc<Mount>>,
-    /// The number of segments of the longest prefix: no more of a path is looked at.
+    pub prefixes: VersionedTable<Arc<Mount>>,
+    /// The number of segments of the longest prefix that there was: no more of a path is looked at.
     pub longest_prefix: usize,
     /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
     pub files: ResourceTable,
     /// Files of before that pages which are still open may request, by the prefix that they are below: each table has paths below [`FILES_BELOW`], and is shared by all addresses of its tenant.
-    pub replaced: Table<Arc<ResourceTable>>,
+    pub replaced: VersionedTable<Arc<ResourceTable>>,
     /// Pictures by whole path. Each answers from the moment at which it is drawn.
-    pub pictures: Table<Arc<Slot<Resource>>>,
+    pub pictures: VersionedTable<Arc<Slot<Resource>>>,
 }
 
 impl HostRoutes {
@@ -165,11 +175,21 @@ pub struct Mount {
     pub prefix: Box<str>,
     /// What it answers, from the moment at which the tenant is rendered.
     pub pages: Slot<Pages>,
-    /// The tenant's counters: empty when built, set once when the mount first goes on the snapshot store.
+    /// The tenant's counters: empty when built, set by [`Mount::count_in`] before the mount is served.
     pub traffic: OnceLock<Arc<Traffic>>,
 }
 
 impl Mount {
+    /// Counts its requests with those of the tenant's other mounts. Returns the tenant's counters.
+    pub fn count_in<'t>(&self, table: &'t mut TrafficTable) -> &'t Arc<Traffic> {
+        let tenant = Arc::clone(&self.tenant);
+        // A mount that is served again has counted before.
+        let own = || self.traffic.get().cloned().unwrap_or_default();
+        let traffic = table.entry(tenant).or_insert_with(own);
+        self.traffic.get_or_init(|| Arc::clone(traffic));
+        traffic
+    }
+
     /// What it answers at a path below its prefix, where it is rendered.
     #[must_use]
     pub fn resource(&self, path: &str) -> Option<&Arc<Resource>> {
@@ -215,16 +235,29 @@ pub struct Body {
 mod tests {
     use super::*;
 
+    fn mount(prefix: &str) -> Arc<Mount> {
+        Arc::new(Mount {
+            tenant: "tenant".into(),
+            prefix: prefix.into(),
+            pages: Slot::default(),
+            traffic: OnceLock::new(),
+        })
+    }
+
+    #[test]
+    fn mounts_of_a_tenant_count_together_and_keep_their_counters() {
+        let mut table = TrafficTable::default();
+        let (first, second) = (mount("/da"), mount("/da/x"));
+        let counters = Arc::clone(first.count_in(&mut table));
+        assert!(Arc::ptr_eq(second.count_in(&mut table), &counters));
+        // The tenant was away for a while.
+        let mut later = TrafficTable::default();
+        assert!(Arc::ptr_eq(first.count_in(&mut later), &counters));
+        assert_eq!(later.len(), 1);
+    }
+
     #[test]
     fn a_longer_prefix_takes_whole_segments() {
-        let mount = |prefix: &str| {
-            Arc::new(Mount {
-                tenant: "tenant".into(),
-                prefix: prefix.into(),
-                pages: Slot::default(),
-                traffic: OnceLock::new(),
-            })
-        };
         let prefixes = ["/da", "/da/x"].map(|prefix| (prefix.into(), mount(prefix)));
         let routes = HostRoutes {
             prefixes: prefixes.into_iter().collect(),

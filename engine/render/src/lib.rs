@@ -62,5 +62,5 @@ pub use resources::encodings::coded::Encoder;
 pub use resources::former::{Whose, former, former_files};
 pub use resources::policy::Caching;
 pub use resources::shared::{default_image, moved_to, shared, unknown_host};
-pub use site_files::{HostFacts, host_files};
+pub use site_files::{HostFacts, Listing, host_files};
 pub use theme::Templates;

@@ -25,7 +25,8 @@ use hyper_util::rt::TokioIo;
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Table, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Variant,
+    VersionedTable,
 };
 use server::access_log::{AccessLog, Format};
 use server::listen;
@@ -390,7 +391,7 @@ fn snapshot() -> Snapshot {
         })
     };
     let tenants = ["arnold", "bluedoor", "fitgoat", "givefive", "verses"];
-    let mut hosts: Table<HostEntry> = tenants
+    let mut hosts: VersionedTable<HostEntry> = tenants
         .iter()
         .map(|tenant| {
             let routes = HostRoutes {

@@ -24,7 +24,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Table, Variant,
+    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Variant,
 };
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
@@ -455,7 +455,7 @@ fn snapshot() -> Snapshot {
     };
     let entry = HostEntry::Site(Arc::new(routes));
     Snapshot {
-        hosts: Table::from([(HOST.into(), entry)]),
+        hosts: [(HOST.into(), entry)].into_iter().collect(),
         ..Snapshot::default()
     }
 }

@@ -3,11 +3,8 @@
 //! One owner puts a new [`Snapshot`] into the store; every request takes the current one and keeps it until it is answered.
 //! Neither ever waits for the other: the swap is one atomic pointer.
 //!
-//! The store also has the counters of every tenant in the snapshot, and gives them to the mounts of the next one, so that a request finds its counters without a look-up and a reload does not set them back to zero. A tenant that is gone takes its counters with it; one that comes back begins at zero.
-//!
 //! **Invariant:** never builds or changes what is in a snapshot.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +19,7 @@ use crate::metrics::history::{History, Sample};
 use crate::metrics::not_found::NotFound;
 use crate::metrics::tenant_history::TenantHistory;
 use release::snapshot::traffic::Traffic;
-use release::snapshot::{HostEntry, Mount, Snapshot};
+use release::snapshot::{Mount, Snapshot, TrafficTable};
 
 /// What the log and the counters call a known host that answers for no tenant. No tenant has such a name, since ids are host labels.
 pub(super) const SHARED: &str = "_shared";
@@ -36,6 +33,8 @@ pub enum Wanted<'a> {
     Pages(&'a str),
     /// A picture.
     Picture(&'a str),
+    /// Nothing: it was answered. Only the first request since [`Traffic::look`] is told.
+    Nothing(&'a str),
 }
 
 /// Is told what a request waits for.
@@ -50,7 +49,6 @@ pub struct SnapshotStore {
     /// Says that there is another snapshot.
     changes: watch::Sender<()>,
     since: Mutex<Instant>,
-    tenants: Mutex<BTreeMap<Arc<str>, Arc<Traffic>>>,
     /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
     pub shared: Traffic,
     /// What names no known host, or is no valid request.
@@ -86,7 +84,6 @@ impl Default for SnapshotStore {
             waits: Histogram::new(WAIT_BOUNDS),
             changes: watch::Sender::default(),
             since: Mutex::new(Instant::now()),
-            tenants: Mutex::default(),
             shared: Traffic::default(),
             unknown: Traffic::default(),
             connections: ConnectionCounters::default(),
@@ -115,35 +112,6 @@ impl SnapshotStore {
 
     /// Serves `next` from the next request on, and gives back what was served before. Requests under way finish with what they have.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut present = Vec::new();
-        let (mut own, mut new) = (Vec::new(), Vec::new());
-        for mount in mounts(&next) {
-            match mount.traffic.get() {
-                Some(traffic) => own.push((Arc::as_ptr(traffic), mount)),
-                None => new.push(mount),
-            }
-        }
-        // Of the mounts of one tenant, one is enough.
-        own.sort_unstable_by_key(|(traffic, _)| *traffic);
-        own.dedup_by_key(|(traffic, _)| *traffic);
-        for (traffic, mount) in own {
-            present.push(traffic);
-            // One that was away for a while still has its own.
-            if let Some(traffic) = mount.traffic.get()
-                && !tenants.contains_key(&mount.tenant)
-            {
-                tenants.insert(Arc::clone(&mount.tenant), Arc::clone(traffic));
-            }
-        }
-        for mount in new {
-            let traffic = tenants.entry(Arc::clone(&mount.tenant)).or_default();
-            present.push(Arc::as_ptr(traffic));
-            mount.traffic.get_or_init(|| Arc::clone(traffic));
-        }
-        present.sort_unstable();
-        tenants.retain(|_, traffic| present.binary_search(&Arc::as_ptr(traffic)).is_ok());
-        drop(tenants);
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.changes.send_replace(());
@@ -169,6 +137,19 @@ impl SnapshotStore {
         }
     }
 
+    /// Returns the counters of a mount's tenant, for an answer to a request. Tells the owner of the request.
+    pub(super) fn traffic_of<'m>(&'m self, mount: &'m Mount) -> &'m Traffic {
+        let Some(traffic) = mount.traffic.get() else {
+            return &self.unknown;
+        };
+        if let Some(wanted) = self.wanted.get()
+            && traffic.note()
+        {
+            wanted(Wanted::Nothing(&mount.tenant));
+        }
+        traffic
+    }
+
     /// How long ago the current snapshot was put into the store.
     #[must_use]
     pub fn age(&self) -> Duration {
@@ -186,7 +167,7 @@ impl SnapshotStore {
     }
 
     /// Everything that was answered since the start, but for tenants that are gone.
-    fn total(&self, tenants: &BTreeMap<Arc<str>, Arc<Traffic>>) -> Sample {
+    fn total(&self, tenants: &TrafficTable) -> Sample {
         let mut total = Sample::default();
         for traffic in tenants.values() {
             total.add_traffic(traffic);
@@ -198,81 +179,7 @@ impl SnapshotStore {
 
     /// The counters of every tenant in the snapshot, by id.
     #[must_use]
-    pub fn tenants(&self) -> BTreeMap<Arc<str>, Arc<Traffic>> {
-        self.tenants
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-}
-
-fn mounts(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Mount>> {
-    snapshot
-        .hosts
-        .values()
-        .filter_map(|host| match host {
-            HostEntry::Site(routes) => Some(routes),
-            HostEntry::Moved(_) => None,
-        })
-        .flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample;
-    use release::snapshot::HostRoutes;
-
-    #[test]
-    fn counters_outlive_a_reload() {
-        let snapshots = SnapshotStore::new(sample::snapshot());
-        let before = snapshots.tenants();
-        before["bluedoor"].record(
-            http::StatusCode::OK,
-            release::snapshot::Coding::Identity,
-            3,
-            std::time::Duration::ZERO,
-        );
-        snapshots.replace(sample::snapshot());
-        assert_eq!(
-            snapshots.tenants()["bluedoor"]
-                .counts()
-                .next()
-                .map(|count| count.bytes),
-            Some(3)
-        );
-        for mount in mounts(&snapshots.current()) {
-            assert!(mount.traffic.get().is_some());
-        }
-    }
-
-    #[test]
-    fn names_that_come_and_go_leave_nothing_behind() {
-        let snapshots = SnapshotStore::default();
-        for number in 0..10_000 {
-            let mut next = Snapshot::default();
-            let mount = sample::mount(&format!("tenant-{number}"), "", &[]);
-            let routes = HostRoutes {
-                root: Some(Arc::new(mount)),
-                ..HostRoutes::default()
-            };
-            let host = HostEntry::Site(Arc::new(routes));
-            next.hosts.insert("studio.example".into(), host);
-            snapshots.replace(next);
-        }
-        let names: Vec<_> = snapshots.tenants().into_keys().collect();
-        assert_eq!(names, ["tenant-9999".into()]);
-        snapshots.replace(Snapshot::default());
-        assert!(snapshots.tenants().is_empty());
-    }
-
-    #[test]
-    fn all_mounts_of_a_tenant_count_together() {
-        let snapshots = SnapshotStore::new(sample::snapshot());
-        let (all, current) = (snapshots.tenants(), snapshots.current());
-        for mount in mounts(&current) {
-            let traffic = mount.traffic.get().unwrap();
-            assert!(Arc::ptr_eq(traffic, &all[&mount.tenant]));
-        }
+    pub fn tenants(&self) -> TrafficTable {
+        self.current().traffic.clone()
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** knows no metrics library; the number of counters never depends on what a client sends.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -28,6 +28,8 @@ pub struct Traffic {
     cells: [[Cell; Coding::ALL.len()]; CLASSES.len()],
     latency: [AtomicU64; LATENCY_BOUNDS.len() + 1],
     latency_sum: AtomicU64,
+    /// Whether a request was noted since [`Traffic::look`].
+    is_noted: AtomicBool,
 }
 
 /// Requests and bytes of one status class in one coding.
@@ -76,6 +78,17 @@ impl Traffic {
             .unwrap_or(LATENCY_BOUNDS.len());
         self.latency[bucket].fetch_add(1, Relaxed);
         self.latency_sum.fetch_add(micros, Relaxed);
+    }
+
+    /// Notes that a request came. Returns whether it is the first since [`Traffic::look`].
+    pub fn note(&self) -> bool {
+        !self.is_noted.load(Relaxed) && !self.is_noted.swap(true, Relaxed)
+    }
+
+    /// Returns the number of requests, and waits for the next to be noted.
+    pub fn look(&self) -> u64 {
+        self.is_noted.store(false, Relaxed);
+        self.latency().buckets.iter().sum()
     }
 
     /// The counters that are not zero.

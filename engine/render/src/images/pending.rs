@@ -16,15 +16,25 @@ use crate::resources::encodings::compress::{self, Level};
 use crate::resources::policy::{self, BodyKind};
 use release::snapshot::{Body, Resource, Slot};
 
+/// The number of slots that are worth a look for those that nothing shows.
+const MIN_PRUNED: usize = 1_000;
+
 /// The slots of all pictures, by the digests of their drawings.
 #[derive(Debug, Default)]
 pub struct PendingPictures {
     slots: HashMap<[u8; 32], Weak<Slot<Resource>>>,
+    /// The number of slots after the last time that empty ones were removed.
+    pruned: usize,
 }
 
 impl PendingPictures {
     /// The slot of a picture, filled or to be filled.
     pub fn slot(&mut self, picture: &Picture) -> Arc<Slot<Resource>> {
+        // Each slot pays for a look at another one, so that no snapshot waits for a look at all.
+        if self.slots.len() > 2 * self.pruned + MIN_PRUNED {
+            self.slots.retain(|_, slot| slot.strong_count() > 0);
+            self.pruned = self.slots.len();
+        }
         let place = self.slots.entry(picture.drawing.digest).or_default();
         place.upgrade().unwrap_or_else(|| {
             let slot = Arc::default();
@@ -54,11 +64,6 @@ impl PendingPictures {
         let pictures = pictures.iter();
         let slots = pictures.filter_map(|picture| self.slots.get(&picture.drawing.digest));
         slots.map(drawn).sum()
-    }
-
-    /// Forgets what no snapshot shows.
-    pub fn prune(&mut self) {
-        self.slots.retain(|_, slot| slot.strong_count() > 0);
     }
 
     /// What is still to be drawn for a tenant.

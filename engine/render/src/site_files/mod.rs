@@ -43,7 +43,7 @@ use release::snapshot::{Resource, ResourceTable};
 pub(super) use feed::Feed;
 pub use host::{HostFacts, host_files};
 use search::SearchIndex;
-pub(crate) use sitemap::Listing;
+pub use sitemap::Listing;
 pub(crate) use sitemap::listing;
 
 /// A tenant's own files, made once for all its addresses.

@@ -60,7 +60,7 @@ pub(super) fn show(board: Arc<StatusBoard>) {
 fn rendered(board: &StatusBoard) -> (u64, u64) {
     let status = board.current();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let tenants = status.tenants.iter();
+    let tenants = status.tenants();
     let pending = tenants.filter(|tenant| tenant.state == State::Pending);
     let all = count(status.tenants.len());
     (all - count(pending.count()), all)
@@ -77,7 +77,7 @@ fn style() -> ProgressStyle {
 mod tests {
     use std::time::SystemTime;
 
-    use server::admin::status::{Status, TenantStatus};
+    use server::admin::status::{Status, TenantStatus, by_id};
 
     use super::*;
 
@@ -99,7 +99,7 @@ mod tests {
     fn what_is_pending_is_still_to_be_rendered() {
         let board = StatusBoard::default();
         board.replace(Status {
-            tenants: State::ALL.map(|state| tenant(state.name(), state)).into(),
+            tenants: by_id(State::ALL.map(|state| tenant(state.name(), state))),
             ..Status::default()
         });
         assert_eq!(rendered(&board), (3, 4));

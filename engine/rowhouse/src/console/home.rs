@@ -87,7 +87,8 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
     let now = SystemTime::now();
     let status = parts.operator.board.current().clone();
     let (shown, mut list) = chosen(&status, asked);
-    let broken: Vec<&TenantStatus> = (status.tenants.iter())
+    let broken: Vec<&TenantStatus> = status
+        .tenants()
         .filter(|tenant| is_broken(tenant))
         .collect();
     let is_first = list.page == 1 && list.query.is_empty() && list.chosen == "all";
@@ -125,7 +126,8 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
 
 fn summary(parts: &Parts, status: &Status, broken: usize, has_errors_elsewhere: bool) -> Summary {
     let all = status.tenants.len();
-    let pending = (status.tenants.iter())
+    let pending = status
+        .tenants()
         .filter(|tenant| tenant.state == State::Pending)
         .count();
     let (mood, text, detail) =
@@ -240,7 +242,7 @@ fn alarms(parts: &Parts, status: &Status, now: SystemTime) -> Vec<String> {
 fn facts(parts: &Parts, status: &Status, now: SystemTime) -> Vec<Fact> {
     let board = &parts.operator.board;
     let store = board.store();
-    let tenants = || status.tenants.iter();
+    let tenants = || status.tenants();
     let is_again = |tenant: &&TenantStatus| tenant.is_under_way && tenant.state != State::Pending;
     let again = tenants().filter(is_again).count();
     let waiting = tenants().filter(|tenant| tenant.state == State::Pending);

@@ -141,7 +141,8 @@ pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantSt
             || tenant.id.contains(&query)
             || tenant.hosts.iter().any(|host| host.contains(&query))
     };
-    let mut found: Vec<&TenantStatus> = (status.tenants.iter())
+    let mut found: Vec<&TenantStatus> = status
+        .tenants()
         .filter(|tenant| is_of_kind(tenant) && is_meant(tenant))
         .collect();
     // They are in the order of their ids, and stay so.
@@ -161,13 +162,7 @@ pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantSt
             .map(|(name, label, is_one)| Kind {
                 name,
                 label,
-                count: grouped(
-                    status
-                        .tenants
-                        .iter()
-                        .filter(|tenant| is_one(tenant))
-                        .count() as u64,
-                ),
+                count: grouped(status.tenants().filter(|tenant| is_one(tenant)).count() as u64),
             })
             .collect(),
         rows: Vec::new(),
@@ -186,6 +181,8 @@ pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantSt
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;
+
+    use server::admin::status::by_id;
 
     use super::*;
 
@@ -211,13 +208,13 @@ mod tests {
     #[test]
     fn what_needs_somebody_comes_first() {
         let status = Status {
-            tenants: vec![
+            tenants: by_id([
                 tenant("a", State::Live, None),
                 tenant("b", State::Pending, None),
                 tenant("c", State::Live, Some(3)),
                 tenant("d", State::Degraded, None),
                 tenant("e", State::Absent, Some(1)),
-            ],
+            ]),
             ..Status::default()
         };
         assert_eq!(ids(&status, ""), ["d", "e", "c", "a", "b"]);
@@ -233,7 +230,7 @@ mod tests {
         let tenants =
             (0..10_000).map(|number| tenant(&format!("site-{number:05}"), State::Live, None));
         let status = Status {
-            tenants: tenants.collect(),
+            tenants: by_id(tenants),
             ..Status::default()
         };
         let (shown, list) = chosen(&status, &Asked::of("page=200"));

@@ -117,8 +117,8 @@ struct Line {
 
 fn status_of(parts: &Parts, id: &str) -> Option<TenantStatus> {
     let status = parts.operator.board.current();
-    let mut tenants = status.tenants.iter();
-    tenants.find(|tenant| *tenant.id == *id).cloned()
+    let tenant = status.tenants.get(id)?;
+    Some(TenantStatus::clone(tenant))
 }
 
 /// Whether there is such a tenant.
@@ -145,7 +145,7 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
     let up = now
         .duration_since(parts.operator.board.started())
         .unwrap_or_default();
-    let traffic = parts.snapshots.tenants().remove(id);
+    let traffic = parts.snapshots.tenants().get(id).cloned();
     let sample = traffic
         .map(|traffic| since_start(&traffic))
         .unwrap_or_default();

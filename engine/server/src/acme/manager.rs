@@ -230,7 +230,7 @@ impl Manager {
         let count = self.names.len();
         let mut left = Vec::new();
         self.names.retain(|host, name| {
-            let stays = snapshot.hosts.contains_key(host) && is_wanted(host);
+            let stays = snapshot.hosts.contains_key(&**host) && is_wanted(host);
             if !stays && !name.plan.is_quiet() {
                 left.push((host.clone(), name.leave()));
             }

@@ -249,13 +249,12 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         );
     }
     let pending = |tenant: &&TenantStatus| tenant.state == State::Pending;
-    let count = status.tenants.iter().filter(pending).count();
+    let count = status.tenants().filter(pending).count();
     if count > 0 {
         let _ = writeln!(text, "pending: {count} of {} tenants", status.tenants.len());
     }
     for tenant in status
-        .tenants
-        .iter()
+        .tenants()
         .filter(|tenant| !matches!(tenant.state, State::Live | State::Pending))
     {
         let doing = if tenant.is_under_way {
@@ -319,7 +318,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         }
         None => Vec::new(),
     };
-    let lines = status.tenants.iter().map(|tenant| TenantLine {
+    let lines = status.tenants().map(|tenant| TenantLine {
         id: tenant.id.to_string(),
         state: tenant.state,
         since: tenant

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
+use imbl::OrdMap;
 use prometheus_client::metrics::histogram::Histogram;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -20,10 +21,26 @@ pub struct Status {
     pub complete: bool,
     /// Whether changes are noticed by looking again and again, although notifications were wanted.
     pub polling: bool,
-    /// Ordered by id.
-    pub tenants: Vec<TenantStatus>,
+    /// By id. A copy shares all entries with the original until one of the two changes.
+    pub tenants: OrdMap<Arc<str>, Arc<TenantStatus>>,
     /// Why the folders could not be read the last time, where that is so: what is served is older than they are.
     pub alarm: Option<String>,
+}
+
+impl Status {
+    /// Returns the states of all tenants, ordered by id.
+    pub fn tenants(&self) -> impl Iterator<Item = &TenantStatus> {
+        self.tenants.values().map(AsRef::as_ref)
+    }
+}
+
+/// Returns the states of tenants by id.
+pub fn by_id(
+    tenants: impl IntoIterator<Item = TenantStatus>,
+) -> OrdMap<Arc<str>, Arc<TenantStatus>> {
+    let tenants = tenants.into_iter();
+    let by_id = tenants.map(|tenant| (Arc::clone(&tenant.id), Arc::new(tenant)));
+    by_id.collect()
 }
 
 /// How one tenant is.

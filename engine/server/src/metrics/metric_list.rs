@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::StatusCode;
 
-use crate::admin::status::{State, Status, StatusBoard, StoreStatus, TenantStatus};
+use crate::admin::status::{State, Status, StatusBoard, StoreStatus, TenantStatus, by_id};
 use crate::metrics::{Counters, render};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::attempts::FailureKind;
@@ -38,7 +38,7 @@ pub fn text() -> Result<String, Error> {
         pinned: None,
     };
     board.replace(Status {
-        tenants: vec![tenant],
+        tenants: by_id([tenant]),
         ..Status::default()
     });
     let certificate = CertificateLine {

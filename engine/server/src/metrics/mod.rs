@@ -289,18 +289,14 @@ impl Counters {
             encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
         for state in State::ALL {
             let count = status
-                .tenants
-                .iter()
+                .tenants()
                 .filter(|tenant| tenant.state == state)
                 .count();
             family
                 .encode_family(&[("state", state.name())])?
                 .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;
         }
-        let pinned = status
-            .tenants
-            .iter()
-            .filter(|tenant| tenant.pinned.is_some());
+        let pinned = status.tenants().filter(|tenant| tenant.pinned.is_some());
         let pinned = u64::try_from(pinned.count()).unwrap_or(u64::MAX);
         let help = "Tenants that serve a pinned release, whatever their folders say";
         gauge(encoder, "tenants_pinned", help, None, pinned)?;
@@ -308,7 +304,7 @@ impl Counters {
         let unit = Some(&Unit::Seconds);
         let mut family =
             encoder.encode_descriptor("tenant_compilation", help, unit, MetricType::Gauge)?;
-        for tenant in &status.tenants {
+        for tenant in status.tenants() {
             family
                 .encode_family(&[("tenant", &*tenant.id)])?
                 .encode_gauge(&tenant.compiled_in.as_secs_f64())?;

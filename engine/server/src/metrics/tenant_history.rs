@@ -6,12 +6,13 @@
 //!
 //! **Invariant:** bounded by [`MOST`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients ask for; a request does nothing for it.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::metrics::history::{KEPT, Sample};
-use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
+use release::snapshot::TrafficTable;
+use release::snapshot::traffic::LATENCY_BOUNDS;
 
 /// So many steps make a point: half a minute.
 pub const OF_A_POINT: usize = 3;
@@ -59,7 +60,7 @@ struct Point {
 
 impl TenantHistory {
     /// Takes a step: the counters of all tenants now, and the time since the last step.
-    pub fn take(&self, tenants: &BTreeMap<Arc<str>, Arc<Traffic>>, took: Duration) {
+    pub fn take(&self, tenants: &TrafficTable, took: Duration) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.step(took);
         for (id, traffic) in tenants {
@@ -214,14 +215,14 @@ mod tests {
     use super::*;
     use crate::metrics::history::STEP;
 
-    type Tenants = BTreeMap<Arc<str>, Arc<Traffic>>;
-
-    fn tenants(names: impl IntoIterator<Item = String>) -> Tenants {
+    fn tenants(names: impl IntoIterator<Item = String>) -> TrafficTable {
         let names = names.into_iter();
-        names.map(|name| (name.into(), Arc::default())).collect()
+        names
+            .map(|name| (Arc::<str>::from(name), Arc::default()))
+            .collect()
     }
 
-    fn ask(tenants: &Tenants, name: &str, times: usize, status: StatusCode) {
+    fn ask(tenants: &TrafficTable, name: &str, times: usize, status: StatusCode) {
         for _ in 0..times {
             let took = Duration::from_micros(30);
             tenants[name].record(status, Coding::Identity, 1, took);
@@ -331,7 +332,7 @@ mod tests {
             history.take(&all, STEP);
         }
         assert_eq!(history.0.lock().unwrap().tenants.len(), 1);
-        history.take(&Tenants::new(), STEP);
+        history.take(&TrafficTable::new(), STEP);
         assert!(history.0.lock().unwrap().tenants.is_empty());
     }
 }

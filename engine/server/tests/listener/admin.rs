@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
-use server::admin::status::{State, Status, StoreStatus, TenantStatus};
+use server::admin::status::{State, Status, StoreStatus, TenantStatus, by_id};
 use server::settings::Limits;
 
 fn tenant(state: State) -> TenantStatus {
@@ -31,7 +31,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
     assert_eq!(admin.ask("/readyz").0, 503);
     admin.board.replace(Status {
         complete: true,
-        tenants: vec![tenant(State::Degraded)],
+        tenants: by_id([tenant(State::Degraded)]),
         alarm: None,
         polling: false,
     });
@@ -180,7 +180,7 @@ fn reloads_and_their_failures_are_reported() {
     let admin = AdminListener::open(&server.snapshots);
     admin.board.replace(Status {
         complete: true,
-        tenants: vec![tenant(State::Live)],
+        tenants: by_id([tenant(State::Live)]),
         alarm: None,
         polling: false,
     });
@@ -266,6 +266,7 @@ fn tenants_that_are_gone_have_no_series() {
     assert!(admin.counters().contains(r#"tenant="bluedoor""#));
     let mut next = sample::snapshot();
     next.hosts.clear();
+    next.traffic.clear();
     server.snapshots.replace(next);
     let text = admin.counters();
     assert!(!text.contains(r#"tenant="bluedoor""#), "{text}");

@@ -18,7 +18,7 @@ use release::large::{self, LargeFile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Moved, Pages, Resource, ResourceTable, Slot,
-    Snapshot, Table, Variant, Variants,
+    Snapshot, TrafficTable, Variant, Variants, VersionedTable,
 };
 
 /// Bytes of the large asset, enough to fill every socket buffer on the way.
@@ -35,7 +35,7 @@ pub fn snapshot() -> Snapshot {
     let short = Arc::new(mount("da", "/da", &["/"]));
     let own = Arc::new(mount("bluedoor", "", &["/", "/terms", "/café"]));
 
-    let prefixes = Table::from([
+    let prefixes = VersionedTable::from(vec![
         ("/bluedoor".into(), below),
         ("/apps/bluedoor".into(), alias),
         ("/da".into(), short),
@@ -69,24 +69,42 @@ pub fn snapshot() -> Snapshot {
             plain_asset("application/octet-stream", vec![b'x'; LARGE].into()),
         ),
     ]);
+    let hosts: VersionedTable<HostEntry> = VersionedTable::from(vec![
+        ("studio.example".into(), site(Some(studio), prefixes, 2)),
+        (
+            "bluedoor.example".into(),
+            site(Some(own), VersionedTable::default(), 0),
+        ),
+        ("empty.example".into(), empty),
+        (
+            "www.studio.example".into(),
+            HostEntry::Moved(Moved {
+                origin: HeaderValue::from_static("https://studio.example"),
+                hsts: Some(HeaderValue::from_static("max-age=63072000")),
+                cache_tag: Some(HeaderValue::from_static("studio")),
+            }),
+        ),
+    ]);
     Snapshot {
-        hosts: Table::from([
-            ("studio.example".into(), site(Some(studio), prefixes, 2)),
-            ("bluedoor.example".into(), site(Some(own), Table::new(), 0)),
-            ("empty.example".into(), empty),
-            (
-                "www.studio.example".into(),
-                HostEntry::Moved(Moved {
-                    origin: HeaderValue::from_static("https://studio.example"),
-                    hsts: Some(HeaderValue::from_static("max-age=63072000")),
-                    cache_tag: Some(HeaderValue::from_static("studio")),
-                }),
-            ),
-        ]),
+        traffic: counted(&hosts),
+        hosts,
         shared: Arc::new(shared),
         unknown_host: Some(error(StatusCode::MISDIRECTED_REQUEST, "nobody lives here")),
         is_partial: false,
     }
+}
+
+/// The counters of the tenants of these hosts, which their mounts have from now on.
+pub fn counted(hosts: &VersionedTable<HostEntry>) -> TrafficTable {
+    let mut traffic = TrafficTable::default();
+    for host in hosts.values() {
+        if let HostEntry::Site(routes) = host {
+            for mount in routes.root.iter().chain(routes.prefixes.values()) {
+                mount.count_in(&mut traffic);
+            }
+        }
+    }
+    traffic
 }
 
 /// The path of a file that is too large for memory.

@@ -74,8 +74,12 @@ pub(crate) enum Event {
     RecordRequested { tenant: TenantId },
     /// Something of these tenants is new, and to be persisted.
     Grown(Vec<TenantId>),
-    /// The memory that pages take. `limit`: the bytes that there is room for.
-    Measured { limit: usize, pages: Vec<Measured> },
+    /// The memory that the pages of some tenants take. `limit`: the bytes that there is room for. `waiting`: the tenants that requests wait for.
+    Measured {
+        limit: usize,
+        pages: Vec<Measured>,
+        waiting: BTreeSet<TenantId>,
+    },
     /// Pages appear or expire, or the year has changed.
     ClockTurned,
     /// The snapshot was published, which took `took`.
@@ -84,6 +88,35 @@ pub(crate) enum Event {
     Recovered,
     /// All events that were queued are handled.
     Turn(Facts),
+}
+
+impl Event {
+    /// Returns the tenant that it is about, if it is about one.
+    pub(crate) const fn tenant(&self) -> Option<&TenantId> {
+        match self {
+            Self::Read { tenant, .. }
+            | Self::Built { tenant, .. }
+            | Self::Encoded { tenant, .. }
+            | Self::StoodIn { tenant, .. }
+            | Self::PinLoaded { tenant, .. }
+            | Self::PinRequested { tenant, .. }
+            | Self::PinWritten { tenant, .. }
+            | Self::RecordRequested { tenant } => Some(tenant),
+            Self::Changed(_)
+            | Self::Requested(_)
+            | Self::Listed { .. }
+            | Self::Restored(_)
+            | Self::Surveyed { .. }
+            | Self::Unread(_)
+            | Self::Planned { .. }
+            | Self::Grown(_)
+            | Self::Measured { .. }
+            | Self::ClockTurned
+            | Self::Published { .. }
+            | Self::Recovered
+            | Self::Turn(_) => None,
+        }
+    }
 }
 
 /// The result of a reading.
@@ -150,8 +183,6 @@ pub(crate) struct Measured {
     /// Whether they were requested since they came into memory.
     pub(crate) is_requested: bool,
     pub(crate) last_request: Instant,
-    /// Whether a request waits.
-    pub(crate) is_waiting: bool,
 }
 
 /// The facts that the runner knows at the end of a batch of events.
@@ -237,12 +268,58 @@ pub(crate) enum Action {
     Publish(Changes),
 }
 
+impl Action {
+    /// Returns the tenant that it is done to, if it is done to one.
+    pub(crate) const fn tenant(&self) -> Option<&TenantId> {
+        match self {
+            Self::Read { tenant, .. }
+            | Self::ReportUnresponsive { tenant, .. }
+            | Self::Forget(tenant)
+            | Self::TakeContent(tenant)
+            | Self::Build { tenant, .. }
+            | Self::ReportBuild(tenant)
+            | Self::Serve { tenant, .. }
+            | Self::ServeStandIn(tenant)
+            | Self::Close(tenant)
+            | Self::StandIn(tenant)
+            | Self::Park { tenant, .. }
+            | Self::Evict { tenant, .. }
+            | Self::LoadPin { tenant, .. }
+            | Self::WritePin { tenant, .. }
+            | Self::ServePin { tenant, .. }
+            | Self::Persist(tenant) => Some(tenant),
+            Self::Watch(_)
+            | Self::Survey(_)
+            | Self::Plan(_)
+            | Self::Reply { .. }
+            | Self::Publish(_) => None,
+        }
+    }
+}
+
 /// The tenants that have changed since something was last done for all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     pub(crate) tenants: BTreeSet<TenantId>,
     /// Whether themes, the deployment or the list of tenants may have changed as well.
     pub(crate) everything: bool,
+}
+
+impl Changes {
+    /// Notes a changed tenant.
+    pub(crate) fn note(&mut self, tenant: &TenantId) {
+        if !self.tenants.contains(tenant) {
+            self.tenants.insert(tenant.clone());
+        }
+    }
+
+    /// Returns changes of everything.
+    pub(crate) fn everything() -> Self {
+        Self {
+            everything: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// The result of a command of an operator.

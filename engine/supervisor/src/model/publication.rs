@@ -30,9 +30,7 @@ impl Collected {
     /// Notes a change of a tenant.
     pub(super) fn note(&mut self, tenant: &TenantId, now: Instant) {
         self.since.get_or_insert(now);
-        if !self.changes.tenants.contains(tenant) {
-            self.changes.tenants.insert(tenant.clone());
-        }
+        self.changes.note(tenant);
     }
 
     /// Notes a change of something that all tenants share.
@@ -64,7 +62,7 @@ impl Collected {
 /// When a snapshot is published.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Publication {
-    /// The changes that visitors, authors or operators wait for.
+    /// The changes since the last snapshot, due where visitors, authors or operators wait for them.
     pub(super) urgent: Collected,
     /// Whether something was built in the background that no snapshot has.
     pub(super) has_background: bool,
@@ -83,9 +81,6 @@ impl Publication {
     /// Notes a change of a tenant that the next snapshot contains, and that is no reason for one.
     pub(super) fn changes_in_background(&mut self, tenant: &TenantId) {
         self.has_background = true;
-        let tenants = &mut self.urgent.changes.tenants;
-        if !tenants.contains(tenant) {
-            tenants.insert(tenant.clone());
-        }
+        self.urgent.changes.note(tenant);
     }
 }

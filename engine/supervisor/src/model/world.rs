@@ -16,21 +16,15 @@ use std::time::{Duration, Instant};
 use content::name::TenantId;
 
 use crate::model::agenda::{Agenda, Reload, Scope};
+use crate::model::budget::{Budget, UNREQUESTED_SHARE};
 use crate::model::event::{
-    Action, BuildResult, Event, Facts, Form, Measured, Now, Plan, Reading, Reply, StoreState,
-    Ticket,
+    Action, BuildResult, Event, Facts, Form, Now, Plan, Reading, Reply, StoreState, Ticket,
 };
 use crate::model::publication::{Collected, Publication};
 use crate::model::tenant::{BuildKey, Finished, Pin, Serving, Source, Tenant};
 
 /// The time that a changed folder waits for the reading of it that is in flight. A reading that takes longer may never end.
 const MAX_HOLD_TIME: Duration = Duration::from_millis(500);
-
-/// The part of the memory limit up to which pages that were never requested stay in memory.
-const UNREQUESTED_SHARE: usize = 4;
-
-/// The part of the memory limit that is freed beyond it at once, so that not every look evicts.
-const EVICTION_SHARE: usize = 8;
 
 /// The purpose that tenants are built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +33,6 @@ pub(crate) enum Mode {
     Serve,
     /// The caller waits for all tenants.
     Batch,
-}
-
-/// The memory that pages take, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Budget {
-    used: usize,
-    limit: usize,
-    /// The bytes that were evicted since the last snapshot, which still holds them.
-    leaving: usize,
 }
 
 /// The pins on disk. A pin outlives its tenant's folder.
@@ -106,11 +91,7 @@ impl World {
             },
             plan: Collected::default(),
             publication: Publication::default(),
-            budget: Budget {
-                used: 0,
-                limit: usize::MAX,
-                leaving: 0,
-            },
+            budget: Budget::default(),
             unpersisted: BTreeSet::new(),
             survey: None,
             store: StoreState::Absent,
@@ -124,6 +105,18 @@ impl World {
 
     /// Applies an event, and returns what is to be done, in order.
     pub(crate) fn step(&mut self, event: Event, now: Now) -> Vec<Action> {
+        let subject = event.tenant().cloned();
+        let actions = self.apply(event, now);
+        // The next snapshot looks at every tenant that something has happened to, and at no other.
+        let changes = &mut self.publication.urgent.changes;
+        let tenants = actions.iter().filter_map(Action::tenant);
+        for tenant in subject.iter().chain(tenants) {
+            changes.note(tenant);
+        }
+        actions
+    }
+
+    fn apply(&mut self, event: Event, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
             Event::Changed(scope) => self.agenda.note(scope, now.instant),
@@ -159,7 +152,7 @@ impl World {
                 result,
             } => self.finish_build(tenant, key, result, now, &mut actions),
             Event::Encoded { tenant, key, bytes } => {
-                self.finish_encoding(tenant, key, bytes, &mut actions);
+                self.finish_encoding(tenant, key, bytes, now, &mut actions);
             }
             Event::StoodIn { tenant, is_found } => {
                 self.finish_stand_in(tenant, is_found, now, &mut actions);
@@ -177,7 +170,15 @@ impl World {
                 self.persist(tenant, &mut actions);
             }
             Event::Grown(tenants) => self.unpersisted.extend(tenants),
-            Event::Measured { limit, pages } => self.evict(limit, pages, &mut actions),
+            Event::Measured {
+                limit,
+                pages,
+                waiting,
+            } => {
+                self.budget.limit = limit;
+                pages.into_iter().for_each(|one| self.budget.measure(one));
+                self.evict(&waiting, &mut actions);
+            }
             Event::ClockTurned => self.plan.note_everything(now.instant),
             Event::Published { took } => self.finish_publication(now, took),
             Event::Recovered => self.recover(now, &mut actions),
@@ -205,12 +206,6 @@ impl World {
         self.tenants.get(id)
     }
 
-    /// Returns all tenants by id.
-    #[cfg(test)]
-    pub(crate) const fn tenants(&self) -> &BTreeMap<TenantId, Tenant> {
-        &self.tenants
-    }
-
     /// Returns whether a snapshot was published.
     pub(crate) const fn is_started(&self) -> bool {
         self.publication.is_started
@@ -233,9 +228,9 @@ impl World {
         self.budget.used.saturating_sub(self.budget.limit) > self.budget.limit / UNREQUESTED_SHARE
     }
 
-    /// Returns the bytes of pages in memory.
-    pub(crate) const fn memory_used(&self) -> usize {
-        self.budget.used
+    /// Returns the bytes of pages in memory, and the number of tenants that they are of.
+    pub(crate) fn memory_used(&self) -> (usize, usize) {
+        (self.budget.used, self.budget.tenants())
     }
 
     fn list(
@@ -255,6 +250,7 @@ impl World {
             self.tenants.remove(&id);
             self.unpersisted.remove(&id);
             self.held.remove(&id);
+            self.budget.remove(&id);
             self.plan.note_everything(now.instant);
             self.publication.urgent.note(&id, now.instant);
             actions.push(Action::Forget(id));
@@ -300,6 +296,7 @@ impl World {
         for id in tenants {
             let mut tenant = Tenant::new(self.pins.of(&id));
             tenant.errors.content = true;
+            self.publication.urgent.changes.note(&id);
             self.tenants.entry(id).or_insert(tenant);
         }
         self.plan.note_everything(now.instant);
@@ -377,6 +374,10 @@ impl World {
             return;
         };
         let had_conflicts = std::mem::replace(&mut tenant.errors.conflicts, has_conflicts);
+        if had_conflicts || has_conflicts || key.is_none() {
+            // The reports may be others.
+            self.publication.urgent.changes.note(&id);
+        }
         if had_conflicts != has_conflicts {
             self.publication.urgent.note(&id, now.instant);
         }
@@ -464,12 +465,13 @@ impl World {
         }
         if form == Form::Evicted {
             tenant.evict();
+            self.budget.remove(&id);
             actions.push(Action::Park {
                 tenant: id.clone(),
                 key,
             });
         } else {
-            self.budget.used = self.budget.used.saturating_add(bytes);
+            self.budget.add(&id, bytes, is_requested, now.instant);
         }
         if form == Form::Unencoded {
             actions.push(Action::Park {
@@ -477,14 +479,14 @@ impl World {
                 key,
             });
             if !is_requested {
-                self.evict_unrequested(&id, bytes, actions);
+                self.evict_unrequested(&id, actions);
             }
         }
     }
 
     /// Evicts pages that were just rendered for no request, where no room is left for such.
-    fn evict_unrequested(&mut self, id: &TenantId, bytes: usize, actions: &mut Vec<Action>) {
-        if self.budget.used <= self.budget.limit / UNREQUESTED_SHARE {
+    fn evict_unrequested(&mut self, id: &TenantId, actions: &mut Vec<Action>) {
+        if !self.budget.is_full_of_unrequested() {
             return;
         }
         if let StoreState::Ready(1..) = self.store {
@@ -498,7 +500,7 @@ impl World {
             && tenant.can_be_evicted()
             && let Some(key) = tenant.evict()
         {
-            self.budget.used = self.budget.used.saturating_sub(bytes);
+            self.budget.remove(id);
             actions.push(Action::Evict {
                 tenant: id.clone(),
                 key,
@@ -511,6 +513,7 @@ impl World {
         id: TenantId,
         key: BuildKey,
         bytes: usize,
+        now: Now,
         actions: &mut Vec<Action>,
     ) {
         let Some(tenant) = self.tenants.get_mut(&id) else {
@@ -518,7 +521,7 @@ impl World {
         };
         if tenant.may_encode(key) {
             tenant.finish_build(key, true);
-            self.budget.used = self.budget.used.saturating_add(bytes);
+            self.budget.add(&id, bytes, true, now.instant);
             self.publication.changes_in_background(&id);
             actions.push(Action::Serve { tenant: id, key });
         }
@@ -649,37 +652,30 @@ impl World {
         }
     }
 
-    fn evict(&mut self, limit: usize, mut pages: Vec<Measured>, actions: &mut Vec<Action>) {
-        let mut used: usize = pages.iter().map(|pages| pages.bytes).sum();
-        if used > limit {
-            pages.sort_by_key(|pages| (pages.is_requested, pages.last_request));
-            for Measured {
-                tenant: id,
-                bytes,
-                is_waiting,
-                ..
-            } in pages
-            {
-                if used <= limit - limit / EVICTION_SHARE {
-                    break;
-                }
-                let must_be_persisted = self.must_be_persisted(&id);
-                let Some(tenant) = self.tenants.get_mut(&id) else {
-                    continue;
-                };
-                if is_waiting || must_be_persisted || !tenant.can_be_evicted() {
-                    continue;
-                }
-                if let Some(key) = tenant.evict() {
-                    used -= bytes;
-                    self.budget.leaving += bytes;
-                    self.publication.changes_in_background(&id);
-                    actions.push(Action::Evict { tenant: id, key });
-                }
+    /// Evicts pages until the others fit the budget, but for those that a request waits for.
+    fn evict(&mut self, waiting: &BTreeSet<TenantId>, actions: &mut Vec<Action>) {
+        if !self.budget.is_exceeded() {
+            return;
+        }
+        let mut place = None;
+        while self.budget.is_too_full()
+            && let Some(next) = self.budget.next_after(place.as_ref()).cloned()
+        {
+            let id = next.2.clone();
+            place = Some(next);
+            let must_be_persisted = self.must_be_persisted(&id);
+            let Some(tenant) = self.tenants.get_mut(&id) else {
+                continue;
+            };
+            if waiting.contains(&id) || must_be_persisted || !tenant.can_be_evicted() {
+                continue;
+            }
+            if let Some(key) = tenant.evict() {
+                self.budget.leaving += self.budget.remove(&id);
+                self.publication.changes_in_background(&id);
+                actions.push(Action::Evict { tenant: id, key });
             }
         }
-        self.budget.used = used;
-        self.budget.limit = limit;
     }
 
     fn is_persistable(&self, id: &TenantId) -> bool {
@@ -695,9 +691,14 @@ impl World {
     /// Begins a snapshot of everything that is built.
     fn publish(&mut self, now: Now, actions: &mut Vec<Action>) {
         let changes = self.publication.urgent.begin();
-        for id in &changes.tenants {
-            if let Some(tenant) = self.tenants.get_mut(id) {
-                tenant.settle(now.time);
+        match changes.everything {
+            true => (self.tenants.values_mut()).for_each(|tenant| tenant.settle(now.time)),
+            false => {
+                for id in &changes.tenants {
+                    if let Some(tenant) = self.tenants.get_mut(id) {
+                        tenant.settle(now.time);
+                    }
+                }
             }
         }
         self.publication.has_background = false;

@@ -14,7 +14,7 @@ use crate::runner::tenant::{TenantData, one_line};
 use crate::source::survey::deployment_file;
 use crate::state::persisted::Persisted;
 use content::address::deployment::DeploymentFile;
-use content::address::{self, Assignment, Origin, Owners, Rules};
+use content::address::{self, Assignment, Origin, Rules};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::Site;
@@ -210,9 +210,9 @@ impl Addresses {
     }
 
     /// Returns what is persisted for the next start: who has what, and the text of the file in force, which is empty where the file never was valid.
-    pub(crate) fn to_keep(&self) -> (&Owners, Option<&str>) {
+    pub(crate) fn to_keep(&self) -> (&Arc<Assignment>, Option<&str>) {
         let in_force = self.deployment.as_ref().map(DeploymentFile::text);
-        (&self.assignment.owners, in_force)
+        (&self.assignment, in_force)
     }
 }
 

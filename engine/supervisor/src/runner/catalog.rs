@@ -76,6 +76,8 @@ pub(crate) struct Catalog {
     pub(crate) notes: Report,
     /// Whether the content of idle tenants is packed.
     pub(crate) packs: bool,
+    /// The bytes of all packed content.
+    pub(crate) packed_bytes: usize,
     /// The next time at which a page of each tenant appears or expires.
     page_changes: BTreeSet<(Timestamp, TenantId)>,
     /// The time of the last plan.
@@ -132,6 +134,7 @@ impl Catalog {
         if let Some(replaced) = read.replaced {
             tenant.replaced = replaced;
         }
+        let packed_before = tenant.content.packed_bytes();
         tenant.reading.large = read.content.large().clone();
         if read.report.is_servable()
             && let Some(site) = read.site
@@ -164,6 +167,7 @@ impl Catalog {
         if let Some((written, templates)) = theme {
             read.report.extend(conform(written, &templates.theme).1);
         }
+        self.packed_bytes = self.packed_bytes - packed_before + tenant.content.packed_bytes();
         tenant.reports.content = read.report;
         tenant.reading.report = read.reading;
         tenant.reading.fingerprint = read.fingerprint;
@@ -363,7 +367,9 @@ impl Catalog {
         let sites = sites.iter().map(|site| site.tenant.as_str());
         for id in root.map(TenantId::as_str).into_iter().chain(sites) {
             if let Some(tenant) = self.tenants.get_mut(id) {
+                self.packed_bytes -= tenant.content.packed_bytes();
                 tenant.open(now, drafts);
+                self.packed_bytes += tenant.content.packed_bytes();
             }
         }
     }
@@ -371,7 +377,9 @@ impl Catalog {
     /// Removes a tenant whose folder is gone.
     pub(crate) fn forget(&mut self, id: &TenantId) {
         self.note_page_change(id.clone(), None);
-        self.tenants.remove(id);
+        if let Some(tenant) = self.tenants.remove(id) {
+            self.packed_bytes -= tenant.content.packed_bytes();
+        }
     }
 
     /// Returns the next time at which a page appears or expires.

@@ -16,7 +16,6 @@ use crate::runner::memory::bytes_of;
 use crate::runner::registry::Registry;
 use crate::runner::round::Round;
 use crate::runner::tenant::TenantData;
-use crate::snapshot::assembly::requests;
 
 /// So many jobs are ordered at one time.
 const TOGETHER: usize = 64;
@@ -24,7 +23,10 @@ const TOGETHER: usize = 64;
 impl TenantData {
     /// Notes whether somebody has asked for it since it was last looked.
     pub(crate) fn look(&mut self) {
-        let requests = self.compiled().map_or(0, |compiled| requests(compiled));
+        let compiled = self.compiled();
+        let mut mounts = compiled.iter().flat_map(|compiled| &compiled.mounts);
+        let traffic = mounts.find_map(|placed| placed.mount.traffic.get());
+        let requests = traffic.map_or(0, |traffic| traffic.look());
         if requests != self.demand.requests {
             self.demand.requests = requests;
             self.demand.since = Instant::now();
@@ -56,7 +58,7 @@ impl TenantData {
     }
 
     /// What it serves, where somebody asked for it and something is still to be made.
-    fn unfinished(&self) -> Option<&Arc<Compiled>> {
+    pub(crate) fn unfinished(&self) -> Option<&Arc<Compiled>> {
         let compiled = self.compiled().filter(|_| self.is_asked())?;
         let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));
         (!is_finished && !compiled.is_open()).then_some(compiled)
@@ -65,52 +67,59 @@ impl TenantData {
 
 /// Returns jobs that make images and encodings of requested tenants, where there are any. Looks every second, and at once where a request waits.
 pub(crate) fn order(registry: &mut Registry) -> Vec<Job> {
-    if !has_unfinished(registry) {
+    let is_wanted = note_wanted(registry);
+    let is_due = is_wanted || registry.demands.ordered.is_over();
+    if !is_due || registry.demands.incomplete.is_empty() {
         return Vec::new();
     }
-    unfinished(registry)
+    let begun = Instant::now();
+    let jobs = unfinished(registry);
+    registry.demands.ordered = Round::since(begun);
+    jobs
 }
 
-fn has_unfinished(registry: &mut Registry) -> bool {
+/// Notes the tenants of whose images a request waits for one. Returns whether there are any.
+fn note_wanted(registry: &mut Registry) -> bool {
     let tenants = &mut registry.catalog.tenants;
+    let incomplete = &mut registry.demands.incomplete;
     let mut is_wanted = false;
     registry.demands.pictures.locked().retain(|name| {
-        let Some(tenant) = tenants.get_mut(name.as_str()) else {
-            return false;
+        let Some((id, compiled)) = (tenants.get_key_value(name.as_str()))
+            .and_then(|(id, tenant)| Some((id.clone(), tenant.compiled()?)))
+        else {
+            return tenants.contains_key(name.as_str());
         };
-        let is_there = (tenant.compiled()).is_some_and(|compiled| !compiled.is_open());
-        tenant.demand.is_wanted |= is_there;
-        is_wanted |= is_there;
+        let is_there = !compiled.is_open();
+        if is_there {
+            is_wanted = true;
+            if let Some(tenant) = tenants.get_mut(name.as_str()) {
+                tenant.demand.is_wanted = true;
+            }
+            incomplete.insert(id);
+        }
         !is_there
     });
-    if !is_wanted && !registry.demands.looked.is_over() {
-        return false;
-    }
-    let begun = Instant::now();
-    let mut has_any = false;
-    for tenant in tenants.values_mut() {
-        tenant.look();
-        has_any |= tenant.unfinished().is_some();
-    }
-    registry.demands.looked = Round::since(begun);
-    has_any
+    is_wanted
 }
 
 /// Returns the first jobs: images that a request waits for, then, once all tenants are rendered, other images, and encodings last.
 fn unfinished(registry: &mut Registry) -> Vec<Job> {
-    let hosts = &mut registry.publisher.hosts;
-    hosts.prune_pictures();
+    let hosts = &registry.publisher.hosts;
     let secure = registry.settings.places.origin.is_secure();
     let (mut pictures, mut codings) = (Vec::new(), Vec::new());
     let mut named = HashSet::new();
     let is_busy = registry.workers.has_background();
-    for (id, tenant) in &mut registry.catalog.tenants {
+    let mut complete = Vec::new();
+    for id in &registry.demands.incomplete {
+        let tenant = registry.catalog.tenants.get_mut(id);
+        let found = tenant.and_then(|tenant| Some((Arc::clone(tenant.unfinished()?), tenant)));
+        let Some((compiled, tenant)) = found else {
+            complete.push(id.clone());
+            continue;
+        };
         if is_busy && !tenant.demand.is_wanted {
             continue;
         }
-        let Some(compiled) = tenant.unfinished().map(Arc::clone) else {
-            continue;
-        };
         let mut undrawn = hosts.undrawn(&compiled, secure);
         // Tenants with the same drawing share it.
         undrawn.retain(|picture| named.insert(picture.digest()));
@@ -118,6 +127,7 @@ fn unfinished(registry: &mut Registry) -> Vec<Job> {
         if undrawn.is_empty() && unimproved.peek().is_none() {
             tenant.demand.finished = Arc::downgrade(&compiled);
             tenant.demand.is_wanted = false;
+            complete.push(id.clone());
             continue;
         }
         registry.demands.unfinished.push(id.clone());
@@ -132,6 +142,9 @@ fn unfinished(registry: &mut Registry) -> Vec<Job> {
         if pictures.len() >= TOGETHER {
             break;
         }
+    }
+    for id in complete {
+        registry.demands.incomplete.remove(&id);
     }
     let pictures = pictures.into_iter().map(Job::from);
     let jobs = pictures.chain(codings.into_iter().map(Job::from));

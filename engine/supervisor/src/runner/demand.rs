@@ -11,7 +11,7 @@ use render::Compiled;
 
 use crate::runner::round::Round;
 
-/// Names of tenants of whose pictures requests wait for one, as those say who wait.
+/// The names of tenants that requests were told of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names(Arc<Mutex<BTreeSet<String>>>);
 
@@ -20,6 +20,11 @@ impl Names {
     pub(crate) fn add(&self, id: &str) -> bool {
         let mut names = self.locked();
         !names.contains(id) && names.insert(id.to_owned())
+    }
+
+    /// Takes all names.
+    pub(crate) fn take(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.locked())
     }
 
     pub(crate) fn locked(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -64,19 +69,23 @@ impl Demand {
     }
 }
 
-/// The requests for tenants, and the tenants that are in memory.
+/// The tenants that something is to be done for because of requests.
 #[derive(Debug)]
 pub(crate) struct Demands {
     /// The tenants of whose images requests wait for one.
     pub(crate) pictures: Names,
-    /// The last look at the requests of tenants.
-    pub(crate) looked: Round,
+    /// The last order of images and encodings.
+    pub(crate) ordered: Round,
     /// The last measurement of memory.
     pub(crate) measured: Round,
     /// The tenants of whose images and encodings the background makes some.
     pub(crate) unfinished: Vec<TenantId>,
-    /// The number of tenants with pages in memory at the last measurement.
-    pub(crate) tenants: usize,
+    /// The tenants that were requested since the last measurement.
+    pub(crate) requested: Names,
+    /// The tenants whose pages have changed since the last measurement.
+    pub(crate) changed: BTreeSet<TenantId>,
+    /// The tenants of whose images and encodings some may be missing.
+    pub(crate) incomplete: BTreeSet<TenantId>,
     /// How often pages were evicted.
     pub(crate) evictions: u64,
     /// How often pages were restored that were rendered before.
@@ -87,10 +96,12 @@ impl Default for Demands {
     fn default() -> Self {
         Self {
             pictures: Names::default(),
-            looked: Round::new(),
+            ordered: Round::new(),
             measured: Round::new(),
             unfinished: Vec::new(),
-            tenants: 0,
+            requested: Names::default(),
+            changed: BTreeSet::new(),
+            incomplete: BTreeSet::new(),
             evictions: 0,
             restored: 0,
         }

@@ -247,16 +247,22 @@ impl Registry {
         self.workers.has_readings(Some(EXPECTED_TIME))
     }
 
-    /// Returns a snapshot of everything that is built.
-    pub(crate) fn snapshot(&mut self) -> Snapshot {
+    /// Returns a snapshot of everything that is built. `changes`: since the last one.
+    pub(crate) fn snapshot(&mut self, changes: Changes) -> Snapshot {
         let store = self.persisted.as_ref().map(Persisted::store);
-        let snapshot =
-            self.publisher
-                .publish(&mut self.catalog, &self.world, &self.settings, store);
-        let tenants = self.catalog.tenants.iter();
-        let pruned = tenants.filter(|(_, tenant)| tenant.replaced.has_changed());
-        let pruned = pruned.map(|(id, _)| id.clone()).collect();
-        self.handle(Event::Grown(pruned), self.catalog.now);
+        let (catalog, world) = (&mut self.catalog, &self.world);
+        let publisher = &mut self.publisher;
+        let (snapshot, replaced) =
+            publisher.publish(changes, catalog, world, &self.settings, store);
+        let changed = &self.publisher.changes;
+        match changed.everything {
+            true => self
+                .demands
+                .changed
+                .extend(self.catalog.tenants.keys().cloned()),
+            false => self.demands.changed.extend(changed.tenants.iter().cloned()),
+        }
+        self.handle(Event::Grown(replaced), self.catalog.now);
         snapshot
     }
 
@@ -273,7 +279,7 @@ impl Registry {
             self.report_published(Duration::ZERO, now);
         }
         self.catalog.deployment.as_ref()?;
-        Some(self.snapshot())
+        Some(self.snapshot(Changes::everything()))
     }
 
     /// Waits until all tenants are rendered, and returns a snapshot in which those are open that there is no memory for. `board` is told how far it is.
@@ -286,7 +292,8 @@ impl Registry {
                 memory::measure(self, now);
             }
             memory::measure_when_due(self, now);
-            if !is_busy {
+            // The turn may have begun further work.
+            if !is_busy && !self.workers.is_busy() {
                 break;
             }
             thread::sleep(POLL_INTERVAL);
@@ -294,7 +301,7 @@ impl Registry {
         memory::measure(self, now);
         board.replace(self.status());
         self.catalog.deployment.as_ref()?;
-        Some(self.snapshot())
+        Some(self.snapshot(Changes::everything()))
     }
 
     /// Hands what is new to the store, waiting for its queue.
@@ -542,9 +549,9 @@ impl Registry {
                 }
                 Action::Reply { ticket, reply } => self.commands.reply(ticket, reply),
                 Action::Persist(tenant) => persist_tenant(self, &tenant),
-                Action::Publish(_) => {
+                Action::Publish(changes) => {
                     inject("loop", "snapshot");
-                    snapshot = Some(self.snapshot());
+                    snapshot = Some(self.snapshot(changes));
                 }
             }
         }
@@ -834,5 +841,102 @@ pub(crate) fn clock() -> Now {
     Now {
         instant: Instant::now(),
         time: SystemTime::now(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use tempfile::TempDir;
+
+    use render::Caching;
+    use render::Islands;
+    use rowhouse_ui::Bundle;
+
+    use super::*;
+    use crate::places::Places;
+    use crate::runner::reload_loop::report;
+
+    fn write_page(tenants: &Path, tenant: usize, text: &str) {
+        let pages = tenants.join(format!("t{tenant}/pages"));
+        fs::create_dir_all(&pages).unwrap();
+        let page = format!("---\ntitle: Page\ndescription: A page.\n---\n\n{text}\n");
+        fs::write(pages.join("index.md"), page).unwrap();
+    }
+
+    fn write_tenants(tenants: &Path, count: usize) {
+        for tenant in 0..count {
+            write_page(tenants, tenant, "The text.");
+            let manifest = format!("name: Tenant {tenant}\ndescription: A tenant.\n");
+            fs::write(tenants.join(format!("t{tenant}/tenant.yaml")), manifest).unwrap();
+        }
+    }
+
+    /// Counts the allocations on the thread of the loop from a saved page until its snapshot is reported, with so many tenants.
+    fn allocations_of_a_saved_page(count: usize) -> u64 {
+        let folder = TempDir::new().unwrap();
+        let tenants = folder.path().join("tenants");
+        write_tenants(&tenants, count);
+        let places = Places {
+            tenants: tenants.clone(),
+            themes: None,
+            deployment: None,
+            origin: "https://studio.example".parse().unwrap(),
+            hsts: None,
+            caching: Caching::default(),
+        };
+        let islands = Islands::new(Bundle::embedded().unwrap(), true);
+        let registry = Registry::new(places, Arc::new(islands));
+        let mut registry = registry.impatient().without_codings();
+        let (board, now) = (StatusBoard::default(), Timestamp::now());
+        registry.reload(now).unwrap();
+        registry.finish(&board, now).unwrap();
+        memory::measure(&mut registry, now);
+
+        write_page(&tenants, 0, "Another text.");
+        let before = Arc::clone(registry.catalog.tenants["t0"].compiled().unwrap());
+        let mut allocations = 0;
+        let mut run = |work: &mut dyn FnMut()| {
+            allocations += allocation_counter::measure(work).count_total;
+        };
+        let saved = Event::Requested(Scope::Tenant("t0".to_owned()));
+        run(&mut || registry.handle(saved.clone(), now));
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let mut snapshot = None;
+            run(&mut || snapshot = registry.advance(&mut Nothing, now));
+            let Some(snapshot) = snapshot else {
+                assert!(Instant::now() < until, "no snapshot of the saved page");
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            };
+            run(&mut || {
+                report(&registry, &board, &registry.publisher.changes);
+                registry.report_published(Duration::ZERO, now);
+                persist::persist_shared(&mut registry);
+                memory::measure(&mut registry, now);
+                drop(completion::order(&mut registry));
+            });
+            assert_eq!(board.current().tenants.len(), count);
+            assert_eq!(snapshot.traffic.len(), count);
+            let after = registry.catalog.tenants["t0"].compiled().unwrap();
+            if !Arc::ptr_eq(&before, after) {
+                return allocations;
+            }
+        }
+    }
+
+    #[test]
+    fn saved_page_costs_the_same_among_few_tenants_and_among_many() {
+        let (few, many) = (
+            allocations_of_a_saved_page(4),
+            allocations_of_a_saved_page(100),
+        );
+        assert!(
+            many < few * 3 / 2 + 100,
+            "{few} allocations among 4 tenants, {many} among 100"
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use content::name::TenantId;
 use jiff::Timestamp;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Pages, Resource};
@@ -16,7 +17,6 @@ use server::admin::status::StoreStatus;
 use crate::model::event::{Event, Measured};
 use crate::runner::registry::Registry;
 use crate::runner::round::Round;
-use crate::runner::tenant::TenantData;
 use crate::state::releases::QUEUED;
 
 /// The bytes of an evicted tenant beside its content: addresses, manifest, titles, diagnostics. Measured with 10,000 of them.
@@ -31,16 +31,6 @@ const URGENT_INTERVAL: Duration = Duration::from_millis(200);
 /// The number of tenants that the background renders before memory is measured.
 const BACKGROUND_BATCH: usize = 64;
 
-/// Returns the bytes that a tenant takes without its pages.
-fn evicted_bytes(data: &TenantData) -> usize {
-    EVICTED_TENANT_BYTES
-        + data
-            .content
-            .packed
-            .as_ref()
-            .map_or(0, |packed| packed.len())
-}
-
 /// Measures memory every second, or sooner where pages take much more than the limit.
 pub(crate) fn measure_when_due(registry: &mut Registry, now: Timestamp) {
     let measured = registry.demands.measured;
@@ -50,37 +40,50 @@ pub(crate) fn measure_when_due(registry: &mut Registry, now: Timestamp) {
     }
 }
 
-/// Measures memory, and has pages evicted that there is no room for.
+/// Measures the memory of the tenants that were requested or have changed, and has pages evicted that there is no room for.
 pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
     let begun = Instant::now();
-    let tenants = &mut registry.catalog.tenants;
+    let catalog = &mut registry.catalog;
     let limit = registry.settings.memory.map_or(usize::MAX, |memory| {
-        let evicted = tenants.values().map(evicted_bytes).sum();
+        let evicted = catalog.tenants.len() * EVICTED_TENANT_BYTES + catalog.packed_bytes;
         memory.saturating_sub(evicted).max(memory / MIN_PAGES_SHARE)
     });
+    let demands = &mut registry.demands;
+    let mut ids = std::mem::take(&mut demands.changed);
+    let requested = demands.requested.take();
+    ids.extend(requested.iter().filter_map(|id| TenantId::new(id).ok()));
     let mut pages = Vec::new();
-    for (id, tenant) in tenants {
-        tenant.look();
-        let bytes = tenant.bytes();
-        let Some(compiled) = tenant.rendered().filter(|_| bytes > 0) else {
+    for id in ids {
+        let Some(tenant) = catalog.tenants.get_mut(&id) else {
             continue;
         };
+        tenant.look();
+        let bytes = tenant.bytes();
         let is_requested = tenant.is_asked();
-        let images = match is_requested {
-            true => registry.publisher.hosts.bytes_of(&compiled.pictures),
-            false => 0,
+        let images = match tenant.rendered() {
+            Some(compiled) if is_requested && bytes > 0 => {
+                registry.publisher.hosts.bytes_of(&compiled.pictures)
+            }
+            _ => 0,
         };
+        if tenant.unfinished().is_some() {
+            demands.incomplete.insert(id.clone());
+        }
         pages.push(Measured {
-            tenant: id.clone(),
+            tenant: id,
             bytes: bytes + images,
             is_requested,
             last_request: tenant.used_at(),
-            is_waiting: registry.workers.is_wanted(id),
         });
     }
-    registry.demands.tenants = pages.len();
-    registry.demands.measured = Round::since(begun);
-    registry.handle(Event::Measured { limit, pages }, now);
+    demands.measured = Round::since(begun);
+    let waiting = registry.workers.wanted();
+    let measured = Event::Measured {
+        limit,
+        pages,
+        waiting,
+    };
+    registry.handle(measured, now);
     admit_background(registry);
 }
 
@@ -95,11 +98,12 @@ pub(crate) fn admit_background(registry: &Registry) {
 pub(crate) fn store_status(registry: &Registry) -> StoreStatus {
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let store = registry.store();
+    let (memory_bytes, tenants) = registry.world.memory_used();
     let (disk_blobs, disk_bytes) = store.map_or((0, 0), |store| store.usage());
     StoreStatus {
-        memory_bytes: number(registry.world.memory_used()),
+        memory_bytes: number(memory_bytes),
         memory_limit: registry.settings.memory.map(number),
-        tenants: number(registry.demands.tenants),
+        tenants: number(tenants),
         evictions: registry.demands.evictions,
         recalls: registry.demands.restored,
         disk_blobs,

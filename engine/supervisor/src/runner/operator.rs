@@ -126,7 +126,7 @@ impl Operator {
 
     fn known(&self, tenant: &str) -> Result<(), ControlError> {
         let status = self.board.current();
-        let is_known = status.tenants.iter().any(|known| &*known.id == tenant);
+        let is_known = status.tenants.contains_key(tenant);
         match is_known {
             true => Ok(()),
             false => Err(ControlError::UnknownTenant(tenant.to_owned())),

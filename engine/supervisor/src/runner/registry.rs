@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use imbl::OrdMap;
 use jiff::Timestamp;
 use thiserror::Error;
 
@@ -16,7 +17,7 @@ use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
 use render::{Compiled, Islands};
-use server::admin::status::{RenderTimes, Status};
+use server::admin::status::{RenderTimes, Status, TenantStatus, by_id};
 use server::snapshot_store::Wanted;
 
 use crate::jobs::work::Done;
@@ -26,7 +27,6 @@ use crate::runner::catalog::Catalog;
 use crate::runner::commands::Commands;
 use crate::runner::demand::Demands;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::TenantData;
 use crate::runner::workers::Workers;
 use crate::snapshot::assembly::Publisher;
 use crate::snapshot::cross_tenant::cross_tenant;
@@ -190,6 +190,7 @@ impl Registry {
     pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
         let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
         let pictures = self.demands.pictures.clone();
+        let requested = self.demands.requested.clone();
         move |what| match what {
             Wanted::Pages(id) => hurry(id),
             Wanted::Picture(id) => {
@@ -197,6 +198,7 @@ impl Registry {
                     wake();
                 }
             }
+            Wanted::Nothing(id) => drop(requested.add(id)),
         }
     }
 
@@ -250,16 +252,25 @@ impl Registry {
     /// Returns the state of every tenant, for the admin listener.
     #[must_use]
     pub fn status(&self) -> Status {
-        let tenants = self.catalog.tenants.iter();
-        let status = |(id, tenant): (&TenantId, &TenantData)| {
-            let states = self.world.tenant(id.as_str())?;
-            Some(tenant.status(id, states))
-        };
+        let ids = self.catalog.tenants.keys();
+        let all = ids.filter_map(|id| self.status_of(id.as_str()));
+        self.status_with(by_id(all))
+    }
+
+    /// Returns the state of a tenant.
+    pub(crate) fn status_of(&self, id: &str) -> Option<TenantStatus> {
+        let (id, tenant) = self.catalog.tenants.get_key_value(id)?;
+        let states = self.world.tenant(id.as_str())?;
+        Some(tenant.status(id, states))
+    }
+
+    /// Returns the state of the server, with these states of its tenants.
+    pub(crate) fn status_with(&self, tenants: OrdMap<Arc<str>, Arc<TenantStatus>>) -> Status {
         Status {
             complete: self.world.is_started(),
             alarm: self.alarm().map(ToOwned::to_owned),
             polling: self.is_polled,
-            tenants: tenants.filter_map(status).collect(),
+            tenants,
         }
     }
 

@@ -19,12 +19,12 @@ use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
 use server::admin::control::ControlError;
-use server::admin::status::{State, Status, StatusBoard};
+use server::admin::status::{State, Status, StatusBoard, TenantStatus};
 use server::connection::events::Events;
 use server::snapshot_store::SnapshotStore;
 
 use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
-use crate::model::event::Event;
+use crate::model::event::{Changes, Event};
 use crate::places::Places;
 use crate::runner::background::BackgroundWorker;
 use crate::runner::commands::PinCommand;
@@ -35,7 +35,7 @@ use crate::runner::surveyor::Surveyor;
 use crate::runner::{completion, memory};
 use crate::snapshot::findings::findings;
 use crate::source::survey::SurveyRequest;
-use crate::source::watch::{Changes, NoticeSender, Watch};
+use crate::source::watch::{self, NoticeSender, Watch};
 use crate::state::persist::persist_shared;
 use crate::state::recorded::CurrentRelease;
 use crate::state::releases::place;
@@ -208,6 +208,8 @@ impl ReloadLoop {
         inject("loop", "pictures");
         if background.has_finished() {
             let grown = std::mem::take(&mut self.registry.demands.unfinished);
+            let demands = &mut self.registry.demands;
+            demands.changed.extend(grown.iter().cloned());
             self.registry.handle(Event::Grown(grown), Timestamp::now());
         }
         background.order(completion::order(&mut self.registry));
@@ -335,7 +337,11 @@ impl ReloadLoop {
         // It takes a while to free the snapshot of many tenants.
         rayon::spawn(move || drop(former));
         inject("loop", "report");
-        log_report(&self.registry, &self.board);
+        report(
+            &self.registry,
+            &self.board,
+            &self.registry.publisher.changes,
+        );
         self.announce(None);
         persist_shared(&mut self.registry);
         // With many tenants, assembling and reporting take their share of the time, and no more.
@@ -377,7 +383,7 @@ impl ReloadLoop {
         state.reloads.retain(|(other, _)| other != reload);
         // It stays until the next attempt succeeds, whatever comes in the meantime.
         self.registry.alarm = Some(problem.clone());
-        log_report(&self.registry, &self.board);
+        report(&self.registry, &self.board, &Changes::default());
         self.announce(Some(&problem));
         self.board.reloaded(took, Some(problem));
     }
@@ -394,7 +400,7 @@ impl ReloadLoop {
     fn report_watching(&mut self, state: &LoopState) {
         if self.registry.is_polled != state.watch.fell_back() {
             self.registry.is_polled = state.watch.fell_back();
-            log_report(&self.registry, &self.board);
+            report(&self.registry, &self.board, &Changes::default());
         }
     }
 
@@ -406,7 +412,7 @@ impl ReloadLoop {
 }
 
 /// Returns the parts of the content that some changes concern.
-fn scopes(places: &Places, changes: &Changes) -> Vec<Scope> {
+fn scopes(places: &Places, changes: &watch::Changes) -> Vec<Scope> {
     let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
         .chain(places.themes.as_deref())
         .collect();
@@ -424,7 +430,7 @@ fn scopes(places: &Places, changes: &Changes) -> Vec<Scope> {
 }
 
 /// Returns the folders that a reload reads.
-fn changes_of(places: &Places, reload: &Reload) -> Changes {
+fn changes_of(places: &Places, reload: &Reload) -> watch::Changes {
     // As the watch has them.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute(&places.tenants);
@@ -432,7 +438,7 @@ fn changes_of(places: &Places, reload: &Reload) -> Changes {
     let tenants = tenants.map(|name| folder.join(name));
     let themes = places.themes.as_deref().filter(|_| reload.themes);
     let themes = themes.map(absolute);
-    Changes {
+    watch::Changes {
         paths: tenants.chain(themes).collect(),
         everything: reload.tenants.is_none(),
     }
@@ -444,41 +450,59 @@ fn until(due: Option<Timestamp>) -> Duration {
     left.unwrap_or(MAX_WAIT).min(MAX_WAIT)
 }
 
-/// Puts the tenants' state on the board, and what is new of it in the log.
+/// Puts the state of all tenants on the board, and logs the changes.
 pub fn log_report(registry: &Registry, board: &StatusBoard) {
-    let status = registry.status();
+    report(registry, board, &Changes::everything());
+}
+
+/// Puts the state of the changed tenants on the board, and logs the changes.
+pub(crate) fn report(registry: &Registry, board: &StatusBoard, changes: &Changes) {
     let before = board.current();
-    // Both are in the order of the ids.
-    let mut former = before.tenants.iter().peekable();
-    for tenant in &status.tenants {
-        while former.next_if(|old| old.id < tenant.id).is_some() {}
-        let old = former.next_if(|old| old.id == tenant.id);
-        if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
-            continue;
-        }
-        if tenant.state == State::Pending {
-            continue;
-        }
-        if tenant.is_under_way && tenant.errors.is_empty() {
-            info!(tenant = %tenant.id, state = tenant.state.name(), "being rendered, which takes long");
-            continue;
-        }
-        if tenant.state == State::Live {
-            if old.is_none_or(|old| old.state != State::Live) {
-                info!(tenant = %tenant.id, pages = tenant.pages, "live");
-            }
-            continue;
-        }
-        warn!(
-            tenant = %tenant.id,
-            state = tenant.state.name(),
-            errors = tenant.errors.len(),
-            first = tenant.errors.first().map_or("", String::as_str),
-            "the folder has errors; `rowhouse check` shows them all"
-        );
+    let mut tenants = before.tenants.clone();
+    let mut ids: BTreeSet<&str> = changes.tenants.iter().map(TenantId::as_str).collect();
+    if changes.everything {
+        ids.extend(before.tenants.keys().map(|id| &**id));
+        ids.extend(registry.catalog.tenants.keys().map(TenantId::as_str));
     }
+    for id in ids {
+        let Some(status) = registry.status_of(id) else {
+            tenants.remove(id);
+            continue;
+        };
+        let old = before.tenants.get(id).map(AsRef::as_ref);
+        log_state(&status, old);
+        tenants.insert(Arc::clone(&status.id), Arc::new(status));
+    }
+    let status = registry.status_with(tenants);
     log_themes(registry, &status);
     board.replace(status);
+}
+
+/// Logs the state of a tenant, where it has changed.
+fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
+    if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
+        return;
+    }
+    if tenant.state == State::Pending {
+        return;
+    }
+    if tenant.is_under_way && tenant.errors.is_empty() {
+        info!(tenant = %tenant.id, state = tenant.state.name(), "rendering takes long");
+        return;
+    }
+    if tenant.state == State::Live {
+        if old.is_none_or(|old| old.state != State::Live) {
+            info!(tenant = %tenant.id, pages = tenant.pages, "live");
+        }
+        return;
+    }
+    warn!(
+        tenant = %tenant.id,
+        state = tenant.state.name(),
+        errors = tenant.errors.len(),
+        first = tenant.errors.first().map_or("", String::as_str),
+        "the folder has errors; `rowhouse check` shows them all"
+    );
 }
 
 /// A theme's errors that no tenant shows, since every tenant still has the last good theme.
@@ -487,7 +511,7 @@ fn log_themes(registry: &Registry, status: &Status) {
     report.extend(registry.catalog.themes.report().cloned());
     let report = report.sorted();
     let by_a_tenant = |file: &str| {
-        let mut errors = status.tenants.iter().flat_map(|tenant| &tenant.errors);
+        let mut errors = status.tenants().flat_map(|tenant| &tenant.errors);
         errors.any(|error| error.starts_with(file))
     };
     let alone = report

@@ -112,6 +112,13 @@ impl Default for ValidContent {
     }
 }
 
+impl ValidContent {
+    /// Returns the bytes of the packed folder.
+    pub(crate) fn packed_bytes(&self) -> usize {
+        self.packed.as_ref().map_or(0, |packed| packed.len())
+    }
+}
+
 impl TenantData {
     pub(crate) fn new(persisted: PersistedCache, replaced: ReplacedFiles) -> Self {
         Self {

@@ -13,7 +13,7 @@ use render::Templates;
 
 use crate::runner::tenant::{failure, is_unread};
 use crate::source::theme_folders::ThemeFolders;
-use crate::state::persisted::kept_themes;
+use crate::state::persisted::{GoodFolder, kept_themes};
 
 /// All themes, by the names of their folders.
 #[derive(Debug, Clone, Default)]
@@ -167,15 +167,16 @@ impl Themes {
     }
 
     /// The folders of the themes that could be loaded as they are.
-    pub(crate) fn good_folders(&self) -> impl Iterator<Item = (&str, &Folder)> {
-        let is_good = |name: &str| {
-            let loaded = self.loaded.get(name);
-            loaded.is_some_and(|loaded| loaded.report.is_servable() && loaded.templates.is_some())
-        };
-        let folders = self.folders.iter();
-        folders
-            .filter(move |(name, _)| is_good(name))
-            .map(|(name, folder)| (name.as_str(), folder))
+    pub(crate) fn good_folders(&self) -> impl Iterator<Item = GoodFolder<'_>> {
+        self.folders.iter().filter_map(|(name, folder)| {
+            let loaded = self.loaded.get(name)?;
+            let is_good = loaded.report.is_servable() && loaded.templates.is_some();
+            Some(GoodFolder {
+                name,
+                folder,
+                fingerprint: loaded.fingerprint.filter(|_| is_good)?,
+            })
+        })
     }
 
     /// A theme that can render, if there is one of that name.

@@ -11,7 +11,9 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -42,6 +44,8 @@ impl<T> fmt::Debug for Workers<T> {
 struct Shared<T> {
     queue: Mutex<Queue<T>>,
     changed: Condvar,
+    /// The number of results that nobody has taken yet.
+    untaken: AtomicUsize,
 }
 
 impl<T: Send + 'static> Workers<T> {
@@ -51,6 +55,7 @@ impl<T: Send + 'static> Workers<T> {
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue::new(finish)),
             changed: Condvar::new(),
+            untaken: AtomicUsize::new(0),
         });
         Self { shared, done }
     }
@@ -176,6 +181,13 @@ impl<T: Send + 'static> Workers<T> {
             || running.any(|running| running.is_background && !running.is_given_up)
     }
 
+    /// Returns the tenants that requests wait for and that have no job at the front.
+    pub(crate) fn wanted(&self) -> BTreeSet<TenantId> {
+        let queue = self.shared.lock();
+        let wanted = queue.wanted.iter();
+        wanted.filter_map(|id| TenantId::new(id).ok()).collect()
+    }
+
     /// Returns whether a request waits for a tenant that has no job at the front.
     pub(crate) fn is_wanted(&self, id: &TenantId) -> bool {
         self.shared.lock().wanted.contains(id.as_str())
@@ -192,15 +204,18 @@ impl<T: Send + 'static> Workers<T> {
         self.shared.lock().has_younger(expected, |_| true)
     }
 
-    /// Whether something is still to be done.
+    /// Returns whether a job is queued or in flight, or has a result that was not taken yet.
     pub(crate) fn is_busy(&self) -> bool {
         let queue = self.shared.lock();
-        !queue.waiting.is_empty() || queue.not_given_up().next().is_some()
+        !queue.waiting.is_empty()
+            || queue.not_given_up().next().is_some()
+            || self.shared.untaken.load(Relaxed) > 0
     }
 
     /// Returns the next result, if there is one.
     pub(crate) fn poll(&self) -> Option<(TenantId, T)> {
         if let Ok(done) = self.done.try_recv() {
+            self.shared.untaken.fetch_sub(1, Relaxed);
             return Some(done);
         }
         let mut queue = self.shared.lock();
@@ -213,7 +228,11 @@ impl<T: Send + 'static> Workers<T> {
 
     /// Waits for a result for this time at most.
     pub(crate) fn wait(&self, time: Duration) -> Option<(TenantId, T)> {
-        self.poll().or_else(|| self.done.recv_timeout(time).ok())
+        self.poll().or_else(|| {
+            let done = self.done.recv_timeout(time).ok()?;
+            self.shared.untaken.fetch_sub(1, Relaxed);
+            Some(done)
+        })
     }
 }
 
@@ -325,6 +344,7 @@ impl<T: Send + 'static> Shared<T> {
             };
             let running = queue.running.remove(&number);
             if running.is_some_and(|running| !running.is_given_up) {
+                self.untaken.fetch_add(1, Relaxed);
                 // Nobody asks any longer when everything ends.
                 let _ = finish.send((job.id, done));
             }

@@ -7,7 +7,8 @@ use content::name::TenantId;
 
 use crate::model::agenda::Scope;
 use crate::model::event::{
-    Action, BuildResult, Event, Facts, Form, Measured, Now, Plan, Reading, Reply, StoreState,
+    Action, BuildResult, Changes, Event, Facts, Form, Measured, Now, Plan, Reading, Reply,
+    StoreState,
 };
 use crate::model::tenant::{BuildKey, Pin, Serving, Tenant as States};
 use crate::model::world::{Mode, World};
@@ -283,8 +284,8 @@ impl Server {
                 self.check(is_served, || format!("{tenant} is persisted without pages"));
                 self.disk.persisted.insert(tenant);
             }
-            Action::Publish(_) => {
-                self.publish();
+            Action::Publish(changes) => {
+                self.publish(&changes);
                 self.handle(Event::Published {
                     took: Duration::ZERO,
                 });
@@ -375,25 +376,37 @@ impl Server {
         })
     }
 
-    fn publish(&mut self) {
-        for (tenant, states) in self.world.tenants() {
-            let data = self.data.get(tenant).cloned().unwrap_or_default();
-            let shown = match (states.is_published(), states.pinned(), data.served) {
-                (false, ..) => None,
-                (true, Some(number), _) => Some(Shown::Release(data.pinned.unwrap_or(number))),
-                (true, None, Some((key, _))) => Some(Shown::Pages(key)),
-                (true, None, None) if data.is_standing_in => Some(Shown::StandIn),
-                (true, None, None) => Some(Shown::Waiting),
-            };
-            let before = self.snapshot.get(tenant).copied();
+    /// Returns what a snapshot has of a tenant.
+    fn shown(&self, tenant: &TenantId) -> Option<Shown> {
+        let states = self.world.tenant(tenant.as_str())?;
+        let data = self.data.get(tenant).cloned().unwrap_or_default();
+        match (states.is_published(), states.pinned(), data.served) {
+            (false, ..) => None,
+            (true, Some(number), _) => Some(Shown::Release(data.pinned.unwrap_or(number))),
+            (true, None, Some((key, _))) => Some(Shown::Pages(key)),
+            (true, None, None) if data.is_standing_in => Some(Shown::StandIn),
+            (true, None, None) => Some(Shown::Waiting),
+        }
+    }
+
+    /// Publishes a snapshot of the tenants that have changed, and checks that no other has.
+    fn publish(&mut self, changes: &Changes) {
+        for tenant in (0..TENANTS.len()).map(id) {
+            let shown = self.shown(&tenant);
+            let before = self.snapshot.get(&tenant).copied();
+            let is_noted = changes.everything || changes.tenants.contains(&tenant);
+            self.check(is_noted || shown == before, || {
+                format!("{tenant} is not among the changes: {before:?}, then {shown:?}")
+            });
+            let is_there = self.world.tenant(tenant.as_str()).is_some();
             let had_pages = before.is_some_and(|before| before != Shown::Waiting);
             let has_pages = shown.is_some_and(|shown| shown != Shown::Waiting);
-            if had_pages && !has_pages && self.broken.is_none() {
-                self.broken = Some(format!("{tenant} showed {before:?}, and shows {shown:?}"));
-            }
+            self.check(!is_there || !had_pages || has_pages, || {
+                format!("{tenant} showed {before:?}, and shows {shown:?}")
+            });
             match shown {
-                Some(shown) => drop(self.snapshot.insert(tenant.clone(), shown)),
-                None => drop(self.snapshot.remove(tenant)),
+                Some(shown) => drop(self.snapshot.insert(tenant, shown)),
+                None => drop(self.snapshot.remove(&tenant)),
             }
         }
         let snapshot = &self.snapshot;
@@ -635,13 +648,13 @@ impl Server {
                 bytes: PAGES,
                 is_requested: false,
                 last_request: self.now.instant,
-                is_waiting: self.waiting.contains(tenant),
             })
         };
         let pages: Vec<Measured> = self.data.iter().filter_map(in_memory).collect();
         self.tell(Event::Measured {
             limit,
             pages: pages.clone(),
+            waiting: self.waiting.clone(),
         });
         if !self.disk.is_writable {
             return;
@@ -652,7 +665,7 @@ impl Server {
         };
         let needless = |measured: &&Measured| {
             let states = self.world.tenant(measured.tenant.as_str());
-            !measured.is_waiting && states.is_some_and(States::can_be_evicted)
+            !self.waiting.contains(&measured.tenant) && states.is_some_and(States::can_be_evicted)
         };
         let left: Vec<&Measured> = pages.iter().filter(still_here).collect();
         let is_kept_in_vain = left.len() * PAGES > limit && left.iter().any(needless);

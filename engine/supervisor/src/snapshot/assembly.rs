@@ -1,5 +1,6 @@
 //! Puts what is compiled together: a snapshot, the files that all hosts share, and the pictures that are still to be drawn.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,60 +8,124 @@ use content::name::TenantId;
 use content::report::Report;
 use release::snapshot::{Resource, Snapshot};
 use release::store::Store;
-use render::Compiled;
+use render::Templates;
 
+use crate::model::event::Changes;
 use crate::model::tenant::Tenant as States;
 use crate::model::world::World;
 use crate::runner::catalog::Catalog;
 use crate::runner::settings::Settings;
 use crate::snapshot::dev;
 use crate::snapshot::hosts::{Hosts, Part};
-use crate::snapshot::replaced::{self, Retention};
+use crate::snapshot::replaced::{self, ReplacedFiles, Retention};
 use crate::snapshot::shared::Shared;
 
-/// How many requests a tenant has had.
-pub(crate) fn requests(compiled: &Compiled) -> u64 {
-    let mut mounts = compiled.mounts.iter();
-    let traffic = mounts.find_map(|placed| placed.mount.traffic.get());
-    traffic.map_or(0, |traffic| traffic.latency().buckets.iter().sum())
-}
-
 /// Assembles snapshots, and holds what the next one shares with the last.
+///
+/// A snapshot costs what has changed since the last one: tenants that have not changed are not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
     pub(crate) shared: Shared,
     pub(crate) hosts: Hosts,
+    /// The theme that the pages of each known tenant are rendered with.
+    themes: BTreeMap<TenantId, Option<Arc<Templates>>>,
+    themes_in_use: ThemesInUse,
+    /// The tenants at whose addresses requests wait.
+    open: BTreeSet<TenantId>,
+    pinned: BTreeSet<TenantId>,
+    /// The tenants with files that older pages may still request.
+    with_replaced: BTreeSet<TenantId>,
+    /// Whether the last snapshot was not completed: no addresses were assigned yet, or the program failed.
+    is_behind: bool,
+    /// The changes that the last snapshot contains.
+    pub(crate) changes: Changes,
     /// The time that the last snapshot took to be assembled.
     pub(crate) took: Duration,
 }
 
+/// The themes that tenants are rendered with, and the number of tenants of each.
+#[derive(Debug, Default)]
+struct ThemesInUse(Vec<(Arc<Templates>, usize)>);
+
+impl ThemesInUse {
+    fn add(&mut self, theme: &Arc<Templates>) {
+        let mut known = self.0.iter_mut();
+        match known.find(|(known, _)| Arc::ptr_eq(known, theme)) {
+            Some((_, tenants)) => *tenants += 1,
+            None => self.0.push((Arc::clone(theme), 1)),
+        }
+    }
+
+    fn remove(&mut self, theme: &Arc<Templates>) {
+        for (known, tenants) in &mut self.0 {
+            if Arc::ptr_eq(known, theme) {
+                *tenants -= 1;
+            }
+        }
+        self.0.retain(|(_, tenants)| *tenants > 0);
+    }
+}
+
 impl Publisher {
-    /// Returns a snapshot of everything that is built.
+    /// Returns a snapshot of everything that is built, and the tenants of which replaced files came or went. `changes`: since the last snapshot.
     pub(crate) fn publish(
         &mut self,
+        changes: Changes,
         catalog: &mut Catalog,
         world: &World,
         settings: &Settings,
         store: Option<&Arc<Store>>,
-    ) -> Snapshot {
+    ) -> (Snapshot, Vec<TenantId>) {
         let begun = Instant::now();
         let retention = settings.retention(store);
+        let mut tenants = changes.tenants.clone();
+        let everything = changes.everything || std::mem::replace(&mut self.is_behind, true);
+        if everything {
+            tenants.extend(self.themes.keys().cloned());
+            tenants.extend(catalog.tenants.keys().cloned());
+        }
+        for id in &tenants {
+            self.note(id, catalog);
+        }
         self.share(catalog, settings, retention);
-        let replaced = catalog.tenants.values_mut();
-        let replaced = replaced.map(|tenant| &mut tenant.replaced);
-        replaced::prune_all(replaced, catalog.now, retention);
-        let snapshot = self.assemble(catalog, world, settings);
+        let replaced = self.prune(&tenants, catalog, retention);
+        tenants.extend(replaced.iter().cloned());
+        let snapshot = self.assemble(&tenants, everything, catalog, world, settings);
+        self.is_behind = catalog.deployment.is_none();
+        self.changes = Changes {
+            everything,
+            ..changes
+        };
         self.took = begun.elapsed();
-        snapshot
+        (snapshot, replaced)
+    }
+
+    /// Notes what the snapshot has of a tenant beside its routes.
+    fn note(&mut self, id: &TenantId, catalog: &Catalog) {
+        let tenant = catalog.tenants.get(id);
+        let served = tenant.and_then(|tenant| tenant.served.as_ref());
+        let theme = served.map(|served| &served.made_from.inputs.templates);
+        if let Some(theme) = theme {
+            self.themes_in_use.add(theme);
+        }
+        let before = match tenant {
+            Some(_) => self.themes.insert(id.clone(), theme.cloned()),
+            None => self.themes.remove(id),
+        };
+        if let Some(theme) = before.flatten() {
+            self.themes_in_use.remove(&theme);
+        }
+        let is_pinned = tenant.is_some_and(|tenant| tenant.recorded.pinned.is_some());
+        set(&mut self.pinned, id, is_pinned);
+        let has_replaced = tenant.is_some_and(|tenant| !tenant.replaced.is_empty());
+        set(&mut self.with_replaced, id, has_replaced);
     }
 
     /// Makes the files that every host serves: those of every theme that pages are rendered with.
     fn share(&mut self, catalog: &Catalog, settings: &Settings, retention: Retention) {
         let mut themes = catalog.themes.all();
         // A persisted theme that stands in for its folder has files, too.
-        let served = catalog.tenants.values();
-        for served in served.filter_map(|tenant| tenant.served.as_ref()) {
-            let used = &served.made_from.inputs.templates;
+        for (used, _) in &self.themes_in_use.0 {
             if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
                 themes.push(Arc::clone(used));
             }
@@ -70,36 +135,70 @@ impl Publisher {
         self.shared.renew(themes, islands, secure, time);
     }
 
-    fn assemble(&mut self, catalog: &Catalog, world: &World, settings: &Settings) -> Snapshot {
-        let origin = &settings.places.origin;
-        let absent = dev::absent(catalog, settings);
-        let is_published = |id: &TenantId| {
-            let states = world.tenant(id.as_str());
-            states.is_some_and(States::is_published)
-        };
-        let parts: Vec<Part> = catalog
-            .tenants
-            .iter()
-            .filter(|(id, _)| is_published(id))
-            .filter_map(|(id, tenant)| {
-                Some(Part {
-                    tenant: id.shared(),
-                    compiled: Arc::clone(tenant.compiled()?),
-                    replaced: Arc::clone(tenant.replaced.table()),
-                })
-            })
-            .collect();
-        let is_partial = parts.iter().any(|part| part.compiled.is_open());
-        let assignment = catalog.addresses.assignment();
-        let (hosts, root) = match &catalog.deployment {
-            Some(deployment) => {
-                let hosts = self.hosts.table(parts, &absent, deployment, assignment);
-                (hosts, deployment.root.as_ref())
+    /// Drops replaced files that are too old or too many. Returns the tenants of which such files came or went since the last snapshot.
+    fn prune(
+        &mut self,
+        changed: &BTreeSet<TenantId>,
+        catalog: &mut Catalog,
+        retention: Retention,
+    ) -> Vec<TenantId> {
+        let tenants = &mut catalog.tenants;
+        // Taken out, since they are pruned together.
+        let mut some: Vec<(&TenantId, ReplacedFiles)> = Vec::new();
+        for id in &self.with_replaced {
+            if let Some(tenant) = tenants.get_mut(id) {
+                some.push((id, std::mem::take(&mut tenant.replaced)));
             }
-            None => Default::default(),
+        }
+        let all = some.iter_mut().map(|(_, replaced)| replaced);
+        replaced::prune_all(all, catalog.now, retention);
+        for (id, replaced) in some {
+            if let Some(tenant) = tenants.get_mut(id) {
+                tenant.replaced = replaced;
+            }
+        }
+        let has_changed = |id: &&TenantId| {
+            let tenant = tenants.get(*id);
+            tenant.is_some_and(|tenant| tenant.replaced.has_changed())
         };
+        let all = self.with_replaced.union(changed);
+        let changed: Vec<TenantId> = all.filter(has_changed).cloned().collect();
+        self.with_replaced.retain(|id| {
+            tenants
+                .get(id)
+                .is_some_and(|tenant| !tenant.replaced.is_empty())
+        });
+        changed
+    }
+
+    fn assemble(
+        &mut self,
+        tenants: &BTreeSet<TenantId>,
+        everything: bool,
+        catalog: &Catalog,
+        world: &World,
+        settings: &Settings,
+    ) -> Snapshot {
+        let origin = &settings.places.origin;
+        let (mut hosts, mut root) = Default::default();
+        if let Some(deployment) = &catalog.deployment {
+            let parts = tenants.iter().map(|id| {
+                let part = part(id, catalog, world);
+                let is_open = part.as_ref().is_some_and(|part| part.compiled.is_open());
+                set(&mut self.open, id, is_open);
+                (id.shared(), part)
+            });
+            let parts = parts.collect();
+            let owners = &catalog.addresses.assignment().owners;
+            hosts = self.hosts.update(parts, everything, deployment, owners);
+            let absent = dev::absent(catalog, settings);
+            if !absent.is_empty() {
+                hosts = Hosts::with_absent(&hosts, &absent);
+            }
+            root = deployment.root.as_ref();
+        }
         let mut shared = Arc::clone(self.shared.served());
-        for (path, file) in pinned_files(catalog) {
+        for (path, file) in self.pinned_files(catalog) {
             if !shared.contains_key(path) {
                 Arc::make_mut(&mut shared).insert(path.into(), Arc::clone(file));
             }
@@ -107,12 +206,23 @@ impl Publisher {
         Snapshot {
             hosts,
             shared,
-            is_partial,
+            is_partial: !self.open.is_empty(),
             unknown_host: Some(render::unknown_host(
                 unknown_host(catalog, root),
                 origin.is_secure(),
             )),
+            traffic: self.hosts.traffic.clone(),
         }
+    }
+
+    /// Returns the shared files that pinned releases name.
+    fn pinned_files<'c>(
+        &self,
+        catalog: &'c Catalog,
+    ) -> impl Iterator<Item = (&'c str, &'c Arc<Resource>)> {
+        let pinned = self.pinned.iter();
+        let pinned = pinned.filter_map(|id| catalog.tenants.get(id)?.recorded.pinned.as_ref());
+        pinned.flat_map(|pinned| pinned.shared.iter().map(|(path, file)| (&**path, file)))
     }
 
     /// Returns the diagnostics of shared files and of hosts, where the program failed.
@@ -120,6 +230,26 @@ impl Publisher {
         let mut report = self.hosts.report.clone();
         report.extend(self.shared.failed.clone());
         report
+    }
+}
+
+/// Returns what a tenant gives to its hosts, if it is served.
+fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<Part> {
+    let tenant = catalog.tenants.get(id)?;
+    let is_published = world.tenant(id.as_str()).is_some_and(States::is_published);
+    let compiled = tenant.compiled().filter(|_| is_published)?;
+    Some(Part {
+        compiled: Arc::clone(compiled),
+        replaced: Arc::clone(tenant.replaced.table()),
+    })
+}
+
+/// Makes a set contain a tenant, or not.
+fn set(tenants: &mut BTreeSet<TenantId>, id: &TenantId, is_in: bool) {
+    if !is_in {
+        tenants.remove(id);
+    } else if !tenants.contains(id) {
+        tenants.insert(id.clone());
     }
 }
 
@@ -131,11 +261,4 @@ fn unknown_host(catalog: &Catalog, root: Option<&TenantId>) -> Option<String> {
         theme.unknown_host(site.manifest.language.as_str())
     });
     own.or_else(|| catalog.themes.all().first()?.unknown_host(""))
-}
-
-/// Returns the shared files that pinned releases name.
-fn pinned_files(catalog: &Catalog) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
-    let pinned = catalog.tenants.values();
-    let pinned = pinned.filter_map(|tenant| tenant.recorded.pinned.as_ref());
-    pinned.flat_map(|pinned| pinned.shared.iter().map(|(path, file)| (&**path, file)))
 }

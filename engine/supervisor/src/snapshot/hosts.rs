@@ -1,226 +1,316 @@
 //! Puts the hosts together: each one's tenants by prefix, and the files around their pages.
 //!
 //! Pictures take longer to draw than everything else takes to compile, so that a snapshot has slots for them, which are filled while it is served.
-//! The files are kept for as long as nothing that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
+//!
+//! A change of one tenant costs what that tenant gives to its hosts, however many others they have: its former entries are removed from the tables of its hosts, the new ones added, and the tables of the next snapshot share the rest with those of the last. The files of a host (`robots.txt`, `sitemap.xml`) are made again when something that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use content::address::{Assignment, Owners};
+use content::address::Owners;
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::guard;
-use release::snapshot::{HostEntry, HostRoutes, ResourceTable, Table};
+use release::snapshot::{HostEntry, HostRoutes, ResourceTable, TrafficTable, VersionedTable};
 use render::ASSETS;
 use render::Deployment;
 use render::{Compiled, PlacedMount, Whose};
-use render::{HostFacts, host_files};
+use render::{HostFacts, Listing, host_files};
 use render::{PendingPictures, Picture, Undrawn};
 
-/// Every host's routes and files, with what they were made from.
+/// The routes and files of every host, with what they were made from.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
+    /// The tenants that are served.
+    parts: BTreeMap<Arc<str>, Part>,
+    /// The tenants with a mount at each address, whoever owns it.
+    claims: BTreeMap<String, BTreeSet<Arc<str>>>,
+    /// The pages that the sitemap of each host lists, by tenant.
+    listings: BTreeMap<String, BTreeMap<Arc<str>, Arc<Listing>>>,
+    table: VersionedTable<HostEntry>,
+    pub(crate) traffic: TrafficTable,
+    files: BTreeMap<String, (HostFacts, ResourceTable)>,
+    /// The hosts whose files the program failed to make. They are made again with the next change.
+    failed: BTreeSet<String>,
     deployment: Option<Arc<Deployment>>,
-    files: BTreeMap<String, MadeFiles>,
     pending: PendingPictures,
-    /// What was put together last.
-    last: Option<Last>,
-    /// Where the program failed.
+    /// The failures.
     pub(crate) report: Report,
 }
-
-/// A host's files and what they were made from, which is not noted where the program failed: they are made anew with the next change.
-type MadeFiles = (Option<HostFacts>, ResourceTable);
-
-/// All hosts, by name.
-type HostTable = Table<HostEntry>;
 
 /// What a tenant gives to its hosts.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
-    pub(crate) tenant: Arc<str>,
     pub(crate) compiled: Arc<Compiled>,
     /// Files that older pages may still ask for.
     pub(crate) replaced: Arc<ResourceTable>,
 }
 
 impl Part {
-    /// Whether it gives the very same.
-    fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.compiled, &other.compiled) && Arc::ptr_eq(&self.replaced, &other.replaced)
-    }
-
-    /// Whether it has the same addresses, and says the same for sitemaps.
+    /// Returns whether it has the same addresses, and says the same for sitemaps.
     fn is_listed_as(&self, other: &Self) -> bool {
-        let addresses = |part: &Self| {
-            let mounts = part.compiled.mounts.iter();
-            let addresses = mounts.map(|placed| placed.address.clone());
-            addresses.collect::<Vec<_>>()
-        };
-        self.compiled.listing == other.compiled.listing && addresses(self) == addresses(other)
+        self.compiled.listing == other.compiled.listing && self.addresses().eq(other.addresses())
     }
 
-    /// The hosts that it gives something to.
+    fn addresses(&self) -> impl Iterator<Item = String> {
+        self.compiled.mounts.iter().map(address)
+    }
+
+    /// Returns the hosts that it gives something to.
     fn hosts(&self) -> impl Iterator<Item = &String> {
         let mounts = self.compiled.mounts.iter();
-        let pictures = self.compiled.pictures.iter();
-        mounts
-            .map(|placed| &placed.address.host)
-            .chain(pictures.map(|picture| &picture.host))
-            .chain([&self.compiled.listing.host])
+        let hosts = mounts.map(|placed| &placed.address.host);
+        hosts.chain([&self.compiled.listing.host])
     }
 }
 
-/// Hosts that are put together anew.
-#[derive(Debug, Default)]
-struct Touched {
-    routes: HashSet<String>,
-    /// Those of them whose own files are looked at, too.
-    files: HashSet<String>,
-}
-
-impl Touched {
-    fn add<'a>(&mut self, hosts: impl IntoIterator<Item = &'a String>) {
-        for host in hosts {
-            self.routes.insert(host.clone());
-            self.files.insert(host.clone());
-        }
-    }
-}
-
-/// Hosts, and what they were put together from.
-#[derive(Debug)]
-struct Last {
-    /// In the order of the tenants' names.
-    parts: Vec<Part>,
-    deployment: Arc<Deployment>,
-    assignment: Arc<Assignment>,
-    hosts: HostTable,
+fn address(placed: &PlacedMount) -> String {
+    format!("{}{}", placed.address.host, placed.address.prefix)
 }
 
 impl Hosts {
-    /// Every host that serves tenants, the domain, and the names that only lead to it. `parts`: in the order of the tenants' names.
+    /// Applies changes of tenants: `None` for one that is served no longer. `everything`: the files of all hosts are looked at. `deployment` is shared by all hosts: where it is another than before, all are put together again.
     ///
-    /// Where only some tenants are others than before, only the hosts that they give something to are put together anew: a saved page or a new folder does not wait for all the others.
-    pub(crate) fn table(
+    /// Returns the hosts: those that serve tenants, the domain, and the names that only lead to it.
+    pub(crate) fn update(
         &mut self,
-        parts: Vec<Part>,
-        absent: &[PlacedMount],
-        deployment: &Arc<Deployment>,
-        assignment: &Arc<Assignment>,
-    ) -> HostTable {
-        let last = self.last.take();
-        // Mounts of tenants that never were good are in no part.
-        let last =
-            last.filter(|last| absent.is_empty() && Arc::ptr_eq(&last.deployment, deployment));
-        let touched = last.as_ref().map(|last| {
-            let mut touched = last.touched(&parts, assignment);
-            let failed = self.files.iter().filter(|(_, (facts, _))| facts.is_none());
-            touched.add(failed.map(|(host, _)| host));
-            touched
-        });
-        let mut hosts = last.map(|last| last.hosts).unwrap_or_default();
-        for host in touched.iter().flat_map(|touched| &touched.routes) {
-            hosts.remove(host.as_str());
-        }
-        let owners = &assignment.owners;
-        hosts.extend(self.put_together(&parts, absent, deployment, owners, touched.as_ref()));
-        add_moved(&mut hosts, deployment);
-        let table = hosts.clone();
-        self.last = absent.is_empty().then(|| Last {
-            parts,
-            deployment: Arc::clone(deployment),
-            assignment: Arc::clone(assignment),
-            hosts,
-        });
-        table
-    }
-
-    /// All hosts that serve something, or those of `touched`.
-    fn put_together(
-        &mut self,
-        parts: &[Part],
-        absent: &[PlacedMount],
+        changes: BTreeMap<Arc<str>, Option<Part>>,
+        everything: bool,
         deployment: &Arc<Deployment>,
         owners: &Owners,
-        touched: Option<&Touched>,
-    ) -> HostTable {
+    ) -> VersionedTable<HostEntry> {
+        let known = self.deployment.as_ref();
+        let is_new = known.is_none_or(|known| !Arc::ptr_eq(known, deployment));
+        self.deployment = Some(Arc::clone(deployment));
+        self.report = Report::default();
+        let mut tenants = self.concerned(&changes);
+        let mut listed: BTreeSet<String> = std::mem::take(&mut self.failed);
+        if is_new {
+            self.table.clear();
+            tenants.extend(self.parts.keys().cloned());
+        }
+        for tenant in &tenants {
+            self.remove_routes(tenant);
+        }
+        for (tenant, part) in changes {
+            self.exchange(tenant, part, &mut listed);
+        }
         let domain = deployment.origin.domain();
-        let is_touched = |host: &str| touched.is_none_or(|touched| touched.routes.contains(host));
-        let mut routes: BTreeMap<String, HostRoutes> = BTreeMap::new();
-        let mut facts: BTreeMap<String, HostFacts> = BTreeMap::new();
-        if is_touched(domain) {
-            routes.entry(domain.to_owned()).or_default();
+        self.host(domain);
+        if is_new || everything {
+            listed.insert(domain.to_owned());
+            let parts = self.parts.values();
+            listed.extend(parts.flat_map(Part::hosts).cloned());
         }
-        // What is served may be older than who has what: an address that was given up is its new owner's.
-        let is_owned = |placed: &&PlacedMount| {
-            let address = format!("{}{}", placed.address.host, placed.address.prefix);
-            let owner = owners.get(&address);
-            owner.is_none_or(|owner| owner.as_str() == &*placed.mount.tenant)
-        };
-        let mut owned: Vec<(&Part, Vec<&PlacedMount>)> = Vec::new();
-        for part in parts {
-            let mounts = part.compiled.mounts.iter();
-            let mounts = mounts.filter(|placed| is_touched(&placed.address.host));
-            owned.push((part, mounts.filter(is_owned).collect()));
+        for tenant in &tenants {
+            self.add_mounts(tenant, owners, &mut listed);
         }
-        for placed in owned.iter().flat_map(|(_, mounts)| mounts) {
-            let host = routes.entry(placed.address.host.clone()).or_default();
-            place(placed, host);
+        for tenant in &tenants {
+            self.add_files(tenant);
         }
+        let touched = tenants.iter().filter_map(|tenant| self.parts.get(tenant));
+        let touched: BTreeSet<String> = touched.flat_map(Part::hosts).cloned().collect();
+        for host in listed.iter().chain(&touched) {
+            self.remove_empty(host, domain);
+        }
+        for host in listed {
+            self.refresh(&host, deployment, is_new);
+        }
+        if is_new {
+            let table = &self.table;
+            self.files
+                .retain(|host, _| table.contains_key(host.as_str()));
+        }
+        add_moved(&mut self.table, deployment);
+        self.table.clone()
+    }
+
+    /// Returns the hosts with mounts for tenants that were never valid, where their addresses are free.
+    pub(crate) fn with_absent(
+        table: &VersionedTable<HostEntry>,
+        absent: &[PlacedMount],
+    ) -> VersionedTable<HostEntry> {
+        let mut table = table.clone();
         for placed in absent {
-            let host = routes.entry(placed.address.host.clone()).or_default();
+            let host = routes(&mut table, &placed.address.host);
             if is_free(host, &placed.address.prefix) {
                 place(placed, host);
             }
         }
-        for host in routes.keys() {
-            if touched.is_none_or(|touched| touched.files.contains(host)) {
-                facts.insert(host.clone(), alone(host));
+        table
+    }
+
+    /// Returns the changed tenants, and those that have a mount at an address of theirs.
+    fn concerned(&self, changes: &BTreeMap<Arc<str>, Option<Part>>) -> BTreeSet<Arc<str>> {
+        let mut tenants: BTreeSet<Arc<str>> = changes.keys().cloned().collect();
+        for (tenant, part) in changes {
+            let parts = self.parts.get(tenant).into_iter().chain(part);
+            for address in parts.flat_map(Part::addresses) {
+                tenants.extend(self.claims.get(&address).into_iter().flatten().cloned());
             }
         }
-        for (part, mounts) in &owned {
-            let listing = &part.compiled.listing;
-            for PlacedMount { address, .. } in mounts {
-                // The domain stands for all tenants below it, whatever its root tenant prefers.
-                if address.prefix.is_empty()
-                    && address.host != domain
-                    && let Some(facts) = facts.get_mut(&address.host)
-                {
-                    facts.canonical.clone_from(&listing.host);
-                }
-            }
-            if let Some(facts) = facts.get_mut(&listing.host) {
-                facts.listings.push(Arc::clone(listing));
-            }
-        }
-        self.refresh(facts, deployment, touched);
-        for (host, routes) in &mut routes {
-            if let Some((_, files)) = self.files.get(host) {
-                routes.files.clone_from(files);
-            }
-        }
-        for part in parts {
-            for picture in &part.compiled.pictures {
-                if let Some(host) = routes.get_mut(&picture.host) {
-                    let path = picture.path.as_str().into();
-                    host.pictures.insert(path, self.pending.slot(picture));
-                }
-            }
-            if part.replaced.is_empty() {
+        tenants
+    }
+
+    /// Takes the entries of a tenant out of the tables of its hosts.
+    fn remove_routes(&mut self, tenant: &str) {
+        let Some(part) = self.parts.get(tenant) else {
+            return;
+        };
+        for placed in &part.compiled.mounts {
+            let (host, prefix) = (&placed.address.host, placed.address.prefix.as_str());
+            let Some(routes) = known_routes(&mut self.table, host) else {
                 continue;
+            };
+            if prefix.is_empty() {
+                routes.root = None;
+            } else {
+                routes.prefixes.remove(prefix);
             }
-            for PlacedMount { address, .. } in &part.compiled.mounts {
-                if let Some(host) = routes.get_mut(&address.host) {
-                    let prefix = address.prefix.as_str().into();
-                    host.replaced.insert(prefix, Arc::clone(&part.replaced));
+            routes.replaced.remove(prefix);
+        }
+        for picture in &part.compiled.pictures {
+            if let Some(routes) = known_routes(&mut self.table, &picture.host) {
+                routes.pictures.remove(picture.path.as_str());
+            }
+        }
+    }
+
+    /// Replaces what is known of a tenant. Adds the hosts to `listed` whose files may say something else now.
+    fn exchange(&mut self, tenant: Arc<str>, part: Option<Part>, listed: &mut BTreeSet<String>) {
+        let before = match &part {
+            Some(part) => self.parts.insert(Arc::clone(&tenant), part.clone()),
+            None => self.parts.remove(&tenant),
+        };
+        let is_listed_as_before = before
+            .as_ref()
+            .zip(part.as_ref())
+            .is_some_and(|(before, part)| before.is_listed_as(part));
+        if is_listed_as_before {
+            return;
+        }
+        if let Some(before) = &before {
+            listed.extend(before.hosts().cloned());
+            for address in before.addresses() {
+                if let Some(claims) = self.claims.get_mut(&address) {
+                    claims.remove(&tenant);
+                    if claims.is_empty() {
+                        self.claims.remove(&address);
+                    }
+                }
+            }
+            if let Some(listings) = self.listings.get_mut(&before.compiled.listing.host) {
+                listings.remove(&tenant);
+            }
+        }
+        let Some(part) = part else {
+            self.traffic.remove(&tenant);
+            return;
+        };
+        listed.extend(part.hosts().cloned());
+        for address in part.addresses() {
+            let claims = self.claims.entry(address).or_default();
+            claims.insert(Arc::clone(&tenant));
+        }
+        let listing = &part.compiled.listing;
+        let listings = self.listings.entry(listing.host.clone()).or_default();
+        listings.insert(tenant, Arc::clone(listing));
+    }
+
+    /// Returns the routes of a host, which exists from now on.
+    fn host(&mut self, host: &str) -> &mut HostRoutes {
+        routes(&mut self.table, host)
+    }
+
+    /// Places the mounts of a tenant at the addresses that are its own, or nobody's.
+    fn add_mounts(&mut self, tenant: &Arc<str>, owners: &Owners, listed: &mut BTreeSet<String>) {
+        let Some(part) = self.parts.get(tenant) else {
+            return;
+        };
+        let compiled = Arc::clone(&part.compiled);
+        for placed in &compiled.mounts {
+            placed.mount.count_in(&mut self.traffic);
+            // What is served may be older than who has what: an address that was given up is its new owner's.
+            let owner = owners.get(&address(placed));
+            if owner.is_none_or(|owner| owner.as_str() == &**tenant) {
+                let host = &placed.address.host;
+                if !self.files.contains_key(host) {
+                    listed.insert(host.clone());
+                }
+                place(placed, self.host(host));
+            }
+        }
+    }
+
+    /// Adds the pictures of a tenant and its replaced files to its hosts.
+    fn add_files(&mut self, tenant: &str) {
+        let Some(part) = self.parts.get(tenant).cloned() else {
+            return;
+        };
+        for picture in &part.compiled.pictures {
+            let slot = self.pending.slot(picture);
+            if let Some(routes) = known_routes(&mut self.table, &picture.host) {
+                routes.pictures.insert(picture.path.as_str().into(), slot);
+            }
+        }
+        if part.replaced.is_empty() {
+            return;
+        }
+        for PlacedMount { address, .. } in &part.compiled.mounts {
+            if let Some(routes) = known_routes(&mut self.table, &address.host) {
+                let prefix = address.prefix.as_str().into();
+                routes.replaced.insert(prefix, Arc::clone(&part.replaced));
+            }
+        }
+    }
+
+    /// Removes a host that serves no tenant any longer.
+    fn remove_empty(&mut self, host: &str, domain: &str) {
+        let entry = self.table.get(host);
+        if let Some(HostEntry::Site(routes)) = entry
+            && routes.root.is_none()
+            && routes.prefixes.is_empty()
+            && host != domain
+        {
+            self.table.remove(host);
+            self.files.remove(host);
+        }
+    }
+
+    /// Makes the files of a host, unless they would say the same as before. `is_new`: the deployment has changed.
+    fn refresh(&mut self, host: &str, deployment: &Arc<Deployment>, is_new: bool) {
+        let Some(HostEntry::Site(routes)) = self.table.get(host) else {
+            return;
+        };
+        let mut facts = HostFacts {
+            host: host.to_owned(),
+            canonical: host.to_owned(),
+            listings: Vec::new(),
+        };
+        // The domain stands for all tenants below it, whatever its root tenant prefers.
+        if let Some(root) = &routes.root
+            && host != deployment.origin.domain()
+            && let Some(part) = self.parts.get(&root.tenant)
+        {
+            facts.canonical.clone_from(&part.compiled.listing.host);
+        }
+        if let Some(listings) = self.listings.get(host) {
+            facts.listings = listings.values().cloned().collect();
+        }
+        let is_same = |(known, _): &(HostFacts, ResourceTable)| *known == facts;
+        if is_new || !self.files.get(host).is_some_and(is_same) {
+            match guard("host", host, host, || host_files(&facts, deployment)) {
+                Ok(files) => drop(self.files.insert(host.to_owned(), (facts, files))),
+                Err(diagnostic) => {
+                    self.report.push(diagnostic);
+                    self.failed.insert(host.to_owned());
                 }
             }
         }
-        let routes = routes.into_iter();
-        routes
-            .map(|(host, routes)| (host.into(), HostEntry::Site(Arc::new(routes))))
-            .collect()
+        if let Some((_, files)) = self.files.get(host) {
+            let files = files.clone();
+            self.host(host).files = files;
+        }
     }
 
     /// The bytes of those of these pictures that are drawn.
@@ -255,92 +345,38 @@ impl Hosts {
             .for_each(|picture| self.pending.forget(picture));
     }
 
-    /// Forgets the pictures that nothing shows.
-    pub(crate) fn prune_pictures(&mut self) {
-        self.pending.prune();
-    }
-
     /// What is still to be drawn for a tenant.
     pub(crate) fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
         self.pending.undrawn(tenant, secure)
     }
+}
 
-    /// Makes the files of these hosts; those of others go, unless only `touched` ones are looked at.
-    fn refresh(
-        &mut self,
-        facts: BTreeMap<String, HostFacts>,
-        deployment: &Arc<Deployment>,
-        touched: Option<&Touched>,
-    ) {
-        let is_same_deployment = self
-            .deployment
-            .as_ref()
-            .is_some_and(|before| Arc::ptr_eq(before, deployment));
-        let mut before = match touched {
-            None => std::mem::take(&mut self.files),
-            Some(touched) => (touched.files.iter())
-                .filter_map(|host| self.files.remove_entry(host))
-                .collect(),
-        };
-        self.report = Report::default();
-        for (host, facts) in facts {
-            let old = before.remove(&host).unwrap_or_default();
-            if is_same_deployment && old.0.as_ref() == Some(&facts) {
-                self.files.insert(host, old);
-                continue;
-            }
-            let new = match guard("host", &host, &host, || host_files(&facts, deployment)) {
-                Ok(files) => (Some(facts), files),
-                Err(diagnostic) => {
-                    self.report.push(diagnostic);
-                    (None, old.1)
-                }
-            };
-            self.files.insert(host, new);
-        }
-        self.deployment = Some(Arc::clone(deployment));
+/// Returns the routes of a host, which exists from now on.
+fn routes<'t>(table: &'t mut VersionedTable<HostEntry>, host: &str) -> &'t mut HostRoutes {
+    let new = || HostEntry::Site(Arc::default());
+    let entry = table.entry(host.into()).or_insert_with(new);
+    if let HostEntry::Moved(_) = entry {
+        *entry = new();
+    }
+    match entry {
+        HostEntry::Site(routes) => Arc::make_mut(routes),
+        HostEntry::Moved(_) => unreachable!("the host serves tenants"),
     }
 }
 
-impl Last {
-    /// The hosts to which tenants give something else than before, or somebody else does.
-    fn touched(&self, parts: &[Part], assignment: &Arc<Assignment>) -> Touched {
-        let mut touched = Touched::default();
-        let mut before = self.parts.iter().peekable();
-        for now in parts {
-            while let Some(gone) = before.next_if(|before| before.tenant < now.tenant) {
-                touched.add(gone.hosts());
-            }
-            match before.next_if(|before| before.tenant == now.tenant) {
-                Some(before) if before.is(now) => {}
-                Some(before) if before.is_listed_as(now) => {
-                    let both = before.hosts().chain(now.hosts());
-                    touched.routes.extend(both.cloned());
-                }
-                Some(before) => touched.add(before.hosts().chain(now.hosts())),
-                None => touched.add(now.hosts()),
-            }
-        }
-        touched.add(before.flat_map(Part::hosts));
-        if !Arc::ptr_eq(&self.assignment, assignment) {
-            let (old, new) = (&self.assignment.owners, &assignment.owners);
-            touched.add(&other_hosts(old, new));
-            touched.add(&other_hosts(new, old));
-        }
-        touched
+/// Returns the routes of a host, if it serves tenants.
+fn known_routes<'t>(
+    table: &'t mut VersionedTable<HostEntry>,
+    host: &str,
+) -> Option<&'t mut HostRoutes> {
+    match table.get_mut(host)? {
+        HostEntry::Site(routes) => Some(Arc::make_mut(routes)),
+        HostEntry::Moved(_) => None,
     }
-}
-
-/// The hosts of addresses that have somebody else, or nobody, in `other`.
-fn other_hosts(owners: &Owners, other: &Owners) -> Vec<String> {
-    let owners = owners.iter();
-    let others = owners.filter(|(address, owner)| other.get(*address) != Some(owner));
-    let hosts = others.filter_map(|(address, _)| address.split('/').next());
-    hosts.map(ToOwned::to_owned).collect()
 }
 
 /// The names that only lead to the domain.
-fn add_moved(hosts: &mut HostTable, deployment: &Deployment) {
+fn add_moved(hosts: &mut VersionedTable<HostEntry>, deployment: &Deployment) {
     let Some(home) = render::moved_to(deployment) else {
         return;
     };
@@ -349,14 +385,6 @@ fn add_moved(hosts: &mut HostTable, deployment: &Deployment) {
         let host = format!("{label}.{}", deployment.origin.domain());
         let entry = hosts.entry(host.into());
         entry.or_insert_with(|| HostEntry::Moved(home.clone()));
-    }
-}
-
-fn alone(host: &str) -> HostFacts {
-    HostFacts {
-        host: host.to_owned(),
-        canonical: host.to_owned(),
-        listings: Vec::new(),
     }
 }
 

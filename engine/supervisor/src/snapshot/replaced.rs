@@ -108,6 +108,11 @@ impl ReplacedFiles {
         }
     }
 
+    /// Returns whether there are none, and none came or went.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && !self.is_new
+    }
+
     /// Returns whether files came or went since [`ReplacedFiles::is_new`] was last called.
     pub(crate) const fn has_changed(&self) -> bool {
         self.is_new

@@ -33,25 +33,35 @@ pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
 
 /// Hands what is new of themes, shared files and addresses to the thread that writes it.
 pub(crate) fn persist_shared(registry: &mut Registry) {
-    let unproven = unproven_themes(registry);
-    let catalog = &registry.catalog;
-    let Some(persisted) = &mut registry.persisted else {
+    let Some(persisted) = &registry.persisted else {
         return;
     };
     if persisted.store().claim().is_err() {
         return;
     }
-    for (name, folder) in catalog.themes.good_folders() {
-        if !unproven.contains(name) {
-            persisted.keep_theme(name, folder);
+    let themes = &registry.catalog.themes;
+    let is_new = themes
+        .good_folders()
+        .any(|theme| !persisted.has_theme(&theme));
+    let unproven = match is_new {
+        true => unproven_themes(registry),
+        false => BTreeSet::new(),
+    };
+    let catalog = &registry.catalog;
+    let Some(persisted) = &mut registry.persisted else {
+        return;
+    };
+    for theme in catalog.themes.good_folders() {
+        if !unproven.contains(theme.name) {
+            persisted.keep_theme(&theme);
         }
     }
     let shared = &mut registry.publisher.shared;
     let new = std::mem::take(&mut shared.is_new);
     let new = new.then_some((&shared.replaced, &*shared.files));
     persisted.keep_shared(&mut shared.cache, new);
-    let (owners, deployment) = catalog.addresses.to_keep();
-    persisted.keep_addresses(owners, deployment);
+    let (assignment, deployment) = catalog.addresses.to_keep();
+    persisted.keep_addresses(assignment, deployment);
 }
 
 fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, states: &States) {

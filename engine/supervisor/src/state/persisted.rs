@@ -26,7 +26,7 @@ use crate::jobs::packed::{Content, folder_of, rows_of};
 use crate::jobs::unchanged::Reading;
 use crate::places::Places;
 use crate::snapshot::replaced::ReplacedFiles;
-use content::address::Owners;
+use content::address::{Assignment, Owners};
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
@@ -55,10 +55,18 @@ pub struct Persisted {
     store: Arc<Store>,
     /// The tenants with a good copy.
     tenants: BTreeSet<String>,
-    /// The themes whose copy this process wrote, by what was written.
+    /// The themes whose copy this process wrote, by what they were made from.
     themes: BTreeMap<String, [u8; 32]>,
     /// The addresses and the deployment as this process wrote them.
-    addresses: Option<(Owners, Option<String>)>,
+    addresses: Option<(Arc<Assignment>, Option<String>)>,
+}
+
+/// The folder of a theme without errors.
+pub(crate) struct GoodFolder<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) folder: &'t Folder,
+    /// Of what the theme was made from.
+    pub(crate) fingerprint: [u8; 32],
 }
 
 /// A cache with what tells whether it has changed since it was written.
@@ -217,18 +225,23 @@ impl Persisted {
     }
 
     /// Keeps who has which address, and what `deployment.yaml` says.
-    pub(crate) fn keep_addresses(&mut self, owners: &Owners, deployment: Option<&str>) {
-        let same = self
-            .addresses
-            .as_ref()
-            .is_some_and(|(known, said)| known == owners && said.as_deref() == deployment);
+    pub(crate) fn keep_addresses(
+        &mut self,
+        assignment: &Arc<Assignment>,
+        deployment: Option<&str>,
+    ) {
+        let same = self.addresses.as_ref().is_some_and(|(known, said)| {
+            let is_same = Arc::ptr_eq(known, assignment) || known.owners == assignment.owners;
+            is_same && said.as_deref() == deployment
+        });
+        let said = deployment.map(ToOwned::to_owned);
+        self.addresses = Some((Arc::clone(assignment), said));
         if same {
             return;
         }
-        self.addresses = Some((owners.clone(), deployment.map(ToOwned::to_owned)));
-        let owners = owners.clone();
+        let assignment = Arc::clone(assignment);
         self.store.write_table(ADDRESSES.to_owned(), None, move || {
-            let owners = owners.iter();
+            let owners = assignment.owners.iter();
             let row = |(address, owner): (&String, &TenantId)| {
                 (address.clone().into(), owner.as_str().to_owned().into())
             };
@@ -272,13 +285,20 @@ impl Persisted {
     }
 
     /// Keeps a theme's folder, with which every page could be rendered.
-    pub(crate) fn keep_theme(&mut self, name: &str, folder: &Folder) {
-        let fingerprint = folder.fingerprint();
-        if self.themes.get(name) != Some(&fingerprint) {
-            self.themes.insert(name.to_owned(), fingerprint);
-            let content = Content::Open(folder.clone());
-            self.keep_folder(format!("{GOOD_THEME}{name}"), content, Some(fingerprint));
+    pub(crate) fn keep_theme(&mut self, theme: &GoodFolder<'_>) {
+        if !self.has_theme(theme) {
+            let name = theme.name.to_owned();
+            let table = format!("{GOOD_THEME}{name}");
+            self.themes.insert(name, theme.fingerprint);
+            let fingerprint = theme.folder.fingerprint();
+            let content = Content::Open(theme.folder.clone());
+            self.keep_folder(table, content, Some(fingerprint));
         }
+    }
+
+    /// Returns whether this process wrote the copy of a theme.
+    pub(crate) fn has_theme(&self, theme: &GoodFolder<'_>) -> bool {
+        self.themes.get(theme.name) == Some(&theme.fingerprint)
     }
 
     /// Keeps the files of a tenant that were replaced.

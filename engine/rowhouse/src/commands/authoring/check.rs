@@ -27,8 +27,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     registry.reload(Timestamp::now())?;
     let known: Vec<String> = registry
         .status()
-        .tenants
-        .iter()
+        .tenants()
         .map(|tenant| tenant.id.to_string())
         .collect();
     if let Some(stranger) = arguments.names.iter().find(|name| !known.contains(name)) {

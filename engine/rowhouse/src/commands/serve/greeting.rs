@@ -92,7 +92,7 @@ impl Overview {
         };
         Self {
             origin: places.origin.clone(),
-            sites: status.tenants.iter().map(site).collect(),
+            sites: status.tenants().map(site).collect(),
             // What is left is in a folder that is no tenant, or in none.
             elsewhere: by_tenant.into_values().fold(elsewhere, Problems::and),
             alarm: status.alarm,

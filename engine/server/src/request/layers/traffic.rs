@@ -1,6 +1,6 @@
 //! Counts what is answered, by tenant.
 //!
-//! **Invariant:** changes nothing; takes no lock, since a tenant's counters hang on its mounts. What is [`not_found`](crate::metrics::not_found) is tried to be noted, and never waited for.
+//! **Invariant:** changes nothing; takes no lock, since a tenant's counters hang on its mounts. The first request after a look of the supervisor is the exception. What is [`not_found`](crate::metrics::not_found) is tried to be noted, and never waited for.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -32,10 +32,7 @@ impl<'a, S: Inner<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
     fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
         let answer = self.inner.answer(exchange);
         let traffic = match answer.owner {
-            Owner::Tenant(mount) => mount
-                .traffic
-                .get()
-                .map_or(&self.snapshots.unknown, |traffic| traffic),
+            Owner::Tenant(mount) => self.snapshots.traffic_of(mount),
             Owner::Host => &self.snapshots.shared,
             Owner::Nobody => &self.snapshots.unknown,
         };
