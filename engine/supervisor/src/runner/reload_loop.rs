@@ -398,8 +398,8 @@ impl ReloadLoop {
     }
 
     fn report_watching(&mut self, state: &LoopState) {
-        if self.registry.is_polled != state.watch.fell_back() {
-            self.registry.is_polled = state.watch.fell_back();
+        if self.registry.is_polled != state.watch.is_polling() {
+            self.registry.is_polled = state.watch.is_polling();
             report(&self.registry, &self.board, &Changes::default());
         }
     }

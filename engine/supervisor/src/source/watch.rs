@@ -73,6 +73,8 @@ pub struct Watch {
     folders: Folders,
     /// Directories of tenants or themes that cannot be watched, and are polled.
     polled: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// The directories of tenants or themes that are polled since the system's limit of watches was reached.
+    beyond_limit: BTreeSet<PathBuf>,
     /// Polling stands in for notifications that were wanted.
     fell_back: bool,
     mailbox: Mailbox,
@@ -95,6 +97,7 @@ impl Watch {
             roots,
             folders: Folders::default(),
             polled: Arc::default(),
+            beyond_limit: BTreeSet::new(),
             fell_back: false,
             mailbox: Mailbox::default(),
             looked: Instant::now(),
@@ -136,10 +139,10 @@ impl Watch {
         }
     }
 
-    /// Whether changes are noticed by polling, although notifications were wanted.
+    /// Returns whether changes, or those of some tenants, are noticed by polling, although notifications were wanted.
     #[must_use]
-    pub const fn fell_back(&self) -> bool {
-        self.fell_back
+    pub fn is_polling(&self) -> bool {
+        self.fell_back || !self.beyond_limit.is_empty()
     }
 
     /// Whether a root is another folder or file now: it was mounted, unmounted, moved or written, or a link to it was flipped. Notifications come from the folder that it was.
@@ -169,6 +172,7 @@ impl Watch {
         self.watcher = None;
         self.fell_back = true;
         self.folders = Folders::default();
+        self.beyond_limit.clear();
         self.lock_polled().clear();
         self.poll_all();
     }
@@ -210,11 +214,8 @@ impl Watch {
 
     /// Returns what changed, by the paths of tenants and themes.
     fn changes(&mut self, pending: Pending) -> Changes {
-        if pending.is_deaf {
-            self.fall_back(&"the limit of watches is reached");
-        }
         let mut changes = Changes {
-            everything: pending.everything || pending.is_deaf,
+            everything: pending.everything,
             ..Changes::default()
         };
         for path in pending.paths {
@@ -247,14 +248,28 @@ impl Watch {
 
     /// Watches the folders of everything that changed, as they are now.
     fn watch_changed(&mut self, changes: &Changes) {
-        let mut directories = self.directories(changes);
+        let directories = self.directories(changes);
+        let was_within_limit = self.beyond_limit.is_empty();
+        for directory in &directories {
+            self.beyond_limit.remove(directory);
+        }
+        self.watch_directories(directories, changes.everything);
+        if was_within_limit && !self.beyond_limit.is_empty() {
+            warn!(
+                polled = self.beyond_limit.len(),
+                "the system's limit of watches is reached: the changes of some tenants are noticed up to a second later; raise `fs.inotify.max_user_watches`"
+            );
+        }
+    }
+
+    fn watch_directories(&mut self, mut directories: Vec<PathBuf>, everything: bool) {
         for round in 0..ROUNDS {
             if self.watcher.is_none() || directories.is_empty() {
                 return;
             }
             let find = |directory: &Path| folders::find(directory);
             // At startup everything else is read at the same time.
-            let limit = match changes.everything {
+            let limit = match everything {
                 true => STARTUP_RESPONSE_TIME,
                 false => RESPONSE_TIME,
             };
@@ -324,12 +339,6 @@ impl Watch {
 
     /// Takes that a folder cannot be watched: only its own tenant or theme is polled.
     fn unwatchable(&mut self, place: &Place, error: &notify::Error) {
-        if is_limit(error) {
-            // We have the mailbox.
-            let _ = self.sender().send(Notice::Deaf);
-            self.watcher = None;
-            return;
-        }
         // It has gone since it was found, which is told by the folder above it.
         if matches!(error.kind, ErrorKind::PathNotFound) {
             return;
@@ -338,9 +347,13 @@ impl Watch {
             let inner = place.shown.strip_prefix(root).ok()?;
             Some(root.join(inner.components().next()?))
         });
-        if let Some(directory) = directory
-            && self.lock_polled().insert(directory)
-        {
+        let Some(directory) = directory else {
+            return;
+        };
+        let is_new = self.lock_polled().insert(directory.clone());
+        if is_limit(error) {
+            self.beyond_limit.insert(directory);
+        } else if is_new {
             warn!(path = %place.at.display(), %error, "a folder cannot be watched: what it belongs to is polled");
         }
     }
@@ -383,7 +396,6 @@ impl Watch {
                     .paths
                     .into_iter()
                     .try_for_each(|path| sender.send(Notice::Path(path))),
-                Err(error) if is_limit(&error) => sender.send(Notice::Deaf),
                 Err(_) => sender.send(Notice::Everything),
             };
         }

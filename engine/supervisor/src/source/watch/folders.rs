@@ -2,8 +2,9 @@
 //!
 //! The system has one watch for a folder, however many links lead to it, and names one path. Whoever else has a link to that folder is to hear of a change as well.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,8 @@ pub(super) struct Folders {
     of: HashMap<PathBuf, Vec<(Identity, Place)>>,
     places: HashMap<Identity, BTreeSet<Place>>,
     watched: HashMap<Identity, PathBuf>,
-    at: HashMap<PathBuf, Identity>,
+    /// In the order of paths, so that those in a folder follow it.
+    at: BTreeMap<PathBuf, Identity>,
 }
 
 /// What is to be done to watch as things are now: first all of the one, then all of the other.
@@ -114,7 +116,9 @@ impl Folders {
 
     /// Returns every path that tenants and themes have for a folder and for the watched folders in it.
     pub(super) fn shown_below(&self, folder: &Path) -> Vec<PathBuf> {
-        let watched = self.at.iter().filter(|(at, _)| at.starts_with(folder));
+        let from = (Bound::Included(folder), Bound::Unbounded);
+        let watched = self.at.range::<Path, _>(from);
+        let watched = watched.take_while(|(at, _)| at.starts_with(folder));
         let places = watched.filter_map(|(_, identity)| self.places.get(identity));
         let mut shown = self.shown(folder.to_owned());
         shown.extend(places.flatten().map(|place| place.shown.clone()));

@@ -20,8 +20,6 @@ pub enum Notice {
     Everything,
     /// Nothing changed, but there is other work for the reload loop.
     Ready,
-    /// The system has no more watches to give: notifications are no longer complete.
-    Deaf,
 }
 
 /// What was noticed since the mailbox was last emptied.
@@ -33,8 +31,6 @@ pub(super) struct Pending {
     pub(super) folders: BTreeSet<PathBuf>,
     /// Whether anything may have changed.
     pub(super) everything: bool,
-    /// Whether the system has no more watches to give.
-    pub(super) is_deaf: bool,
     /// Whether there is other work for the reload loop.
     pub(super) is_ready: bool,
 }
@@ -48,7 +44,6 @@ impl Pending {
     fn add_within(&mut self, notice: Notice, max_paths: usize) {
         match notice {
             Notice::Ready => self.is_ready = true,
-            Notice::Deaf => self.is_deaf = true,
             Notice::Everything => self.everything = true,
             Notice::Path(path) => {
                 if !is_below(&path, &self.folders) {
@@ -70,7 +65,7 @@ impl Pending {
 
     /// Whether there is a change to look at.
     pub(super) fn has_changes(&self) -> bool {
-        self.everything || self.is_deaf || self.len() > 0
+        self.everything || self.len() > 0
     }
 
     fn len(&self) -> usize {
@@ -274,11 +269,9 @@ mod tests {
         pending.add(Notice::Ready);
         assert!(!pending.has_changes());
         pending.add(Notice::Path("/tenants/app".into()));
-        pending.add(Notice::Deaf);
         pending.add(Notice::Everything);
         let all = Pending {
             everything: true,
-            is_deaf: true,
             is_ready: true,
             ..Pending::default()
         };

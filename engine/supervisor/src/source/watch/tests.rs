@@ -35,7 +35,7 @@ fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch)
     prepare(&tenants);
     settle();
     let watch = begun(vec![tenants.clone()]);
-    assert!(!watch.fell_back());
+    assert!(!watch.is_polling());
     (place, tenants, watch)
 }
 
@@ -91,20 +91,25 @@ fn a_relative_root_knows_its_absolute_paths() {
 }
 
 #[test]
-fn at_the_limit_of_watches_it_polls() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let roots = vec![folder.path().to_owned()];
-    let mut watch = begun(roots);
-    assert!(!watch.fell_back());
-    watch.handler()(Err(notify::Error::new(ErrorKind::MaxFilesWatch)));
-    let changes = next(&mut watch, Duration::from_secs(20)).expect("a change");
-    assert!(changes.everything && watch.fell_back());
-    std::fs::write(folder.path().join("new"), "").expect("a file");
-    let changes = next(&mut watch, Duration::from_secs(20)).expect("a change");
-    assert!(
-        changes.paths.contains(&folder.path().join("new")),
-        "{changes:?}"
-    );
+fn only_tenants_beyond_the_limit_of_watches_are_polled() {
+    let (_place, tenants, mut watch) = watched(&["beyond", "within"], |_| ());
+    let at = tenants.join("beyond/pages");
+    // As if the system had refused it.
+    let watcher = watch.watcher.as_mut().expect("notifications");
+    watcher.unwatch(&at).expect("a watch");
+    let place = Place {
+        at: at.clone(),
+        shown: at,
+    };
+    let error = notify::Error::new(ErrorKind::MaxFilesWatch);
+    watch.unwatchable(&place, &error);
+    assert!(watch.is_polling() && watch.watcher.is_some());
+    write(&tenants, "within/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["within"]);
+    write(&tenants, "beyond/pages/index.md", "second");
+    noticed(&mut watch, &tenants, &["beyond"]);
+    // There is room by now, which the next look has found.
+    assert!(!watch.is_polling());
 }
 
 #[test]
@@ -153,7 +158,7 @@ fn a_folder_that_cannot_be_watched_costs_only_its_own_tenant_the_notifications()
         shown: at,
     };
     watch.unwatchable(&place, &notify::Error::io(error));
-    assert!(!watch.fell_back());
+    assert!(!watch.is_polling());
     write(&tenants, "good/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["good"]);
     write(&tenants, "bad/pages/index.md", "second");
