@@ -210,7 +210,7 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     }
 }
 
-/// The address in a link to another site that does not begin with it: `assets/https://studio.example`. Addresses that hold another one, as those of archives do, are none of these.
+/// The address in a link to another site that does not begin with it: `assets/https://a.example`. Addresses that hold another one, as those of archives do, are none of these.
 fn address_within<'a>(link: &'a str, path: &str) -> Option<&'a str> {
     let before = path.find("://").map(|at| &path[..at])?;
     let at = ["https", "http"]
