@@ -226,7 +226,12 @@ fn imports(sources: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>
     let all = named.iter().map(|(module, own)| {
         let mut used = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        let mut open: Vec<Names> = (own.paths.iter())
+        // A name alone may be one that the file re-exports and uses as well.
+        let reexported = own.imports.iter().filter(|(name, path)| {
+            own.paths.contains(std::slice::from_ref(name)) && !own.paths.contains(path)
+        });
+        let reexported = reexported.map(|(_, path)| path);
+        let mut open: Vec<Names> = (own.paths.iter().chain(reexported))
             .filter_map(|path| from_root(module, path, sources))
             .collect();
         while let Some(path) = open.pop() {
@@ -370,6 +375,7 @@ fn a_circle_is_found_however_it_is_written() {
         "use crate::A;",
         "fn f() -> super::A { todo!() }",
         "fn f() -> String { format!(\"{}\", crate::a::A) }",
+        "pub use crate::a::A; fn f() -> A { todo!() }",
     ] {
         let expected = ["`a` uses `b`", "`b` uses `a`"];
         assert_eq!(found(circle), expected, "{circle}");
@@ -451,6 +457,67 @@ fn every_source_says_why_it_is_there() {
         "no module documentation at the top of:\n{}",
         silent.join("\n")
     );
+}
+
+/// Terms that the style guide replaces, each with the term of the field.
+const REPLACED_TERMS: [(&str, &str); 8] = [
+    ("asked for", "requested"),
+    ("coding", "content encoding"),
+    ("codings", "content encodings"),
+    ("control group", "cgroup"),
+    ("kind of section", "section type"),
+    ("kinds of section", "section types"),
+    ("secret word", "token"),
+    ("under way", "in flight"),
+];
+
+/// The lines that people read: comments of Rust, and Markdown outside of code.
+fn prose(file: &str) -> Vec<(usize, String)> {
+    let is_markdown = file.ends_with(".md");
+    let mut in_code = false;
+    let read = |(number, line): (usize, &str)| {
+        let text = match is_markdown {
+            true if line.trim_start().starts_with("```") => {
+                in_code = !in_code;
+                return None;
+            }
+            true if in_code => return None,
+            true => line,
+            false => line.trim_start().strip_prefix("//")?,
+        };
+        // Every second piece between backticks is code.
+        let words: Vec<&str> = text.split('`').step_by(2).collect();
+        Some((number + 1, words.join("`").to_lowercase()))
+    };
+    text(file).lines().enumerate().filter_map(read).collect()
+}
+
+#[test]
+fn prose_uses_the_terms_of_the_field() {
+    let folders = ["deploy/", "engine/", "tests/", "themes/", "ui/"];
+    let files = files().into_iter().filter(|file| {
+        let is_read = file.ends_with(".rs") || file.ends_with(".md");
+        is_read
+            && folders.iter().any(|folder| file.starts_with(folder))
+            && !file.contains("/fixtures/")
+    });
+    let found: Vec<String> = files
+        .flat_map(|file| {
+            let lines = prose(&file).into_iter();
+            lines.filter_map(move |(number, line)| {
+                let is_word = |term: &str| {
+                    line.match_indices(term).any(|(at, _)| {
+                        let (before, behind) = (&line[..at], &line[at + term.len()..]);
+                        !before.ends_with(char::is_alphanumeric)
+                            && !behind.starts_with(char::is_alphanumeric)
+                    })
+                };
+                let (term, better) = REPLACED_TERMS.iter().find(|(term, _)| is_word(term))?;
+                Some(format!("{file}:{number}: `{term}`: write `{better}`"))
+            })
+        })
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// Counts the lines of a source file that are not tests.

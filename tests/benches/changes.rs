@@ -15,7 +15,7 @@ const ROUNDS: usize = 100;
 const BUDGET: Duration = Duration::from_millis(300);
 /// Between two looks: the times are no finer than this.
 const LOOK: Duration = Duration::from_micros(500);
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes one change, and tells how long it took to be seen.
 type Change = fn(&mut Bench, usize) -> Duration;
@@ -71,7 +71,7 @@ impl Bench {
             .status
             != 200
         {
-            assert!(begin.elapsed() < PATIENCE * 4);
+            assert!(begin.elapsed() < TIMEOUT * 4);
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -134,7 +134,7 @@ impl Bench {
             if wanted(answer.status, &answer.text()) {
                 return begin.elapsed();
             }
-            assert!(begin.elapsed() < PATIENCE, "{path}: {}", self.server.log());
+            assert!(begin.elapsed() < TIMEOUT, "{path}: {}", self.server.log());
             thread::sleep(LOOK);
         }
     }

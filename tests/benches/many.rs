@@ -24,7 +24,7 @@ const COMPARED: usize = 20;
 const VISITORS: usize = 4;
 const REQUESTS: usize = 50_000;
 const TURNS: usize = 6;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn main() {
     // Built before anything is measured.
@@ -81,7 +81,7 @@ fn with_state(place: &TempDir) {
         let server = TestServer::start_at_once(place.path(), &options);
         let begun = Instant::now();
         while server.operator("/readyz").text().contains("pending") {
-            assert!(begun.elapsed() < PATIENCE * 10, "{}", server.log());
+            assert!(begun.elapsed() < TIMEOUT * 10, "{}", server.log());
             thread::sleep(Duration::from_millis(200));
         }
         say("all rendered", begun.elapsed(), "none");
@@ -171,7 +171,7 @@ fn settle(server: &TestServer, visitor: &mut Visitor, paths: &[String]) {
         process.processor_time() - before
     };
     while used_in_a_while() > Duration::from_millis(20) {
-        assert!(begun.elapsed() < PATIENCE * 10, "it is never at rest");
+        assert!(begun.elapsed() < TIMEOUT * 10, "it is never at rest");
     }
     *visitor = Visitor::new(server.visitors);
 }
@@ -254,7 +254,7 @@ impl Many {
     fn until(&mut self, path: &str, is_right: impl Fn(&Answer) -> bool) -> Duration {
         let (begun, domain) = (Instant::now(), self.server.domain());
         while !is_right(&self.visitor.get(&domain, path, &[]).unwrap()) {
-            assert!(begun.elapsed() < PATIENCE, "{}", self.server.log());
+            assert!(begun.elapsed() < TIMEOUT, "{}", self.server.log());
             thread::sleep(Duration::from_millis(1));
         }
         begun.elapsed()

@@ -47,7 +47,7 @@ fn every_host_has_a_certificate_and_a_restart_orders_none() {
     assert_eq!(authority.orders(), 6);
     assert_eq!(server.program.end(), Some(0));
 
-    // One file is damaged meanwhile: it is the only one that is asked for again.
+    // One file is damaged meanwhile: it is the only one that is requested again.
     let damaged = authority.kept().join("shop.example.pem");
     fs::write(&damaged, "-----BEGIN CERTIFICATE-----\nAA").expect("a file");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
@@ -265,7 +265,7 @@ fn two_hundred_folders_at_once_and_an_end_in_the_middle() {
         all.iter().filter(|line| line["state"] == "valid").count()
     };
     wait_for("some of them", || (valid(&server) > 40).then_some(()));
-    // Killed, with orders under way.
+    // Killed, with orders in flight.
     drop(server);
     let before = authority.orders();
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));

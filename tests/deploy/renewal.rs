@@ -70,7 +70,7 @@ fn identifier(file: &Path) -> String {
 
 #[test]
 fn the_authority_says_when_a_certificate_is_renewed() {
-    // Seconds: it is asked for the first time within a hundredth of them.
+    // Seconds: it is requested the first time within a hundredth of them.
     let validity = json!({ "certificateValidityPeriod": 300 });
     let Some(mut authority) = Authority::start(&[], &validity) else {
         return;

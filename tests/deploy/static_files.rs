@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
 use image::{DynamicImage, ImageFormat, RgbImage};
-use rowhouse::export::folder::Writer;
+use rowhouse::export::folder::ExportWriter;
 use rowhouse::export::{Options, WebServer, export};
 use rowhouse_tests::{Answer, TestSite, Visitor, reserved_address};
 use server::response::respond::{RequestHead, respond};
@@ -158,7 +158,7 @@ fn hold_against(own: &Response<Bytes>, other: &Answer, at: &str) {
     assert_eq!(other.status, own.status().as_u16(), "{at}");
     if own.status().is_redirection() {
         let location = own.headers()["location"].to_str().expect("text");
-        // Rowhouse may name a file by its place beside the path that was asked for.
+        // Rowhouse may name a file by its place beside the path that was requested.
         assert!(other.header("location").ends_with(location), "{at}");
         return;
     }
@@ -177,7 +177,7 @@ fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Progr
         server: Some(server),
         ..Options::default()
     };
-    let mut writer = Writer::begin(public.path()).expect("a folder");
+    let mut writer = ExportWriter::begin(public.path()).expect("a folder");
     export(site.registry(), &site.snapshot, options, &mut writer).expect("files");
     writer.finish().expect("written files");
     let address = reserved_address();

@@ -70,7 +70,7 @@ fn one_order_that_is_never_answered_holds_up_nobody() {
         (&"missing".into(), &true.into())
     );
     assert_eq!(record.orders(SHOP).len(), 1);
-    // What is under way is no error yet.
+    // What is in flight is no error yet.
     let (code, said) = check_live(&authority, &server);
     assert_eq!(code, Some(0), "{said}");
     assert!(

@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 use crate::http;
 
 /// The longest that anything may take: a debug build on a busy machine compiles every page.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A file or folder of `deploy/`.
 pub(crate) fn place(path: &str) -> PathBuf {
@@ -103,7 +103,7 @@ pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     loop {
         match look() {
             Ok(seen) => return seen,
-            Err(missing) => assert!(begin.elapsed() < PATIENCE, "waited in vain for {missing}"),
+            Err(missing) => assert!(begin.elapsed() < TIMEOUT, "waited in vain for {missing}"),
         }
         sleep(Duration::from_millis(20));
     }

@@ -21,7 +21,7 @@ pub(crate) struct Load {
     threads: Vec<JoinHandle<(u64, Vec<String>)>>,
 }
 
-/// A page that is asked for again and again.
+/// A page that is requested again and again.
 struct Page {
     name: String,
     host: String,

@@ -30,7 +30,7 @@ const STEADY: usize = 5;
 /// Tenants that come, change, break and go.
 const RESTLESS: usize = 8;
 /// Far more than a change takes, since the tests share their machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Lines of a page, each of which names the version.
 const LINES: usize = 60;
 /// What the program keeps of replaced files, for a day, over all tenants (`OF_ALL` in `engine/supervisor/src/snapshot/replaced.rs`), in bytes.
@@ -223,7 +223,7 @@ impl Soak {
             if hostile::ALL.iter().all(is_done) {
                 return;
             }
-            assert!(begin.elapsed() < PATIENCE * 4, "{}", self.server.log());
+            assert!(begin.elapsed() < TIMEOUT * 4, "{}", self.server.log());
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -343,7 +343,7 @@ impl Soak {
                 return;
             }
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "{tenant:?} shows {shown:?} and is not {wanted:?}: {}\n{}",
                 self.server.operator("/tenants").text(),
                 self.server.log()
@@ -406,13 +406,13 @@ impl Soak {
         least
     }
 
-    /// The same once it holds no more descriptors and threads than before and less memory than this, or still does after all patience: threads end a while after their work, and the best codings of pages that were asked for are made then, which takes memory for as long as it lasts.
+    /// The same once it holds no more descriptors and threads than before and less memory than this, or still does after all patience: threads end a while after their work, and the best encodings of pages that were requested are made then, which takes memory for as long as it lasts.
     fn usage_once(&self, before: &Usage, memory: u64) -> Usage {
         let begin = Instant::now();
         loop {
             let usage = self.usage();
             let is_settled = usage.is_within(before) && usage.memory < memory;
-            if is_settled || begin.elapsed() > PATIENCE {
+            if is_settled || begin.elapsed() > TIMEOUT {
                 return usage;
             }
         }

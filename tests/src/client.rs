@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::Answer;
 
 /// The longest that an answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One client with one connection, opened again when the server has said that it closes it.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Visitor {
             Some(stream) => stream,
             None => {
                 let stream = TcpStream::connect(self.address)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
                 stream.set_nodelay(true)?;
                 BufReader::new(stream)
             }

@@ -16,7 +16,7 @@ use crate::bad_disk::BadDisk;
 use crate::client::read_head;
 
 /// The longest that a server may take to answer at first: a debug build compiles every page.
-const PATIENCE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long tenants may take that are waited for.
 const LONG: Duration = Duration::from_secs(15);
@@ -177,7 +177,7 @@ impl TestServer {
             self.operators = told.expect("a server that says where it serves");
         }
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < START_TIMEOUT {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 panic!("the server ended at once: {status}\n{}", self.log());
             }
@@ -197,7 +197,7 @@ impl TestServer {
             std::thread::sleep(Duration::from_millis(20));
         }
         panic!(
-            "the server was not ready within {PATIENCE:?}\n{}",
+            "the server was not ready within {START_TIMEOUT:?}\n{}",
             self.log()
         );
     }
@@ -271,7 +271,7 @@ impl TestServer {
     /// Waits for the end: the exit code.
     pub fn wait(&mut self) -> Option<i32> {
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < START_TIMEOUT {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 return status.code();
             }

@@ -97,7 +97,7 @@ impl TestSite {
         self
     }
 
-    /// Makes the best codings of all pages.
+    /// Makes the best encodings of all pages.
     pub fn improve(&mut self) -> &mut Self {
         self.registry.improve();
         self

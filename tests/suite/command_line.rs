@@ -16,7 +16,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::program::{run, stderr, stdout};
 
 /// The longest that a step may take on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `rowhouse serve` whose stderr is a terminal.
 struct OnTerminal {
@@ -66,7 +66,7 @@ impl OnTerminal {
 
     /// Everything up to and with `words`.
     fn until(&mut self, words: &str) -> &str {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !self.text.contains(words) {
             let left = end.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {

@@ -8,7 +8,7 @@ use rowhouse_tests::{Answer, TestServer};
 
 use crate::state::Street;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// What a browser says of a form of the console.
@@ -21,7 +21,7 @@ const BROWSER: [(&str, &str); 3] = [
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,4 +1,4 @@
-//! What is made only for tenants that somebody asks for: pictures, and the best codings of pages.
+//! What is made only for tenants that somebody asks for: pictures, and the best encodings of pages.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rowhouse_tests::{Answer, TestServer, TestSite, fixture};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn page(server: &TestServer, codings: &str) -> Answer {
     let codings = [("accept-encoding", codings)];
@@ -24,7 +24,7 @@ fn the_best_coding_follows_and_is_another_representation() {
     let begin = Instant::now();
     let mut best = page(&server, "gzip, br");
     while best.header("etag") == quick.header("etag") {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         thread::sleep(Duration::from_millis(20));
         best = page(&server, "gzip, br");
     }
@@ -93,7 +93,7 @@ fn operators_see_what_the_store_holds() {
         line.and_then(|number| number.parse::<u64>().ok())
     };
     while number("rowhouse_store_tenants").is_none_or(|tenants| tenants < 2) {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(

@@ -12,7 +12,7 @@ use rowhouse_tests::{TestServer, TestSite, fixture, text_of};
 use rowhouse_ui::Bundle;
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn for_authors(name: &str) -> TestSite {
     let islands = Islands::new(Bundle::embedded().expect("the islands"), true);
@@ -150,7 +150,7 @@ struct Listener(BufReader<TcpStream>);
 impl Listener {
     fn connect(server: &TestServer) -> Self {
         let mut stream = TcpStream::connect(server.visitors).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a socket");
         let request = format!(
             "GET /.rowhouse/events HTTP/1.1\r\nhost: {}\r\n\r\n",
             server.domain()
@@ -262,7 +262,7 @@ fn a_tenant_that_never_was_good_says_so_to_authors_only() {
     let begin = Instant::now();
     fs::write(fresh.join("tenant.yaml"), "name: Fresh\n").expect("a file");
     while server.get(&domain, "/fresh").status != 200 {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         std::thread::sleep(Duration::from_millis(10));
     }
 

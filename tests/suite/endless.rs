@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::watching::{Street, page, tenant};
 
 /// Far more than it takes, and far less than following the links would.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A tenant that is good but for its links: three to the folder that they lie in, and one to the whole file system.
 fn circles(folder: &Path) {
@@ -62,7 +62,7 @@ fn check(folder: &Path) -> String {
         if let Some(status) = child.try_wait().expect("a child") {
             break status;
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             child.kill().expect("a killed child");
             panic!("the check does not end");
         }
@@ -229,7 +229,7 @@ fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
     let waits = |what: &str, done: &dyn Fn() -> bool| {
         let begin = Instant::now();
         while !done() {
-            assert!(begin.elapsed() < PATIENCE, "{what}: {}", server.log());
+            assert!(begin.elapsed() < TIMEOUT, "{what}: {}", server.log());
             std::thread::sleep(Duration::from_millis(20));
         }
     };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use render::Islands;
-use rowhouse::export::folder::{Done, Writer};
+use rowhouse::export::folder::{ExportSummary, ExportWriter};
 use rowhouse::export::{self, ExportError, Options, Sink as _, WriteError};
 use rowhouse_tests::{Answer, NOW, TestServer, TestSite, binary, workspace};
 use rowhouse_ui::Bundle;
@@ -19,7 +19,7 @@ use supervisor::Registry;
 use tempfile::TempDir;
 
 /// Drawing the pictures of all tenants takes a debug build a while.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const TENANTS: [&str; 6] = [
     "arnold", "bluedoor", "fitgoat", "givefive", "studio", "verses",
 ];
@@ -72,7 +72,7 @@ fn served_and_exported() -> (TestServer, TempDir) {
     assert!(!said.contains("would drop"), "{said}");
     let begin = Instant::now();
     while server.get(&server.domain(), "/favicon.ico").status != 200 {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         std::thread::sleep(Duration::from_millis(50));
     }
     (server, folder)
@@ -147,7 +147,7 @@ fn every_exported_byte_is_the_served_one() {
             let ask = || server.ask("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
             let mut answer = ask();
             let bytes = fs::read(path).expect("a file");
-            // The server draws its pictures and makes the best codings after it has begun to answer, the export before it writes.
+            // The server draws its pictures and makes the best encodings after it has begun to answer, the export before it writes.
             let is_late = |answer: &Answer| {
                 let is_drawn = answer.status != 404 || !plain.ends_with(".png");
                 !is_drawn || (coding == "br" && answer.body != bytes)
@@ -324,14 +324,14 @@ fn modified(folder: &Path) -> BTreeMap<String, SystemTime> {
 }
 
 /// The last snapshot of a copied fixture, without a process of its own.
-fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<Done, ExportError> {
+fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<ExportSummary, ExportError> {
     site.reload();
-    let mut writer = Writer::begin(to)?;
+    let mut writer = ExportWriter::begin(to)?;
     export::export(site.registry(), &site.snapshot, options, &mut writer)?;
     Ok(writer.finish()?)
 }
 
-fn written(site: &mut TestSite, to: &Path) -> Done {
+fn written(site: &mut TestSite, to: &Path) -> ExportSummary {
     write(site, to, Options::default()).expect("written files")
 }
 
@@ -370,7 +370,7 @@ fn a_page_may_become_a_folder_and_a_folder_a_page() {
     let site = TestSite::fixture("sites");
     let to = site.path("public");
     let write = |file: &str| {
-        let mut writer = Writer::begin(&to).expect("a folder");
+        let mut writer = ExportWriter::begin(&to).expect("a folder");
         let file = format!("app.studio.example/{file}");
         writer
             .put(file, &Bytes::from_static(b"<p>").into())

@@ -10,7 +10,7 @@ use rowhouse_tests::{TestServer, binary, copy, fixture};
 use tempfile::TempDir;
 
 /// Far more than anything here takes, since the tests share their machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A street on which anything can be made to fail.
 struct Street(TempDir);
@@ -61,7 +61,7 @@ fn wait(server: &TestServer, what: &str, is_so: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(
-            begin.elapsed() < PATIENCE,
+            begin.elapsed() < TIMEOUT,
             "{what} never came\n{}\n{}",
             server.operator("/readyz").text(),
             server.log()
@@ -237,7 +237,7 @@ fn a_panic_of_the_owner_at_the_start_keeps_the_process_unready_until_it_is_over(
     let server = thread::scope(|scope| {
         scope.spawn(|| {
             let begin = Instant::now();
-            while !has_failed() && begin.elapsed() < PATIENCE {
+            while !has_failed() && begin.elapsed() < TIMEOUT {
                 thread::sleep(Duration::from_millis(50));
             }
             street.fail(&[]);

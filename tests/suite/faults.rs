@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{Visitor, binary, fixture, is_long, reserved_address};
 use tempfile::TempDir;
 
-/// What is asked for, over and over: the hosts with their labels before the domain, and the paths.
+/// What is requested, over and over: the hosts with their labels before the domain, and the paths.
 const PAGES: [(&str, &str); 10] = [
     ("", "/"),
     ("", "/about"),

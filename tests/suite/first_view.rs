@@ -70,7 +70,7 @@ fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
     let mut site = TestSite::copy_of(&workspace());
     let mut heavy = Vec::new();
     for Found { place, body, .. } in pages(&site) {
-        // Who asks first gets the quick coding, over HTTP/2 as a rule, where the header fields take less.
+        // Who asks first gets the quick encoding, over HTTP/2 as a rule, where the header fields take less.
         let quick = body.variants.iter().next().expect("a coding").bytes.len();
         if quick > ROUND_TRIP {
             heavy.push(format!("{place}: {quick} bytes for who asks first"));

@@ -287,7 +287,7 @@ fn the_island_of_the_guide_is_one() {
             .args(["build.mjs", "--out", "../built"])
             .current_dir(&ui),
     );
-    // The theme with the line of the guide in a kind of section, and its word.
+    // The theme with the line of the guide in a section type, and its word.
     reader.write(
         "themes/bakery/sections/counter/schema.yaml",
         "description: Counts.\n",

@@ -9,7 +9,7 @@ use rowhouse_tests::{TestServer, TestSite, state};
 /// More tenants than have their content open.
 const MANY: usize = 300;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn id(number: usize) -> String {
     format!("t{number:03}")
@@ -52,7 +52,7 @@ fn says(server: &TestServer, number: usize) -> String {
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -204,7 +204,7 @@ fn a_tenant_of_two_thousand_pages_that_wakes_stalls_no_neighbour() {
         let asked = scope.spawn(|| server.get(&server.domain(), "/large"));
         // It has all threads that there are by now.
         thread::sleep(Duration::from_millis(100));
-        // Neighbours that were asked for before, and such that wait to be rendered.
+        // Neighbours that were requested before, and such that wait to be rendered.
         for number in (0..MANY).step_by(30).chain((0..MANY).step_by(30)) {
             assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
         }

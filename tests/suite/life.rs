@@ -167,7 +167,7 @@ fn the_supervisor_is_told_of_reloads_and_of_the_end() {
     assert_eq!(running.wait().expect("an end").code(), Some(0));
 }
 
-/// A request that is under way for as long as the socket is open: its head has no end yet.
+/// A request that is in flight for as long as the socket is open: its head has no end yet.
 fn unfinished(server: &TestServer) -> TcpStream {
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     write!(socket, "GET /about HTTP/1.1\r\n").expect("half a request");

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::TestSite;
 
 /// Far more than any of these takes, and far less than they ask for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reloads a changed street, and says what there is to say; the neighbour `home` must be served.
 fn report(site: &mut TestSite) -> String {
     let begin = Instant::now();
     site.reload();
-    assert!(begin.elapsed() < PATIENCE, "it took {:?}", begin.elapsed());
+    assert!(begin.elapsed() < TIMEOUT, "it took {:?}", begin.elapsed());
     assert!(site.page("studio.example", "", "/about").is_some());
     assert!(
         site.page("app.studio.example", "", "/terms").is_some(),
@@ -127,7 +127,7 @@ fn a_drawing_that_doubles_at_every_step_is_refused() {
     );
     let begin = Instant::now();
     site.draw();
-    assert!(begin.elapsed() < PATIENCE);
+    assert!(begin.elapsed() < TIMEOUT);
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn search_of_the_manual_finds_each_page_by_the_words_of_its_task() {
     }
 }
 
-/// The kinds of section of a theme inside the program.
+/// The section types of a theme inside the program.
 fn kinds(theme: &str) -> Vec<String> {
     let theme = content::theme::load(theme, &content::theme::embedded()).0;
     let theme = theme.expect("a theme");

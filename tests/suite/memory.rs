@@ -7,12 +7,12 @@ use rowhouse_tests::{Process, TestServer, TestSite};
 
 /// `MemoryMax` of the deployment.
 const MOST: u64 = 512 << 20;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !done() {
-        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -114,7 +114,7 @@ fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
     let before = first();
     write(&mut site, 1);
     wait("the new file", || first() != before);
-    // 34 MiB of before and of now, each with codings of no more than that, what is replaced, and what is written.
+    // 34 MiB of before and of now, each with encodings of no more than that, what is replaced, and what is written.
     let peak = Process(server.id()).peak();
     assert!(peak < 320 << 20, "{} MiB", mebibytes(peak));
 }

@@ -1,4 +1,4 @@
-//! Nothing of one customer is welded into the engine or the themes: no tenant, no company, no town, no kind of section.
+//! Nothing of one customer is welded into the engine or the themes: no tenant, no company, no town, no section type.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -11,7 +11,7 @@ use rowhouse_tests::{Answer, TestServer, Visitor, copy, fixture, workspace};
 use tempfile::TempDir;
 
 /// Far more than a change takes, since the tests share their machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// What nobody should wait for an answer, however busy the machine is that the tests share.
 const SLOW: Duration = Duration::from_secs(20);
 /// Answers that a visitor gets at least while a neighbour comes and goes, which takes hundreds of milliseconds.
@@ -57,7 +57,7 @@ fn wait_until(server: &TestServer, what: &str, is_so: impl Fn(&BTreeMap<String, 
             return;
         }
         assert!(
-            begin.elapsed() < PATIENCE,
+            begin.elapsed() < TIMEOUT,
             "{what}: {states:?}\n{}",
             server.log()
         );
@@ -210,7 +210,7 @@ fn a_tenant_that_takes_long_holds_up_nobody() {
     let wait = |path: &str, words: &str| {
         let begin = Instant::now();
         while !says(path, words) {
-            assert!(begin.elapsed() < PATIENCE, "{path}\n{}", server.log());
+            assert!(begin.elapsed() < TIMEOUT, "{path}\n{}", server.log());
             thread::sleep(Duration::from_millis(1));
         }
     };
@@ -227,7 +227,7 @@ fn a_tenant_that_takes_long_holds_up_nobody() {
     );
     wait("/large/page-7", "As it is.");
 
-    // What comes while it is under way is not lost.
+    // What comes while it is in flight is not lost.
     page(8, "One change.");
     thread::sleep(Duration::from_millis(200));
     page(8, "Another change.");

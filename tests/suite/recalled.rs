@@ -166,7 +166,7 @@ impl Process {
     }
 }
 
-/// A resource's bytes in every coding.
+/// A resource's bytes in every encoding.
 fn codings(resource: &Resource) -> Vec<(Coding, Vec<u8>)> {
     match resource {
         Resource::Body(body) => {

@@ -11,12 +11,12 @@ use rowhouse_tests::{TestServer, binary};
 
 use crate::state::{KEEP, Street};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -14,7 +14,7 @@ use supervisor::{Persisted, Places, Registry};
 
 use crate::state::{KEEP, Street};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether the studio's host answers a path.
 fn answers(snapshot: &Snapshot, path: &str) -> bool {
@@ -145,13 +145,13 @@ fn a_drawn_picture_is_there_after_another_took_its_place_and_over_a_restart() {
     draw("M2 2h4v4z");
     let begin = Instant::now();
     while named() == path {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         thread::sleep(Duration::from_millis(20));
     }
     let again = server.get(&server.domain(), &path);
     assert_eq!((again.status, &again.body), (200, &drawn.body), "{path}");
     while !is_kept(&street) {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         thread::sleep(Duration::from_millis(20));
     }
     drop(server);

@@ -9,7 +9,7 @@ use release::store::Keep;
 use rowhouse_tests::{BadDisk, TestServer, fixture, state};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const KEEP: Keep = Keep {
     releases: 10,
@@ -61,7 +61,7 @@ impl Street {
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !done() {
-        assert!(begin.elapsed() < PATIENCE, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -9,7 +9,7 @@ use content::schema::Schema;
 use content::yaml::{Node, parse};
 use rowhouse_tests::{TestSite, binary, copy, fixture, text_of, workspace};
 
-/// A German company: a theme with a kind of section of its own over another one, and two tenants.
+/// A German company: a theme with a section type of its own over another one, and two tenants.
 fn german_over(parent: &str) -> TestSite {
     let folder = tempfile::tempdir().expect("a folder");
     copy(&fixture("german"), folder.path());

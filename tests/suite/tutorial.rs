@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::program::{stderr, stdout};
 
 /// The longest that a saved file may take to be served on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the tutorial names the server that its reader has started.
 const ADDRESS: &str = "<http://localhost:8080";
@@ -110,7 +110,7 @@ impl Reader {
                 return;
             }
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "{path} does not show {missing:?}:\n{page}"
             );
             thread::sleep(Duration::from_millis(50));

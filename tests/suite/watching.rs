@@ -10,7 +10,7 @@ use rowhouse_tests::TestServer;
 use tempfile::TempDir;
 
 /// Far more than a change takes, since the tests share their machine; the time itself is a benchmark's business.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A street with one tenant, `home`, being served.
 pub(crate) struct Street {
@@ -46,7 +46,7 @@ impl Street {
         let begin = Instant::now();
         while !done() {
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "{what} never came: {}\n{}",
                 self.server.operator("/readyz").text(),
                 self.server.log()
@@ -60,7 +60,7 @@ impl Street {
         let begin = Instant::now();
         while self.title(path).as_deref() != title {
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "{path} shows {:?} and not {title:?}; {}",
                 self.title(path),
                 self.server.operator("/tenants").text()
@@ -230,7 +230,7 @@ fn a_broken_tenant_keeps_its_last_good_state_and_says_so() {
         if text.contains("degraded") {
             break text;
         }
-        assert!(begin.elapsed() < PATIENCE, "{text}");
+        assert!(begin.elapsed() < TIMEOUT, "{text}");
         std::thread::sleep(Duration::from_millis(10));
     };
     assert!(

@@ -8,30 +8,30 @@ use std::{fs, io};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::manifest::Manifest;
+use crate::manifest::BundleManifest;
 
-pub(crate) type Client = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
+pub(crate) type ClientFiles = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
 
 /// A bundle before it has been checked.
-pub(crate) struct Parts {
+pub(crate) struct BundleParts {
     pub(crate) manifest: Cow<'static, str>,
     pub(crate) server_script: Cow<'static, str>,
     pub(crate) dev_script: Cow<'static, str>,
     pub(crate) loader: Cow<'static, str>,
-    pub(crate) client: Client,
-    pub(crate) brotli: Client,
+    pub(crate) client: ClientFiles,
+    pub(crate) brotli: ClientFiles,
 }
 
 /// The islands, ready to be rendered and served.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    manifest: Manifest,
+    manifest: BundleManifest,
     server_script: Cow<'static, str>,
     dev_script: Cow<'static, str>,
     loader: Cow<'static, str>,
-    client: Client,
+    client: ClientFiles,
     /// The same compressed, as far as they are, by the names of the files.
-    brotli: Client,
+    brotli: ClientFiles,
     id: String,
 }
 
@@ -50,7 +50,7 @@ pub enum BundleError {
     #[error(
         "`manifest.json` of the UI bundle does not fit this program, build the bundle again: {0}"
     )]
-    Manifest(#[from] serde_json::Error),
+    BundleManifest(#[from] serde_json::Error),
     /// The manifest names a file that is not there.
     #[error(
         "the UI bundle has no `client/{file}`, which its manifest names for `{user}`: build the bundle again"
@@ -72,14 +72,15 @@ impl Bundle {
         let client = read_all(&dir.join("client"))?;
         // A bundle may do without: what is not there is made at the start.
         let compressed = Some(dir.join("brotli")).filter(|folder| folder.is_dir());
-        let brotli = compressed.map_or_else(|| Ok(Client::new()), |folder| read_all(&folder))?;
+        let brotli =
+            compressed.map_or_else(|| Ok(ClientFiles::new()), |folder| read_all(&folder))?;
         let text = |name: &str| {
             let path = dir.join(name);
             fs::read_to_string(&path)
                 .map(Cow::Owned)
                 .map_err(read_error(&path))
         };
-        Bundle::new(Parts {
+        Bundle::new(BundleParts {
             manifest: text("manifest.json")?,
             server_script: text("server.js")?,
             dev_script: text("dev.js")?,
@@ -89,9 +90,9 @@ impl Bundle {
         })
     }
 
-    pub(crate) fn new(parts: Parts) -> Result<Bundle, BundleError> {
+    pub(crate) fn new(parts: BundleParts) -> Result<Bundle, BundleError> {
         let id = id(&parts);
-        let manifest: Manifest = serde_json::from_str(&parts.manifest)?;
+        let manifest: BundleManifest = serde_json::from_str(&parts.manifest)?;
         for (user, file) in manifest.named_files() {
             if !parts.client.contains_key(file) {
                 return Err(BundleError::Missing {
@@ -112,7 +113,7 @@ impl Bundle {
     }
 
     /// What the bundle holds.
-    pub fn manifest(&self) -> &Manifest {
+    pub fn manifest(&self) -> &BundleManifest {
         &self.manifest
     }
 
@@ -123,7 +124,7 @@ impl Bundle {
             .map(|(name, bytes)| (name.as_ref(), bytes.as_ref()))
     }
 
-    /// A file for the browser in the coding `br` (RFC 7932), where the build made one.
+    /// A file for the browser in the encoding `br` (RFC 7932), where the build made one.
     pub fn brotli(&self, name: &str) -> Option<&[u8]> {
         self.brotli.get(name).map(AsRef::as_ref)
     }
@@ -151,8 +152,8 @@ impl Bundle {
 }
 
 /// The files of a folder, by name.
-fn read_all(folder: &Path) -> Result<Client, BundleError> {
-    let mut files = Client::new();
+fn read_all(folder: &Path) -> Result<ClientFiles, BundleError> {
+    let mut files = ClientFiles::new();
     for entry in fs::read_dir(folder).map_err(read_error(folder))? {
         let path = entry.map_err(read_error(folder))?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
@@ -173,7 +174,7 @@ fn read_error(path: &Path) -> impl Fn(io::Error) -> BundleError {
     }
 }
 
-fn id(parts: &Parts) -> String {
+fn id(parts: &BundleParts) -> String {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {
         // The length keeps neighbours apart: `a`, `bc` is not `ab`, `c`.

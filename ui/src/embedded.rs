@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::bundle::{Bundle, BundleError, Client, Parts};
+use crate::bundle::{Bundle, BundleError, BundleParts, ClientFiles};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -16,8 +16,8 @@ impl Bundle {
     }
 }
 
-fn parts() -> Parts {
-    Parts {
+fn parts() -> BundleParts {
+    BundleParts {
         manifest: Cow::Borrowed(MANIFEST),
         server_script: Cow::Borrowed(SERVER_SCRIPT),
         dev_script: Cow::Borrowed(DEV_SCRIPT),
@@ -27,7 +27,7 @@ fn parts() -> Parts {
     }
 }
 
-fn files(table: &[(&'static str, &'static [u8])]) -> Client {
+fn files(table: &[(&'static str, &'static [u8])]) -> ClientFiles {
     let files = table.iter();
     files
         .map(|(name, bytes)| (Cow::Borrowed(*name), Cow::Borrowed(*bytes)))

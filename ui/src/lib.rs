@@ -11,4 +11,4 @@ mod manifest;
 
 pub use bundle::{Bundle, BundleError};
 pub use embedded::CONSOLE_SCRIPT;
-pub use manifest::{Island, Manifest, Mode, Module};
+pub use manifest::{BundleManifest, BundleMode, Island, Module};

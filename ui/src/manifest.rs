@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 /// What the bundle holds.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Manifest {
+pub struct BundleManifest {
     /// Version of React, such as `19.3.1`.
     pub react: String,
     /// Which of React's two builds it is.
-    pub mode: Mode,
+    pub mode: BundleMode,
     /// The module that the loader fetches for the first island: React and what mounts it.
     pub runtime: Module,
     /// The islands by name.
@@ -20,7 +20,7 @@ pub struct Manifest {
 /// React's builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum BundleMode {
     /// Small and quiet.
     Production,
     /// Reports every hydration mismatch; its server script calls `console`, which the caller must provide.
@@ -49,7 +49,7 @@ pub struct Island {
     pub props: serde_json::Value,
 }
 
-impl Manifest {
+impl BundleManifest {
     /// Every file name in the manifest, with what names it.
     pub(crate) fn named_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let runtime = std::iter::once(&self.runtime.file).chain(&self.runtime.imports);
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_manifest_is_read() {
-        let manifest: Manifest = serde_json::from_str(MANIFEST).unwrap();
-        assert_eq!(manifest.mode, Mode::Production);
+        let manifest: BundleManifest = serde_json::from_str(MANIFEST).unwrap();
+        assert_eq!(manifest.mode, BundleMode::Production);
         assert_eq!(manifest.runtime.imports, ["react.C.js"]);
         assert_eq!(
             manifest.islands.keys().collect::<Vec<_>>(),
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_named_file_is_listed_with_its_reason() {
-        let manifest: Manifest = serde_json::from_str(MANIFEST).unwrap();
+        let manifest: BundleManifest = serde_json::from_str(MANIFEST).unwrap();
         let named: Vec<_> = manifest.named_files().collect();
         assert_eq!(
             named,
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_manifest_is_refused() {
-        let error = serde_json::from_str::<Manifest>(r#"{"react": "19.3.1"}"#).unwrap_err();
+        let error = serde_json::from_str::<BundleManifest>(r#"{"react": "19.3.1"}"#).unwrap_err();
         assert!(
             error.to_string().contains("missing field `mode`"),
             "{error}"

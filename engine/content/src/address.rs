@@ -22,7 +22,7 @@ use url::Url;
 
 use crate::name::TenantId;
 
-pub use assign::{Assignment, Rules, assign};
+pub use assign::{AddressRules, Assignment, assign};
 
 /// Where the deployment lives: scheme, domain and port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -16,7 +16,8 @@
 //! - The crate: no HTML, no HTTP, no socket, and no other crate of the engine.
 //! - [`source`] is the only one that opens content files, and knows nothing of what is in them. It leaves no folder that it was given, whatever links lead out of it.
 //! - [`yaml`] knows no key; it is the only one that knows the YAML library. [`schema`] knows no file format and no meaning of any key.
-//! - [`tenant`] knows no disk, no theme, no other tenant. An invalid [`tenant::Site`] cannot be made, so nothing after it checks again.
+//! - [`formats`] knows no tenant and no theme; it says what each `format` of a JSON Schema accepts.
+//! - [`tenant`] knows no disk and no other tenant. An invalid [`tenant::Site`] cannot be made, so nothing after it checks again.
 //! - [`theme`] knows no tenant and no page, and renders nothing.
 //! - [`address`] knows no content and no request. An address has one owner at most, and the same folders give the same owners at each fresh start.
 //! - [`report`] knows places in files, not what stands there. What an author got wrong is never an `Err` of the program.

@@ -308,9 +308,9 @@ fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
 }
 
 /// So many diagnostics of one kind are listed of one file: who has corrected these knows the rest.
-const MOST_OF_A_KIND: usize = 50;
+const MAX_DIAGNOSTICS_PER_CODE: usize = 50;
 /// So many of one severity are listed of one tenant or theme.
-const MOST: usize = 1_000;
+const MAX_DIAGNOSTICS_PER_SEVERITY: usize = 1_000;
 
 /// Everything that is to say about one or more folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -345,7 +345,7 @@ impl Report {
     ) {
         let tally = self.tally.entry((file.to_owned(), severity, code));
         let (tally, added) = (tally.or_default(), self.added.entry(severity).or_default());
-        if *added >= MOST || tally.listed >= MOST_OF_A_KIND {
+        if *added >= MAX_DIAGNOSTICS_PER_SEVERITY || tally.listed >= MAX_DIAGNOSTICS_PER_CODE {
             tally.more += 1;
             return;
         }
@@ -422,9 +422,9 @@ impl IntoIterator for Report {
 /// The name among `candidates` that `typed` was most likely meant to be.
 #[must_use]
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 200;
+    const MAX_COMPARED_BYTES: usize = 200;
     let length = typed.chars().count();
-    if length > LONGEST {
+    if length > MAX_COMPARED_BYTES {
         return None;
     }
     let allowed = |candidate: &str| candidate.chars().count().max(3) / 3 + 1;

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use self::finder::{Finder, node_at};
 pub use self::finder::{FormatCheck, Violation};
+use self::finder::{ViolationFinder, node_at};
 pub use self::reference::referred;
 use crate::report::{Code, Place};
 use crate::yaml::{Node, Value};
@@ -97,7 +97,7 @@ impl Schema {
 
     /// Everything that is wrong with a value that was written as `node`; `what` names it.
     pub(crate) fn problems(&self, node: &Node, value: &Json, what: &str) -> Vec<Violation> {
-        let mut finder = Finder {
+        let mut finder = ViolationFinder {
             schema: &self.root,
             formats: self.formats,
             node,

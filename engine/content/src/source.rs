@@ -2,7 +2,7 @@
 //!
 //! A [`Folder`] is plain bytes by path. It may have come from a directory, or from the theme that is built into the program.
 //! Symbolic links are followed as long as they stay within the folder's resolved root, so that releases and ConfigMaps work and a tenant is still only its folder; nothing that is exchanged while it is read leads out of it.
-//! Each folder is read once, whatever links lead to it, and no more of it is listed or read than its [`Limits`] allow.
+//! Each folder is read once, whatever links lead to it, and no more of it is listed or read than its [`FolderLimits`] allow.
 //!
 //! **Invariant:** knows no YAML and no page. Nothing after it opens a content file.
 
@@ -28,7 +28,7 @@ pub use self::activity::Activity;
 use self::beneath::Beneath;
 use self::incomplete::is_incomplete;
 pub use self::large::{LargeFile, TakeLarge};
-pub use self::limits::Limits;
+pub use self::limits::FolderLimits;
 use self::limits::is_large_type;
 pub use self::stamp::{FileStamp, Stamp};
 use self::walk::is_folder_of;
@@ -214,7 +214,7 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
 pub fn read(
     directory: &Path,
     label: &str,
-    limits: Limits,
+    limits: FolderLimits,
     take_large: Option<TakeLarge<'_>>,
 ) -> (Folder, Report) {
     let activity = Activity::default();

@@ -1,4 +1,4 @@
-//! A theme's folder as data: its files over those of its parent, its roles and what stands on what, its kinds of section, its settings and its words.
+//! A theme's folder as data: its files over those of its parent, its roles and what stands on what, its section types, its settings and its words.
 //!
 //! A theme that names a `parent` holds only what differs: a file of the same path wins over the parent's, and so does a word of the same key.
 //!
@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`shape`] | what authors may write, by a schema of the theme |
 //! | `file` | its YAML files |
-//! | [`kind`] | a kind of section: its schema, its example |
+//! | [`kind`] | a section type: its schema, its example |
 //! | [`strings`] | the words of a language |
 //! | [`words`] | whether all words are there |
 //!
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use self::file::{read_yaml, tell};
+use self::file::{read_yaml, report_violations};
 use self::kind::SectionKind;
 use self::shape::Shape;
 use self::strings::Strings;
@@ -102,7 +102,7 @@ pub struct Theme {
     pub manifest: ThemeManifest,
     /// The files by path.
     pub files: BTreeMap<String, Bytes>,
-    /// The kinds of section by name.
+    /// The section types by name.
     pub kinds: BTreeMap<String, Arc<SectionKind>>,
     /// What a tenant's settings may say.
     pub settings: Arc<Shape>,
@@ -329,7 +329,7 @@ fn read_strings(folder: &Folder, report: &mut Report) -> Vec<(String, Strings)> 
         let file = folder.name_of(path);
         if let Some((text, node)) = read_yaml(&file, bytes, report) {
             let (strings, problems) = strings::read(&node);
-            tell(&problems, &file, &text, report);
+            report_violations(&problems, &file, &text, report);
             all.push((language, strings));
         }
     }
@@ -348,7 +348,7 @@ fn read_manifest(folder: &Folder, report: &mut Report) -> Option<ThemeManifest> 
     };
     let (text, node) = read_yaml(&file, bytes, report)?;
     let (problems, _) = SCHEMA.check(&node);
-    tell(&problems, &file, &text, report);
+    report_violations(&problems, &file, &text, report);
     if !problems.is_empty() {
         return None;
     }

@@ -68,7 +68,7 @@ pub struct YamlError {
 }
 
 /// How deep values may be nested. What is read goes as deep into the stack, and no page of the six sites needs more than eight.
-const DEEPEST: usize = 24;
+const MAX_NESTING: usize = 24;
 
 /// The limit on the values and keys of one file. Parsed, each takes up to a kilobyte while it is checked; the largest file of the six sites has some 700.
 pub const MAX_FILE_NODES: usize = 100_000;
@@ -83,7 +83,7 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
         strict_booleans: true,
         with_snippet: false,
         budget: serde_saphyr::budget! {
-            max_depth: DEEPEST,
+            max_depth: MAX_NESTING,
             max_nodes: MAX_FILE_NODES,
         },
     };
@@ -156,7 +156,7 @@ fn breach(error: &Error) -> Option<&BudgetBreach> {
 fn message(error: &Error) -> String {
     let first = first_sentence(&error.to_string());
     if is_too_deep(error) {
-        format!("values are nested more than {DEEPEST} deep")
+        format!("values are nested more than {MAX_NESTING} deep")
     } else if has_too_many_nodes(error) {
         format!("the file has more than {MAX_FILE_NODES} keys and values")
     } else if is_too_much(error) {

@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is built once, by the owner that swaps it, and only read after that.
 //! It is made of one [`Mount`] a tenant and place, behind an `Arc`, so that a new snapshot shares everything that did not change with the one before it.
 //!
-//! Four things in it are set once while it is served, and never changed after that: a mount's counters, its pages as it is rendered, pictures as they are drawn, and the best coding of a body.
+//! Four things in it are set once while it is served, and never changed after that: a mount's counters, its pages as it is rendered, pictures as they are drawn, and the best encoding of a body.
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
 
@@ -14,13 +14,12 @@ pub mod traffic;
 
 use std::sync::{Arc, OnceLock};
 
-use http::{HeaderValue, StatusCode};
+use http::HeaderValue;
 use imbl::shared_ptr::DefaultSharedPtr;
 use tokio::sync::Notify;
 
 pub use self::coding::{Coding, Variant, Variants};
-use self::fields::Fields;
-pub use self::resources::{FILES_BELOW, Resources};
+pub use self::resources::{Body, FILES_BELOW, Resource, ResourceTable, Resources, Table};
 use self::traffic::Traffic;
 
 /// Everything that the program answers, at one moment.
@@ -38,18 +37,12 @@ pub struct Snapshot {
     pub traffic: TrafficTable,
 }
 
-/// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
-pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
-
 /// Values by text in a table that grows with the number of tenants. A copy shares all entries with the original until one of the two changes (a hash array mapped trie), so that the next snapshot costs no more than what is new in it.
 pub type VersionedTable<V> =
     imbl::GenericHashMap<Arc<str>, V, hashbrown::DefaultHashBuilder, DefaultSharedPtr>;
 
 /// The counters of each tenant, by id.
 pub type TrafficTable = imbl::OrdMap<Arc<str>, Arc<Traffic>>;
-
-/// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
-pub type ResourceTable = Table<Arc<Resource>>;
 
 /// What one host name stands for.
 #[derive(Debug, Clone)]
@@ -205,30 +198,8 @@ pub struct Pages {
     /// The 404 pages by the part of the site that they speak for: (`/blog`, 'Post not found'), most specific first.
     /// The last one is the tenant's own 404 page, for the empty path.
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
-    /// The page for 405, when a page is asked for with another method than GET and HEAD.
+    /// The page for 405, when a page is requested with another method than GET and HEAD.
     pub method_not_allowed: Arc<Resource>,
-}
-
-/// What one path answers.
-#[derive(Debug)]
-pub enum Resource {
-    /// Bytes, in one or more codings.
-    Body(Body),
-    /// Another place: 308 with its `Location`.
-    Redirect(HeaderValue),
-}
-
-/// A body with its codings and headers, for example a page or a stylesheet.
-#[derive(Debug)]
-pub struct Body {
-    /// 200 for a page, 404 or 405 for an error page.
-    pub status: StatusCode,
-    /// The header fields, in every form in which they go out. Shared by all the bodies of one kind, of all tenants.
-    pub fields: Arc<Fields>,
-    /// `Cache-Tag` of this body: pages have one.
-    pub cache_tag: Option<HeaderValue>,
-    /// The codings to choose from.
-    pub variants: Variants,
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ pub enum StoreError {
     Unknown {
         /// The tenant's name.
         tenant: String,
-        /// The number that was asked for.
+        /// The number that was requested.
         number: u64,
     },
     /// This cannot be a tenant's name.
@@ -88,7 +88,7 @@ pub enum StoreError {
     Disk(#[from] io::Error),
 }
 
-/// A release with all its bytes. Bodies are as they are: codings of them are not kept.
+/// A release with all its bytes. Bodies are as they are: encodings of them are not kept.
 #[derive(Debug, Clone)]
 pub struct Release {
     /// What is known of it.

@@ -20,7 +20,7 @@ use super::markdown::escape;
 use crate::compile::cache::{self, Cache};
 use crate::resources::asset::{ASSETS, Asset, policy_hash};
 use crate::resources::encodings::compress::Level;
-use crate::resources::files::shared_files;
+use crate::resources::file_resource::shared_files;
 use content::report::{Code, hint_for};
 use content::schema::{Schema, SchemaError};
 use content::yaml::Node;
@@ -28,14 +28,14 @@ use release::snapshot::ResourceTable;
 
 /// How often QuickJS may ask whether to go on, which it does after every ten thousand steps: about a second of work.
 /// Counted and not timed, so that a slow or busy machine decides as a quick one does. The largest of the theme's islands needs three.
-const STEPS: u32 = 2_500;
+const MAX_INTERRUPT_CHECKS: u32 = 2_500;
 /// The most that an engine may hold, in bytes. The bundle needs 1.5 MB.
 const MEMORY: usize = 32 << 20;
 /// The most stack that JavaScript may use, well below a thread's own.
 const STACK: usize = 512 << 10;
 
 /// How many results an engine remembers.
-const KNOWN: usize = 64;
+const MAX_CACHED_RESULTS: usize = 64;
 
 /// The islands' bundle, its files compressed once for all tenants and themes.
 #[derive(Debug)]
@@ -409,7 +409,7 @@ impl Engine {
         }
         let html = self.render(call, props)?;
         let html = Bytes::from(html.into_bytes().into_boxed_slice());
-        if self.known.len() == KNOWN {
+        if self.known.len() == MAX_CACHED_RESULTS {
             self.known.clear();
         }
         self.known.insert(key, html.clone());
@@ -440,12 +440,12 @@ impl Engine {
         let asked = Arc::new(AtomicU32::new(0));
         let counter = Arc::clone(&asked);
         self.runtime.set_interrupt_handler(Some(Box::new(move || {
-            counter.fetch_add(1, Relaxed) >= STEPS
+            counter.fetch_add(1, Relaxed) >= MAX_INTERRUPT_CHECKS
         })));
         let result = work();
         self.runtime.set_interrupt_handler(None);
         match result {
-            Err(_) if asked.load(Relaxed) > STEPS => {
+            Err(_) if asked.load(Relaxed) > MAX_INTERRUPT_CHECKS => {
                 Err("it never ends: it was stopped after 25 million steps".to_owned())
             }
             other => other,

@@ -30,15 +30,15 @@
 //! 2. The host names an entry of the snapshot's table: a tenant's own host, the domain, a redirect, or nothing (a neutral 421).
 //! 3. On the domain, the longest prefix of whole segments names a [`Mount`](release::snapshot::Mount) (`/apps/corner`); the rest goes to the root tenant.
 //! 4. The rest of the path names a resource of the mount. If there is none, the mount has its 404 page.
-//! 5. `Accept-Encoding` chooses one of the codings that are ready; `If-None-Match` may make it a 304. The bytes go out as they lie in memory: no lock, no file, no template.
+//! 5. `Accept-Encoding` chooses one of the encodings that are ready; `If-None-Match` may make it a 304. The bytes go out as they lie in memory: no lock, no file, no template.
 //!
 //! # Walkthrough: a saved file
 //!
 //! 1. [`supervisor::source`] notices the path and waits until nothing more changes; [`supervisor`] has that folder read again ([`content::source`]). If its bytes are the same, that is all.
 //! 2. [`content::tenant`] turns it into a site, or into errors with file, line and column. With errors, the last good site stays and the report says why.
-//! 3. [`render`] makes its pages (Tera layouts, Markdown, islands, head), and puts them at each of its addresses with their links and codings.
+//! 3. [`render`] makes its pages (Tera layouts, Markdown, islands, head), and puts them at each of its addresses with their links and encodings.
 //! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
-//! 5. Steps 1 to 3 happen on threads beside the owner. What takes longer than a moment is swapped in when it is done. Pictures, and the best codings of pages, are made aside once somebody asks for the tenant: the snapshot has places for them, which are filled while it is served. No other change waits for any of this.
+//! 5. Steps 1 to 3 happen on threads beside the owner. What takes longer than a moment is swapped in when it is done. Pictures, and the best encodings of pages, are made aside once somebody asks for the tenant: the snapshot has places for them, which are filled while it is served. No other change waits for any of this.
 //! 6. What fails is one tenant's: a panic at any step becomes its error, and what could not be read is tried again until it is.
 //!
 //! # Walkthrough: a start, and a tenant that is out of memory

@@ -28,7 +28,7 @@ use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Variant,
     VersionedTable,
 };
-use server::access_log::{AccessLog, Format};
+use server::access_log::{AccessLog, LogFormat};
 use server::listen;
 use server::settings::ServeSettings;
 use server::snapshot_store::SnapshotStore;
@@ -40,7 +40,7 @@ const TIME: Duration = Duration::from_secs(40);
 /// Turns that only warm caches and pools.
 const WARM_UP: usize = 10;
 /// A server that does not answer for so long is broken.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECTIONS: usize = 32;
 /// Requests of a turn on each connection.
 const BATCHES: usize = 20;
@@ -155,7 +155,7 @@ impl<'s> Client<'s> {
         );
         let connect = |_| {
             let socket = TcpStream::connect(server.address).unwrap();
-            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket.set_read_timeout(Some(TIMEOUT)).unwrap();
             socket
         };
         let mut sockets: Vec<_> = (0..CONNECTIONS).map(connect).collect();
@@ -346,7 +346,7 @@ fn serve_rowhouse(logging: bool) {
     let settings = ServeSettings {
         workers: NonZeroUsize::MIN,
         access_log: log.as_ref().map(|(writer, _)| AccessLog {
-            format: Format::Json,
+            format: LogFormat::Json,
             addresses: false,
             writer: writer.clone(),
         }),

@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// An attacker does something so often.
 const PULSE: Duration = Duration::from_secs(1);
 /// A server that does not answer for so long is broken, and the measurement over.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const BUDGET: f64 = 2.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +104,7 @@ fn p99(server: SocketAddr) -> f64 {
 fn visit(server: SocketAddr) -> Vec<f64> {
     let mut socket = TcpStream::connect(server).unwrap();
     socket.set_nodelay(true).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let request = b"GET /about HTTP/1.1\r\nhost: studio.example\r\naccept-encoding: br\r\n\r\n";
     let mut response = vec![0; 64 * 1024];
     (0..VISITS)
@@ -188,7 +188,7 @@ fn connect(attack: Attack, number: usize, server: SocketAddr) -> Socket {
     }
     let address = [127, 0, 1, (number % ADDRESSES) as u8];
     socket.bind(&SocketAddr::from((address, 0)).into()).unwrap();
-    socket.connect_timeout(&server.into(), PATIENCE).unwrap();
+    socket.connect_timeout(&server.into(), TIMEOUT).unwrap();
     let begin: &[u8] = match attack {
         Attack::Head => b"GET /about HTTP/1.1\r\nhost: studio.example\r\nx: ",
         Attack::Body => {

@@ -1,21 +1,22 @@
 //! Answers requests from the snapshot that is current in the [`SnapshotStore`](snapshot_store::SnapshotStore).
 //!
 //! ```text
-//!                    serve (start, drain)
-//!                      |
-//! listen -> acceptor --+-> worker (a thread, an event loop) -> stream, connection_state (timeouts)
-//!    admission, permit       |       proxy_header, tls
-//!                            v
-//!           hyper -> request_service -> layers: access_log, request_id, traffic, uri_length
-//!                                         |
-//!                                         v
-//!                                       respond: host, path, redirect, negotiate, condition
+//! listen       sockets, acceptor, admission; starts and drains the workers
+//!   │
+//!   ▼
+//! connection   worker (a thread, an event loop), stream, timeouts, PROXY protocol, events ◄── tls ◄── acme
+//!   │ hyper
+//!   ▼
+//! request      layers (access log, request id, traffic, URI length); host, path, negotiation, preconditions
+//!   │
+//!   ▼
+//! response     look-up in the snapshot, redirects, the body on its way out ◄── snapshot_store
 //!
-//! listen -> admin (axum, tower-http) -> status, metrics, snapshot_store, control, console
+//! admin        (axum, tower-http) status, releases, console pages ◄── metrics
 //! ```
 //! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3). [`tls`] speaks the same over TLS, where the settings have it, with certificates of operators and those that [`acme`] gets for the hosts of the snapshot; else a proxy does.
 //!
-//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](respond::respond), which looks the answer up; its bytes are those of the snapshot. What the console shows of requests costs them nothing: [`history`] and [`tenant_history`] read the counters now and then. Only what a tenant has no page for is noted ([`not_found`]).
+//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](response::respond::respond), which looks the answer up; its bytes are those of the snapshot. What the console shows of requests costs them nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) read the counters now and then. Only what a tenant has no page for is noted ([`not_found`](metrics::not_found)).
 //!
 //! # What is own code, and what that saves
 //! A request costs some microseconds, so that small things are a part of it; `benches/against_nginx.rs` holds the budget.
@@ -34,9 +35,9 @@
 //! It does not know
 //! * YAML, Markdown, Tera, React, tenants' folders and where bytes came from: it sees only a [`Snapshot`](release::snapshot::Snapshot);
 //! * the command line: [`ServeSettings`](settings::ServeSettings) are plain values;
-//! * OpenTelemetry: who wants spans brings [`RequestSpans`](spans::RequestSpans).
+//! * OpenTelemetry: who wants spans brings [`RequestSpans`](access_log::spans::RequestSpans).
 //!
-//! A request takes no lock, opens no file and builds no body. Nothing that a client makes up becomes a log field, a metric series or state of its own, but for a bounded number of paths that are [`not_found`].
+//! A request takes no lock, opens no file and builds no body. Nothing that a client makes up becomes a log field, a metric series or state of its own, but for a bounded number of paths that are [`not_found`](metrics::not_found).
 
 pub mod access_log;
 pub mod acme;

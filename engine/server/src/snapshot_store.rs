@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::tls::handshake_counters::HandshakeCounters;
 use crate::connection::connection_counters::ConnectionCounters;
 use crate::metrics::history::{History, Sample};
-use crate::metrics::not_found::NotFound;
+use crate::metrics::not_found::NotFoundPaths;
 use crate::metrics::tenant_history::TenantHistory;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{Mount, Snapshot, TrafficTable};
@@ -62,7 +62,7 @@ pub struct SnapshotStore {
     /// The same of each tenant.
     pub tenant_history: TenantHistory,
     /// What tenants have no page for.
-    pub not_found: NotFound,
+    pub not_found: NotFoundPaths,
 }
 
 /// Upper bounds of the histogram of waits, in seconds.
@@ -90,7 +90,7 @@ impl Default for SnapshotStore {
             handshakes: HandshakeCounters::default(),
             history: History::default(),
             tenant_history: TenantHistory::default(),
-            not_found: NotFound::default(),
+            not_found: NotFoundPaths::default(),
         }
     }
 }
@@ -110,7 +110,7 @@ impl SnapshotStore {
         self.current.load()
     }
 
-    /// Serves `next` from the next request on, and gives back what was served before. Requests under way finish with what they have.
+    /// Serves `next` from the next request on, and gives back what was served before. Requests in flight finish with what they have.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

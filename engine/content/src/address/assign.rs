@@ -28,7 +28,7 @@ pub struct Assignment {
 
 /// What addresses are given out by, beside what the tenants want.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules<'a> {
+pub struct AddressRules<'a> {
     /// Where the deployment lives.
     pub origin: &'a Origin,
     /// What tenants may claim; without it their manifests are believed.
@@ -40,7 +40,7 @@ pub struct Rules<'a> {
 /// Gives out hosts and prefixes to all tenants that there are. One without a site, whose folder was never good, keeps its name and what it had for itself.
 #[must_use]
 pub fn assign<'a>(
-    rules: Rules<'a>,
+    rules: AddressRules<'a>,
     tenants: impl IntoIterator<Item = (&'a TenantId, Option<&'a Site>)>,
 ) -> Assignment {
     let tenants: Tenants<'a> = tenants.into_iter().collect();
@@ -74,7 +74,7 @@ pub fn assign<'a>(
 }
 
 struct Giver<'a> {
-    rules: Rules<'a>,
+    rules: AddressRules<'a>,
     owners: Owners,
     root: Option<&'a Site>,
     /// What the root tenant answers itself, and where that is written.

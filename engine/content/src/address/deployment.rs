@@ -14,7 +14,7 @@ use crate::formats::values::{HostName, Prefix};
 use crate::name::{TenantId, ascii_host};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for};
 use crate::schema::Schema;
-use crate::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
+use crate::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
 use crate::yaml::{self, Node, Value};
 
 /// The file's name within the folder of tenants.
@@ -38,11 +38,11 @@ pub struct Claims {
 pub struct Allowed {
     /// Path prefixes on the domain, at most 64.
     #[serde(default)]
-    #[schemars(length(max = MOST_ALIASES))]
+    #[schemars(length(max = MAX_ALIASES))]
     pub aliases: Vec<Prefix>,
     /// Domains of its own, at most 16.
     #[serde(default)]
-    #[schemars(length(max = MOST_HOSTS))]
+    #[schemars(length(max = MAX_HOSTS))]
     pub hosts: Vec<HostName>,
 }
 

@@ -12,7 +12,7 @@ use crate::report::{Code, Place, hint_for, list};
 use crate::yaml::{Node, Value};
 
 /// So many problems of one kind are listed; the rest are counted.
-const MOST: usize = 50;
+const MAX_VIOLATIONS: usize = 50;
 
 /// One thing that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Violation {
 pub type FormatCheck = fn(format: &str, text: &str) -> Result<(), (String, Option<String>)>;
 
 /// Turns the library's errors into problems.
-pub(super) struct Finder<'a> {
+pub(super) struct ViolationFinder<'a> {
     pub(super) schema: &'a Json,
     pub(super) formats: FormatCheck,
     pub(super) node: &'a Node,
@@ -41,12 +41,12 @@ pub(super) struct Finder<'a> {
     pub(super) counts: BTreeMap<Code, usize>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> ViolationFinder<'a> {
     /// Counts one more of a kind, and says whether it is listed.
     fn is_listed(&mut self, code: Code) -> bool {
         let count = self.counts.entry(code).or_default();
         *count += 1;
-        *count <= MOST
+        *count <= MAX_VIOLATIONS
     }
 
     fn push(&mut self, problem: Violation) {
@@ -56,7 +56,10 @@ impl<'a> Finder<'a> {
     }
 
     pub(super) fn count_the_rest(&mut self) {
-        let counts = self.counts.iter().filter(|(_, count)| **count > MOST);
+        let counts = self
+            .counts
+            .iter()
+            .filter(|(_, count)| **count > MAX_VIOLATIONS);
         self.problems.extend(counts.map(|(code, count)| Violation {
             code: *code,
             place: self.node.place,

@@ -5,11 +5,11 @@ use serde_json::Value as Json;
 /// The schema that is meant where one refers to another of the same root. References that lead in a circle end at one of themselves, which has no keys.
 #[must_use]
 pub fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
-    const MOST: usize = 16;
+    const MAX_REFERENCES: usize = 16;
     let target = |schema: &&'s Json| {
         let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
         root.pointer(pointer)
     };
-    let mut schemas = std::iter::successors(Some(schema), target).take(MOST);
+    let mut schemas = std::iter::successors(Some(schema), target).take(MAX_REFERENCES);
     schemas.by_ref().last().unwrap_or(schema)
 }

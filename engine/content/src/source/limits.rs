@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The most that one folder may hold: enough for any small site, too little to hurt the neighbours.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct FolderLimits {
     /// Bytes in one file that is held in memory.
     pub file: u64,
     /// Bytes in all that is held in memory.
@@ -27,7 +27,7 @@ pub struct Limits {
     pub upload_pause: Duration,
 }
 
-impl Default for Limits {
+impl Default for FolderLimits {
     fn default() -> Self {
         Self {
             file: 32 << 20,

@@ -28,7 +28,7 @@ fn write(path: &Path, text: &str) {
 
 /// The names of the files, and the messages with their codes and files.
 fn read_app(app: &Path) -> (Vec<String>, Vec<String>) {
-    let (folder, report) = read(app, "app", Limits::default(), None);
+    let (folder, report) = read(app, "app", FolderLimits::default(), None);
     let report = report.sorted();
     let said = report.iter().map(|diagnostic| {
         format!(
@@ -47,7 +47,7 @@ fn three_links_to_the_folder_itself_are_walked_once() {
     for name in ["l1", "l2", "l3"] {
         symlink(".", app.join("assets").join(name)).expect("a link");
     }
-    let tree = walk(&app, "app", Limits::default(), &Activity::default());
+    let tree = walk(&app, "app", FolderLimits::default(), &Activity::default());
     assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
     let (files, said) = read_app(&app);
     assert_eq!(files, FILES);
@@ -98,7 +98,7 @@ fn what_lies_outside_is_not_even_listed() {
     symlink("../outside", app.join("outside")).expect("a link");
     symlink("../../outside/secret.md", app.join("assets/secret.md")).expect("a link");
     symlink("nowhere", app.join("dangling")).expect("a link");
-    let tree = walk(&app, "app", Limits::default(), &Activity::default());
+    let tree = walk(&app, "app", FolderLimits::default(), &Activity::default());
     assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
     let (files, said) = read_app(&app);
     assert_eq!(files, FILES);
@@ -130,7 +130,7 @@ fn a_link_that_is_absolute_may_lead_within() {
     let link = place.path().join("current");
     symlink(&app, &link).expect("a link");
     symlink(link.join("assets/icon.svg"), app.join("assets/third.svg")).expect("a link");
-    let (folder, _) = read(&link, "current", Limits::default(), None);
+    let (folder, _) = read(&link, "current", FolderLimits::default(), None);
     assert!(folder.files.contains_key("assets/third.svg"));
 }
 
@@ -161,24 +161,24 @@ fn a_limit_of_the_whole_folder_ends_all_with_one_error() {
     for name in 0..30 {
         write(&app.join(format!("many/{name}/x")), "x");
     }
-    let whole = Limits::default();
+    let whole = FolderLimits::default();
     for (limits, words) in [
         (
-            Limits {
+            FolderLimits {
                 folders: 10,
                 ..whole
             },
             "more than 10 folders",
         ),
-        (Limits { files: 10, ..whole }, "more than 10 files"),
+        (FolderLimits { files: 10, ..whole }, "more than 10 files"),
         (
-            Limits {
+            FolderLimits {
                 entries: 40,
                 ..whole
             },
             "more than 40 entries",
         ),
-        (Limits { total: 20, ..whole }, "more than 20 bytes"),
+        (FolderLimits { total: 20, ..whole }, "more than 20 bytes"),
     ] {
         let (folder, report) = read(&app, "app", limits, None);
         let said: Vec<&Diagnostic> = report.iter().collect();
@@ -209,9 +209,9 @@ fn hidden_folders_are_listed_by_nobody() {
     for number in 0..200 {
         write(&app.join(format!(".git/{number}/x")), "x");
     }
-    let limits = Limits {
+    let limits = FolderLimits {
         entries: 100,
-        ..Limits::default()
+        ..FolderLimits::default()
     };
     let tree = walk(&app, "app", limits, &Activity::default());
     assert!(!tree.is_cut && tree.folders.len() == 2);
@@ -232,7 +232,7 @@ fn a_link_to_what_holds_it_is_not_walked() {
     for (name, target) in [("root", "/"), ("self", "."), ("up", "..")] {
         let link = place.path().join(name);
         symlink(target, &link).expect("a link");
-        let tree = walk(&link, name, Limits::default(), &Activity::default());
+        let tree = walk(&link, name, FolderLimits::default(), &Activity::default());
         assert!(tree.folders.is_empty() && tree.files.is_empty());
         let said: Vec<&Diagnostic> = tree.report.iter().collect();
         assert!(
@@ -271,9 +271,9 @@ fn one_broken_entry_does_not_hide_the_others() {
 fn a_file_that_has_no_size_or_grows_is_read_up_to_its_limit() {
     let (_place, app) = app();
     write(&app.join("assets/large.bin"), &"x".repeat(2_000));
-    let limits = Limits {
+    let limits = FolderLimits {
         file: 1_000,
-        ..Limits::default()
+        ..FolderLimits::default()
     };
     let (folder, report) = read(&app, "app", limits, None);
     assert!(!folder.files.contains_key("assets/large.bin"));
@@ -303,7 +303,7 @@ fn while_racing(
     let begin = Instant::now();
     let (mut rounds, mut seen) = (0, 0);
     while begin.elapsed() < Duration::from_millis(2_500) {
-        let (folder, _) = read(app, "app", Limits::default(), None);
+        let (folder, _) = read(app, "app", FolderLimits::default(), None);
         seen += usize::from(look(&folder));
         rounds += 1;
     }
@@ -375,9 +375,9 @@ fn large_file_that_did_not_change_is_not_read_again() {
     let film = app.join("assets/film.mp4");
     let text = "x".repeat(40);
     write(&film, &text);
-    let limits = Limits {
+    let limits = FolderLimits {
         file: 30,
-        ..Limits::default()
+        ..FolderLimits::default()
     };
     let taken = std::cell::Cell::new(0);
     let take = |file: fs::File, length| {
@@ -423,10 +423,10 @@ fn only_films_and_the_like_may_be_too_large_for_memory() {
     }
     write(&app.join("assets/huge.zip"), &"x".repeat(90));
     write(&app.join("assets/small.mp4"), "x");
-    let limits = Limits {
+    let limits = FolderLimits {
         file: 30,
         large_file: 80,
-        ..Limits::default()
+        ..FolderLimits::default()
     };
     let take_large = |file: fs::File, length| Ok(large_file(file, length));
     let (folder, report) = read(&app, "app", limits, Some(&take_large));
@@ -475,7 +475,7 @@ fn what_came_went_or_is_another_one_has_changed() {
 /// The stamp of a folder as a process takes it that finds the folder an hour from now.
 fn stamp(app: &Path) -> Option<Stamp> {
     let later = SystemTime::now() + Duration::from_secs(3_600);
-    walk(app, "app", Limits::default(), &Activity::default()).stamp(later)
+    walk(app, "app", FolderLimits::default(), &Activity::default()).stamp(later)
 }
 
 #[test]
@@ -525,7 +525,7 @@ fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
     let (_place, app) = app();
     let written = fs::metadata(app.join("assets/icon.svg")).and_then(|file| file.modified());
     let now =
-        walk(&app, "app", Limits::default(), &Activity::default()).stamp(written.expect("a time"));
+        walk(&app, "app", FolderLimits::default(), &Activity::default()).stamp(written.expect("a time"));
     assert_eq!(now, None, "it may be written again within the same tick");
     assert!(stamp(&app).is_some());
     symlink("/etc/hostname", app.join("assets/foreign")).expect("a link");
@@ -541,9 +541,9 @@ fn picture_whose_upload_has_not_ended_is_not_taken() {
     fs::write(&picture, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1]).expect("a file");
     let now = SystemTime::now();
     let read = |now| {
-        let limits = Limits {
+        let limits = FolderLimits {
             upload_pause: Duration::from_secs(10),
-            ..Limits::default()
+            ..FolderLimits::default()
         };
         let tree = walk(&app, "app", limits, &Activity::default());
         tree.read(None, (&BTreeMap::new(), now))

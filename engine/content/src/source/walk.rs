@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::activity::Activity;
 use super::beneath::{Beneath, Refused};
-use super::limits::{Limits, is_large_type};
+use super::limits::{FolderLimits, is_large_type};
 use crate::report::guard::inject;
 use crate::report::{Code, Diagnostic, Report};
 
@@ -38,7 +38,7 @@ pub struct Tree {
     /// The folder itself; nothing when it cannot be opened.
     pub(super) beneath: Option<Beneath>,
     pub(super) label: String,
-    pub(super) limits: Limits,
+    pub(super) limits: FolderLimits,
     pub(super) activity: Activity,
 }
 
@@ -78,7 +78,7 @@ impl Tree {
 
 /// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content. `activity` shows another thread whether the file system responds.
 #[must_use]
-pub fn walk(directory: &Path, label: &str, limits: Limits, activity: &Activity) -> Tree {
+pub fn walk(directory: &Path, label: &str, limits: FolderLimits, activity: &Activity) -> Tree {
     activity.begin();
     inject("walk", label);
     let mut walker = Walker {

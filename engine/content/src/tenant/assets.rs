@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 
-use super::role::{ASSETS as FOLDER, PAGES, Role, role_of};
+use super::role::{ASSETS as FOLDER, FileRole, PAGES, role_of};
 use crate::formats::link::beside;
 use crate::name::reserved::ASSETS;
 use crate::name::{folded, nfc};
@@ -30,7 +30,7 @@ pub fn file_of(key: &str) -> String {
 /// The key of a file within the tenant's folder, if it is one that pages can show or offer.
 fn key_of(file: &str) -> Option<Cow<'_, str>> {
     match file.strip_prefix(FOLDER) {
-        _ if role_of(file) != Role::Asset => None,
+        _ if role_of(file) != FileRole::Asset => None,
         Some(below) => Some(nfc(below)),
         None => Some(Cow::Owned(format!("{ABOVE}{}", nfc(file)))),
     }

@@ -18,7 +18,7 @@ use crate::yaml::{Node, Value};
 
 /// What of a tenant's files its theme has to say something about, as it is written.
 #[derive(Debug, Clone, Default)]
-pub struct Written {
+pub struct ThemedValues {
     /// How reports name the folder.
     label: String,
     /// The theme.
@@ -33,7 +33,7 @@ pub struct Written {
     pub nodes: usize,
 }
 
-impl Written {
+impl ThemedValues {
     /// The text of the manifest and nothing else: addresses are claimed there.
     pub(super) fn outline(manifest: Option<String>) -> Self {
         let text = manifest.map(|text| (MANIFEST.to_owned(), text));
@@ -124,7 +124,7 @@ pub struct SectionData {
 
 /// Holds a tenant against its theme. It fits when the report holds no error.
 #[must_use]
-pub fn conform(written: &Written, theme: &Theme) -> (Conformed, Report) {
+pub fn conform(written: &ThemedValues, theme: &Theme) -> (Conformed, Report) {
     let mut reader = Reader {
         written,
         theme,
@@ -150,13 +150,13 @@ pub fn conform(written: &Written, theme: &Theme) -> (Conformed, Report) {
 
 /// A tenant's settings in the shape of its theme; none where they do not fit.
 #[must_use]
-pub fn settings(written: &Written, theme: &Theme) -> Option<Data> {
+pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<Data> {
     let fits = theme.settings.check(&written.settings(), "`settings`");
     fits.ok().map(|(data, _)| data)
 }
 
 struct Reader<'a> {
-    written: &'a Written,
+    written: &'a ThemedValues,
     theme: &'a Theme,
     report: Report,
     formatted: BTreeMap<String, Vec<Formatted>>,
@@ -167,12 +167,12 @@ impl Reader<'_> {
         let written = self.written.settings();
         match self.theme.settings.check(&written, "`settings`") {
             Ok((data, formatted)) => {
-                self.tell(MANIFEST, Severity::Warning, entities(&written, &formatted));
+                self.report_violations(MANIFEST, Severity::Warning, entities(&written, &formatted));
                 self.formatted.insert(MANIFEST.to_owned(), formatted);
                 data
             }
             Err(problems) => {
-                self.tell(MANIFEST, Severity::Error, problems);
+                self.report_violations(MANIFEST, Severity::Error, problems);
                 Data::default()
             }
         }
@@ -183,8 +183,8 @@ impl Reader<'_> {
             return Strings::new();
         };
         let (strings, problems) = strings::read(node);
-        self.tell(MANIFEST, Severity::Error, problems);
-        self.tell(MANIFEST, Severity::Warning, entities(node, &[]));
+        self.report_violations(MANIFEST, Severity::Error, problems);
+        self.report_violations(MANIFEST, Severity::Warning, entities(node, &[]));
         let known: BTreeMap<&str, _> = self
             .theme
             .languages()
@@ -231,20 +231,20 @@ impl Reader<'_> {
         let kind = match self.kind(node) {
             Ok(kind) => kind?,
             Err(problem) => {
-                self.tell(file, Severity::Error, vec![problem]);
+                self.report_violations(file, Severity::Error, vec![problem]);
                 return None;
             }
         };
         let shape = &self.theme.kinds.get(&kind)?.shape;
         match shape.check(node, &format!("a section of kind `{kind}`")) {
             Ok((data, formatted)) => {
-                self.tell(file, Severity::Warning, entities(node, &formatted));
+                self.report_violations(file, Severity::Warning, entities(node, &formatted));
                 let all = self.formatted.entry(file.to_owned()).or_default();
                 all.extend(formatted);
                 Some(SectionData { kind, data })
             }
             Err(problems) => {
-                self.tell(file, Severity::Error, problems);
+                self.report_violations(file, Severity::Error, problems);
                 None
             }
         }
@@ -290,7 +290,7 @@ impl Reader<'_> {
         format!("{}/{file}", self.written.label)
     }
 
-    fn tell(&mut self, file: &str, severity: Severity, problems: Vec<Violation>) {
+    fn report_violations(&mut self, file: &str, severity: Severity, problems: Vec<Violation>) {
         let name = self.name_of(file);
         let text = self.written.texts.get(file);
         for problem in problems {

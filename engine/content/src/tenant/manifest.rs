@@ -12,10 +12,10 @@ use crate::formats::values::{
 };
 
 /// The most `aliases` of a tenant: it is rendered anew for each.
-pub const MOST_ALIASES: usize = 64;
+pub const MAX_ALIASES: usize = 64;
 
 /// The most `hosts` of a tenant: it is rendered anew for each.
-pub const MOST_HOSTS: usize = 16;
+pub const MAX_HOSTS: usize = 16;
 
 /// A tenant's manifest. Only `name` is needed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -46,11 +46,11 @@ pub struct Manifest {
     pub strings: Map<String, Json>,
     /// More path prefixes on the deployment's domain, at most 64.
     #[serde(default)]
-    #[schemars(length(max = MOST_ALIASES))]
+    #[schemars(length(max = MAX_ALIASES))]
     pub aliases: Vec<Prefix>,
     /// Domains of its own, at most 16.
     #[serde(default)]
-    #[schemars(length(max = MOST_HOSTS))]
+    #[schemars(length(max = MAX_HOSTS))]
     pub hosts: Vec<HostName>,
     /// Which of its places search engines should keep.
     #[serde(default)]

@@ -34,15 +34,15 @@ use crate::schema::{Formatted, Schema};
 use crate::source::{Folder, LargeFile};
 use crate::yaml::{self, Node, Value};
 
-pub use conform::Written;
+pub use conform::ThemedValues;
 pub use manifest::Manifest;
 pub(crate) use page::START;
 pub use page::{FrontMatter, Page};
 pub use role::MANIFEST;
-use role::{Role, role_of};
+use role::{FileRole, role_of};
 
 /// The most pages that a tenant may have: every one is rendered anew with each change and lies in memory, and the neighbours want to go on.
-pub const MOST_PAGES: usize = 2_000;
+pub const MAX_PAGES: usize = 2_000;
 
 /// The most bytes that a page or the manifest may have: a book has less, and every one of them is compressed and kept in memory for each address.
 pub const LARGEST_TEXT: usize = 1 << 20;
@@ -70,7 +70,7 @@ pub struct Site {
     /// The files that are too large for memory, by the same paths.
     pub large: BTreeMap<String, LargeFile>,
     /// What its theme has to say something about, and the texts of its files, for reports.
-    pub written: Written,
+    pub written: ThemedValues,
 }
 
 /// Why a page is not shown.
@@ -163,7 +163,7 @@ pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
 }
 
 /// The same; where there are errors, what is written comes all the same, to be held against the theme: so an author sees all errors at once.
-pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>, Report) {
+pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, ThemedValues>, Report) {
     let mut reader = SiteReader {
         folder,
         report: Report::default(),
@@ -188,7 +188,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, Written>
         role::tell_unread(folder, &mut reader.report);
     }
     let report = reader.report.sorted();
-    let written = Written::new(folder.label.clone(), reader.nodes, reader.texts);
+    let written = ThemedValues::new(folder.label.clone(), reader.nodes, reader.texts);
     let site = match manifest {
         Some((manifest, formatted)) if report.is_servable() => Ok(Site {
             id: id.clone(),
@@ -244,7 +244,7 @@ impl SiteReader<'_> {
             .folder
             .files
             .iter()
-            .filter(|(path, _)| role_of(path) == Role::Page)
+            .filter(|(path, _)| role_of(path) == FileRole::Page)
             .collect();
         if files.is_empty() && self.folder.files.contains_key(MANIFEST) {
             self.report.push(
@@ -256,9 +256,9 @@ impl SiteReader<'_> {
                 .hint("the smallest is `pages/index.md` with a title"),
             );
         }
-        if files.len() > MOST_PAGES {
+        if files.len() > MAX_PAGES {
             let message = format!(
-                "the tenant has {} pages, more than the {MOST_PAGES} that one may have",
+                "the tenant has {} pages, more than the {MAX_PAGES} that one may have",
                 files.len()
             );
             let diagnostic = Diagnostic::error(Code::TooLarge, self.folder.label.clone(), message);

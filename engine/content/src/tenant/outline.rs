@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FrontMatter, MANIFEST, Manifest, Page, Site, Written};
+use super::{FrontMatter, MANIFEST, Manifest, Page, Site, ThemedValues};
 use crate::name::TenantId;
 use crate::schema::Formatted;
 
@@ -39,7 +39,7 @@ impl Site {
         }
         self.assets = BTreeMap::new();
         self.large = BTreeMap::new();
-        self.written = Written::outline(self.written.texts.remove(MANIFEST));
+        self.written = ThemedValues::outline(self.written.texts.remove(MANIFEST));
         self
     }
 
@@ -83,7 +83,7 @@ impl Site {
             hidden: BTreeMap::new(),
             assets: BTreeMap::new(),
             large: BTreeMap::new(),
-            written: Written::outline(kept.text),
+            written: ThemedValues::outline(kept.text),
         })
     }
 }

@@ -238,7 +238,7 @@ impl Page {
 
 /// A page's file, cut into front matter and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct PageParts<'a> {
     /// The YAML, which begins at line 2 of the file.
     pub front: &'a str,
     /// The Markdown.
@@ -249,7 +249,7 @@ pub struct Parts<'a> {
 
 /// Cuts at the two lines `---`. `None` when there are not two.
 #[must_use]
-pub fn split(text: &str) -> Option<Parts<'_>> {
+pub fn split(text: &str) -> Option<PageParts<'_>> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next()?;
     if first.trim_end() != "---" {
@@ -259,7 +259,7 @@ pub fn split(text: &str) -> Option<Parts<'_>> {
     let mut end = start;
     for (index, line) in lines.enumerate() {
         if line.trim_end() == "---" {
-            return Some(Parts {
+            return Some(PageParts {
                 front: &text[start..end],
                 body: &text[end + line.len()..],
                 body_line: index + 3,

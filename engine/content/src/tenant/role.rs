@@ -19,7 +19,7 @@ pub(super) const ASSETS: &str = "assets/";
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum FileRole {
     /// `tenant.yaml`.
     Manifest,
     /// A page in Markdown.
@@ -33,20 +33,20 @@ pub(super) enum Role {
 }
 
 /// What a file is for, by its path in the folder.
-pub(super) fn role_of(path: &str) -> Role {
+pub(super) fn role_of(path: &str) -> FileRole {
     let (_, name) = split(path);
     if path == MANIFEST {
-        Role::Manifest
+        FileRole::Manifest
     } else if path.starts_with(PAGES) || path.starts_with(ASSETS) {
         match leftover(path).or_else(|| working_name(path)) {
-            Some(_) => Role::Unread,
-            None if path.starts_with(PAGES) && name.ends_with(".md") => Role::Page,
-            None => Role::Asset,
+            Some(_) => FileRole::Unread,
+            None if path.starts_with(PAGES) && name.ends_with(".md") => FileRole::Page,
+            None => FileRole::Asset,
         }
     } else if is_for_people(path) {
-        Role::Notes
+        FileRole::Notes
     } else {
-        Role::Unread
+        FileRole::Unread
     }
 }
 
@@ -135,7 +135,7 @@ fn is_for_people(path: &str) -> bool {
 pub(super) fn tell_unread(folder: &Folder, report: &mut Report) {
     let mut outside: BTreeMap<&str, usize> = BTreeMap::new();
     for path in folder.files.keys() {
-        if role_of(path) != Role::Unread {
+        if role_of(path) != FileRole::Unread {
             continue;
         }
         if !path.starts_with(PAGES) && !path.starts_with(ASSETS) {
@@ -249,15 +249,15 @@ mod tests {
     #[test]
     fn every_file_is_read_or_told() {
         for (path, role) in [
-            ("tenant.yaml", Role::Manifest),
-            ("README.md", Role::Notes),
-            ("pages/index.md", Role::Page),
-            ("pages/blog/conflict-of-interest.md", Role::Page),
-            ("pages/blog/old.md", Role::Page),
-            ("pages/blog/hall.jpg", Role::Asset),
-            ("assets/hall (1).jpg", Role::Asset),
-            ("assets/dump.bak", Role::Asset),
-            ("assets/guide.markdown", Role::Asset),
+            ("tenant.yaml", FileRole::Manifest),
+            ("README.md", FileRole::Notes),
+            ("pages/index.md", FileRole::Page),
+            ("pages/blog/conflict-of-interest.md", FileRole::Page),
+            ("pages/blog/old.md", FileRole::Page),
+            ("pages/blog/hall.jpg", FileRole::Asset),
+            ("assets/hall (1).jpg", FileRole::Asset),
+            ("assets/dump.bak", FileRole::Asset),
+            ("assets/guide.markdown", FileRole::Asset),
         ] {
             assert_eq!(role_of(path), role, "{path}");
         }

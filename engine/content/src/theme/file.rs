@@ -28,7 +28,12 @@ pub(super) fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option
 }
 
 /// Reports what is wrong with a file.
-pub(super) fn tell(problems: &[Violation], file: &str, text: &str, report: &mut Report) {
+pub(super) fn report_violations(
+    problems: &[Violation],
+    file: &str,
+    text: &str,
+    report: &mut Report,
+) {
     for problem in problems {
         let diagnostic =
             Diagnostic::error(problem.code, file, problem.message.clone()).at(problem.place, text);

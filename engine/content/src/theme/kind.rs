@@ -1,4 +1,4 @@
-//! A kind of section: a folder `sections/<kind>` of the theme with its template, its schema, its style and its example.
+//! A section type: a folder `sections/<kind>` of the theme with its template, its schema, its style and its example.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value as Json;
 
-use super::file::{read_yaml, tell};
+use super::file::{read_yaml, report_violations};
 use super::shape::{Data, Shape};
 use crate::report::{Code, Diagnostic, Report};
 
@@ -16,7 +16,7 @@ const FOLDER: &str = "sections/";
 /// What all kinds of a theme share.
 const COMMON: &str = "sections/common.yaml";
 
-/// A kind of section.
+/// A section type.
 #[derive(Debug)]
 pub struct SectionKind {
     /// Its name: the folder's.
@@ -120,7 +120,7 @@ fn example(
     match shape.check(&node, "the example") {
         Ok((data, _)) => Some(data),
         Err(problems) => {
-            tell(&problems, &file, &text, report);
+            report_violations(&problems, &file, &text, report);
             None
         }
     }

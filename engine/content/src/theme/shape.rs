@@ -1,4 +1,4 @@
-//! What a theme says that authors may write: the keys of a kind of section, or a tenant's settings.
+//! What a theme says that authors may write: the keys of a section type, or a tenant's settings.
 //!
 //! A theme's schema is JSON Schema (draft 2020-12). Its `format` says what a text is, and what of it a template gets to see.
 
@@ -84,13 +84,13 @@ impl Shape {
     pub fn check(&self, node: &Node, what: &str) -> Result<(Data, Vec<Formatted>), Vec<Violation>> {
         let root = self.schema.root();
         let mut value = node.to_json();
-        complete(root, root, &mut value, Missing::Default, 0);
+        complete(root, root, &mut value, MissingValue::Default, 0);
         let problems = self.schema.problems(node, &value, what);
         if !problems.is_empty() {
             return Err(problems);
         }
         let (formatted, formats) = self.schema.formatted(node, &value);
-        complete(root, root, &mut value, Missing::Null, 0);
+        complete(root, root, &mut value, MissingValue::Null, 0);
         Ok((Data { value, formats }, formatted))
     }
 }
@@ -143,7 +143,7 @@ fn whole(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
 
 /// What is put in the place of a key that an author left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingValue {
     /// The schema's default, where there is one.
     Default,
     /// Null.
@@ -151,11 +151,11 @@ enum Missing {
 }
 
 /// So deep are keys completed: a default may hold what has the same default again.
-const DEEPEST: usize = 32;
+const MAX_COMPLETION_DEPTH: usize = 32;
 
 /// Puts something in the place of every key that is left out, and all keys in the order of the schema.
-fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing, depth: usize) {
-    if depth == DEEPEST {
+fn complete(root: &Json, schema: &Json, value: &mut Json, missing: MissingValue, depth: usize) {
+    if depth == MAX_COMPLETION_DEPTH {
         return;
     }
     let schema = referred(root, schema);
@@ -174,8 +174,8 @@ fn complete(root: &Json, schema: &Json, value: &mut Json, missing: Missing, dept
                         .cloned()
                 };
                 let written = match (written, missing) {
-                    (None, Missing::Default) => default(),
-                    (None, Missing::Null) => Some(Json::Null),
+                    (None, MissingValue::Default) => default(),
+                    (None, MissingValue::Null) => Some(Json::Null),
                     (written, _) => written,
                 };
                 if let Some(mut written) = written {

@@ -24,7 +24,7 @@ pub const COUNT: &str = "count";
 
 /// What a placeholder takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// A text, as it is.
     Text,
     /// A number, written as the language writes numbers.
@@ -35,7 +35,7 @@ pub enum Kind {
     List,
 }
 
-impl Kind {
+impl ArgumentKind {
     const ALL: [(&'static str, Self); 4] = [
         ("text", Self::Text),
         ("number", Self::Number),
@@ -46,11 +46,11 @@ impl Kind {
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum MessagePiece {
     /// Words.
     Words(String),
     /// What the caller gives.
-    Placeholder(String, Kind),
+    Placeholder(String, ArgumentKind),
 }
 
 /// A text with its placeholders.
@@ -59,7 +59,7 @@ pub struct Pattern {
     /// As it is written.
     pub written: String,
     /// Its pieces in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<MessagePiece>,
 }
 
 /// What stands under a key.
@@ -74,7 +74,7 @@ pub enum Text {
 impl Text {
     /// Its placeholders with what they take.
     #[must_use]
-    pub fn placeholders(&self) -> BTreeMap<&str, Kind> {
+    pub fn placeholders(&self) -> BTreeMap<&str, ArgumentKind> {
         let patterns: Vec<&Pattern> = match self {
             Self::One(pattern) => vec![pattern],
             Self::Plural(forms) => forms.values().collect(),
@@ -83,8 +83,8 @@ impl Text {
             .into_iter()
             .flat_map(|pattern| &pattern.pieces)
             .filter_map(|piece| match piece {
-                Piece::Placeholder(name, kind) => Some((name.as_str(), *kind)),
-                Piece::Words(_) => None,
+                MessagePiece::Placeholder(name, kind) => Some((name.as_str(), *kind)),
+                MessagePiece::Words(_) => None,
             })
             .collect()
     }
@@ -220,22 +220,25 @@ fn pattern(text: &str) -> Result<Pattern, String> {
         if name.is_empty() || !name.bytes().all(is_name) {
             return Err(format!("`{{{inside}}}` names no placeholder"));
         }
-        let Some((_, kind)) = Kind::ALL.into_iter().find(|(known, _)| *known == kind) else {
-            let known = Kind::ALL.map(|(known, _)| known);
+        let Some((_, kind)) = ArgumentKind::ALL
+            .into_iter()
+            .find(|(known, _)| *known == kind)
+        else {
+            let known = ArgumentKind::ALL.map(|(known, _)| known);
             return Err(format!(
                 "a placeholder cannot be a `{kind}`: there are {}",
                 list(known)
             ));
         };
         if !words.is_empty() {
-            pieces.push(Piece::Words(std::mem::take(&mut words)));
+            pieces.push(MessagePiece::Words(std::mem::take(&mut words)));
         }
-        pieces.push(Piece::Placeholder(name.to_owned(), kind));
+        pieces.push(MessagePiece::Placeholder(name.to_owned(), kind));
         rest = after;
     }
     words.push_str(rest);
     if !words.is_empty() {
-        pieces.push(Piece::Words(words));
+        pieces.push(MessagePiece::Words(words));
     }
     Ok(Pattern {
         written: text.to_owned(),
@@ -268,14 +271,14 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(
             strings["a.b"].placeholders(),
-            [("n", Kind::Number), ("who", Kind::Text)].into()
+            [("n", ArgumentKind::Number), ("who", ArgumentKind::Text)].into()
         );
         let Text::One(pattern) = &strings["a.b"] else {
             panic!("one text");
         };
         assert_eq!(
             pattern.pieces.last(),
-            Some(&Piece::Words(", {x}".to_owned()))
+            Some(&MessagePiece::Words(", {x}".to_owned()))
         );
         assert!(matches!(&strings["c"], Text::Plural(forms) if forms.len() == 2));
     }

@@ -4,23 +4,26 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::strings::{Kind, Strings, Text, read};
+use super::strings::{ArgumentKind, Strings, Text, read};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
 
 /// The words that the program itself asks for, with their placeholders.
-pub const ASKED: &[(&str, &[(&str, Kind)])] = &[
+pub const ASKED: &[(&str, &[(&str, ArgumentKind)])] = &[
     ("engine.alerts.caution", &[]),
     ("engine.alerts.important", &[]),
     ("engine.alerts.note", &[]),
     ("engine.alerts.tip", &[]),
     ("engine.alerts.warning", &[]),
-    ("engine.draft", &[("title", Kind::Text)]),
+    ("engine.draft", &[("title", ArgumentKind::Text)]),
     ("engine.error.back", &[]),
     ("engine.error.text", &[]),
     ("engine.error.title", &[]),
-    ("engine.footnotes.back", &[("reference", Kind::Text)]),
+    (
+        "engine.footnotes.back",
+        &[("reference", ArgumentKind::Text)],
+    ),
     ("engine.footnotes.label", &[]),
-    ("engine.heading_link", &[("heading", Kind::Text)]),
+    ("engine.heading_link", &[("heading", ArgumentKind::Text)]),
     ("engine.home", &[]),
     ("engine.not_found.back", &[]),
     ("engine.not_found.text", &[]),
@@ -92,7 +95,7 @@ pub(super) fn check(
         report.push(diagnostic.hint("add `strings/en.yaml`, or name a `parent` that has them"));
         return;
     }
-    let mut wanted: BTreeMap<&str, BTreeMap<&str, Kind>> = ASKED
+    let mut wanted: BTreeMap<&str, BTreeMap<&str, ArgumentKind>> = ASKED
         .iter()
         .map(|(key, placeholders)| (*key, placeholders.iter().copied().collect()))
         .collect();
@@ -134,7 +137,7 @@ pub(super) fn check(
     }
 }
 
-fn braces(placeholders: &BTreeMap<&str, Kind>) -> String {
+fn braces(placeholders: &BTreeMap<&str, ArgumentKind>) -> String {
     let names: Vec<String> = placeholders
         .keys()
         .map(|name| format!("{{{name}}}"))
@@ -147,7 +150,7 @@ fn in_template(
     label: &str,
     path: &str,
     text: &str,
-    wanted: &BTreeMap<&str, BTreeMap<&str, Kind>>,
+    wanted: &BTreeMap<&str, BTreeMap<&str, ArgumentKind>>,
     languages: &[(&str, &Strings)],
     report: &mut Report,
 ) {

@@ -16,7 +16,7 @@ pub struct Cause {
 }
 
 /// What stands in front of a value in a line.
-struct Entry<'a> {
+struct YamlEntry<'a> {
     indent: usize,
     key: &'a str,
     value: &'a str,
@@ -25,7 +25,7 @@ struct Entry<'a> {
 }
 
 /// A line `key: value`, also as the first of an item.
-fn entry(line: &str) -> Option<Entry<'_>> {
+fn entry(line: &str) -> Option<YamlEntry<'_>> {
     let mut inner = line.trim_start_matches(' ');
     while let Some(rest) = inner.strip_prefix("- ") {
         inner = rest.trim_start_matches(' ');
@@ -40,7 +40,7 @@ fn entry(line: &str) -> Option<Entry<'_>> {
         return None;
     }
     let value = rest.trim_start();
-    Some(Entry {
+    Some(YamlEntry {
         indent,
         key,
         value: value.trim_end(),
@@ -133,7 +133,7 @@ pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
             return found;
         }
     }
-    let Some(Entry {
+    let Some(YamlEntry {
         indent,
         key,
         value,
@@ -219,7 +219,7 @@ fn open_quote(lines: &[&str]) -> Option<Cause> {
     })
 }
 
-fn entry_of_text(line: &str) -> Option<Entry<'_>> {
+fn entry_of_text(line: &str) -> Option<YamlEntry<'_>> {
     entry(line).filter(|_| !line.trim_start().starts_with('#'))
 }
 

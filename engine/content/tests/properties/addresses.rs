@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use content::address::deployment::DeploymentFile;
-use content::address::{Assignment, Origin, Owners, Rules, assign};
+use content::address::{AddressRules, Assignment, Origin, Owners, assign};
 use content::name::TenantId;
 use content::name::reserved::takes_reserved;
 use content::source::Folder;
@@ -216,7 +216,7 @@ proptest! {
                 }
             }
             let give = |before: &Owners| {
-                let rules = Rules { origin: &origin, deployment: deployment.as_ref(), before };
+                let rules = AddressRules { origin: &origin, deployment: deployment.as_ref(), before };
                 assign(rules, tenants.iter().map(|(id, site)| (id, site.as_ref())))
             };
             let after = give(&before);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use content::name::TenantId;
-use content::source::{self, Folder, Limits};
+use content::source::{self, Folder, FolderLimits};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -57,7 +57,12 @@ static TENANTS: LazyLock<Vec<Folder>> = LazyLock::new(|| {
 });
 
 fn read_folder(path: &Path, name: &str) -> Folder {
-    let (folder, report) = source::read(path, &format!("tenants/{name}"), Limits::default(), None);
+    let (folder, report) = source::read(
+        path,
+        &format!("tenants/{name}"),
+        FolderLimits::default(),
+        None,
+    );
     assert!(report.is_servable(), "{report:?}");
     folder
 }

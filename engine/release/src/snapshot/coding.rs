@@ -1,4 +1,4 @@
-//! One body in several content codings.
+//! One body in several content encodings.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use http::HeaderValue;
 
 use crate::payload::Payload;
 
-/// One coding of a body.
+/// One encoding of a body.
 #[derive(Debug, Clone)]
 pub struct Variant {
     /// What `Content-Encoding` says.
@@ -17,11 +17,11 @@ pub struct Variant {
     pub etag: HeaderValue,
 }
 
-/// A body in its codings: those that were made with it, and the best one, which is made later for bodies that somebody asks for.
+/// A body in its encodings: those that were made with it, and the best one, which is made later for bodies that somebody asks for.
 #[derive(Debug)]
 pub struct Variants {
     made: Box<[Variant]>,
-    /// Nothing in it: no coding is better than those that were made.
+    /// Nothing in it: no encoding is better than those that were made.
     best: OnceLock<Option<Variant>>,
 }
 
@@ -35,7 +35,7 @@ impl Variants {
         }
     }
 
-    /// All that are there by now, the smallest first and identity last. The best one takes the place of that of the same coding.
+    /// All that are there by now, the smallest first and identity last. The best one takes the place of that of the same encoding.
     pub fn iter(&self) -> impl Iterator<Item = &Variant> {
         let best = self.best.get().and_then(Option::as_ref);
         let others = self.made.iter();
@@ -49,13 +49,13 @@ impl Variants {
         self.made.last()
     }
 
-    /// Whether the best coding is still to be made.
+    /// Whether the best encoding is still to be made.
     #[must_use]
     pub fn can_improve(&self) -> bool {
         self.best.get().is_none()
     }
 
-    /// Adds the best coding for good, smaller than those that are there, or says that there is none.
+    /// Adds the best encoding for good, smaller than those that are there, or says that there is none.
     pub fn improve(&self, best: Option<Variant>) {
         // What comes second is the same.
         let _ = self.best.set(best);
@@ -74,7 +74,7 @@ impl<const N: usize> From<[Variant; N]> for Variants {
     }
 }
 
-/// A content coding (RFC 9110, section 8.4.1).
+/// A content encoding (RFC 9110, section 8.4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// `br` (RFC 7932).
@@ -86,7 +86,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Every coding, in the order of the variants.
+    /// Every encoding, in the order of the variants.
     pub const ALL: [Self; 3] = [Self::Brotli, Self::Gzip, Self::Identity];
 
     /// The token in `Content-Encoding` and `Accept-Encoding`.

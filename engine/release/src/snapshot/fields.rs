@@ -33,7 +33,7 @@ pub fn cache_tag(tenant: &str, path: &str) -> String {
     }
 }
 
-/// The fields of one kind of body, by coding.
+/// The fields of one kind of body, by encoding.
 #[derive(Debug)]
 pub struct Fields {
     whole: [HeaderMap; Coding::ALL.len()],
@@ -44,10 +44,10 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Takes what all the bodies of the kind say: content type, caching, security. What follows from a single body and its coding (`ETag`, `Content-Encoding`, `Content-Length`) and `Date` must not be among them.
+    /// Takes what all the bodies of the kind say: content type, caching, security. What follows from a single body and its encoding (`ETag`, `Content-Encoding`, `Content-Length`) and `Date` must not be among them.
     ///
-    /// `varies`: bodies of this kind come in more than one coding (`Vary: Accept-Encoding`).
-    /// `ranges`: a part of the body may be asked for (`Accept-Ranges: bytes`); for assets, not for pages.
+    /// `varies`: bodies of this kind come in more than one encoding (`Vary: Accept-Encoding`).
+    /// `ranges`: a part of the body may be requested (`Accept-Ranges: bytes`); for assets, not for pages.
     #[must_use]
     pub fn new(given: HeaderMap, varies: bool, ranges: bool) -> Self {
         let mut rest = given.clone();
@@ -115,7 +115,7 @@ impl Fields {
         tagged(&self.not_modified, etag)
     }
 
-    /// Whether a part of the body may be asked for (RFC 9110, section 14).
+    /// Whether a part of the body may be requested (RFC 9110, section 14).
     #[must_use]
     pub const fn ranges(&self) -> bool {
         self.ranges

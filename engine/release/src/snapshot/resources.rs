@@ -8,7 +8,38 @@ use std::collections::HashSet;
 use std::ops::Index;
 use std::sync::Arc;
 
-use super::{Resource, ResourceTable};
+use http::{HeaderValue, StatusCode};
+
+use super::coding::Variants;
+use super::fields::Fields;
+
+/// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
+pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
+
+/// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
+pub type ResourceTable = Table<Arc<Resource>>;
+
+/// What one path answers.
+#[derive(Debug)]
+pub enum Resource {
+    /// Bytes, in one or more encodings.
+    Body(Body),
+    /// Another place: 308 with its `Location`.
+    Redirect(HeaderValue),
+}
+
+/// A body with its encodings and headers, for example a page or a stylesheet.
+#[derive(Debug)]
+pub struct Body {
+    /// 200 for a page, 404 or 405 for an error page.
+    pub status: StatusCode,
+    /// The header fields, in every form in which they go out. Shared by all the bodies of one kind, of all tenants.
+    pub fields: Arc<Fields>,
+    /// `Cache-Tag` of this body: pages have one.
+    pub cache_tag: Option<HeaderValue>,
+    /// The encodings to choose from.
+    pub variants: Variants,
+}
 
 /// The beginning of the paths of files, below the prefix of their place. The rest of such a path has no slash.
 pub const FILES_BELOW: &str = "/assets/";

@@ -32,7 +32,7 @@ pub struct Traffic {
     is_noted: AtomicBool,
 }
 
-/// Requests and bytes of one status class in one coding.
+/// Requests and bytes of one status class in one encoding.
 #[derive(Debug, Default)]
 struct Cell {
     requests: AtomicU64,
@@ -44,7 +44,7 @@ struct Cell {
 pub struct Count {
     /// `2xx` to `5xx`.
     pub class: &'static str,
-    /// The coding of the body.
+    /// The encoding of the body.
     pub coding: Coding,
     /// Responses.
     pub requests: u64,

@@ -1,7 +1,7 @@
 //! The pages of a release as bytes, with the names of blobs in place of large bodies.
 //!
 //! Five parts stand behind each other: bodies, header fields, resources, places (with the files that a place shares with an earlier one by its number), and the small bodies, compressed together: the pages of a tenant have much in common, above all with themselves at another address. Each entry of a table is there once and named by its number in those that follow, so what was shared is shared again after reading.
-//! Of a body only the bytes as they are stand here. Its codings are several times as much, and made again in no time.
+//! Of a body only the bytes as they are stand here. Its encodings are several times as much, and made again in no time.
 //!
 //! **Invariant:** knows no disk. The same pages give the same bytes.
 
@@ -43,7 +43,7 @@ pub(super) enum Layout {
 }
 
 /// More fields than a body has. A header map panics where it gets too many.
-const MOST_FIELDS: usize = 1024;
+const MAX_FIELDS: usize = 1024;
 
 /// Entries that are told apart by their bytes.
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Table {
 /// The same for what other releases have, too, and for what cannot be compressed.
 const COMMON: usize = 4 << 10;
 /// The most bytes that small bodies may have together after reading: no tenant has so many.
-const MOST: usize = 1 << 30;
+const MAX_SMALL_BODY_BYTES: usize = 1 << 30;
 /// How hard bodies are compressed, and the logarithm of how far back the same bytes are seen: over all pages of most tenants.
 const LEVEL: i32 = 3;
 const WINDOW: u32 = 23;
@@ -259,7 +259,7 @@ impl Bodies {
             }
             let begin = length;
             length = begin.checked_add(input.count()?)?;
-            (length <= MOST).then_some(Err(begin..length))
+            (length <= MAX_SMALL_BODY_BYTES).then_some(Err(begin..length))
         })?;
         Some(Self { places, length })
     }
@@ -365,7 +365,7 @@ fn read_fields(input: &mut Input<'_>) -> Option<Fields> {
         let name = HeaderName::from_bytes(input.bytes()?).ok()?;
         Some((name, read_value(input)?))
     })?;
-    if pairs.len() > MOST_FIELDS {
+    if pairs.len() > MAX_FIELDS {
         return None;
     }
     let mut given = HeaderMap::with_capacity(pairs.len());

@@ -46,7 +46,7 @@ fn long(text: &str) -> String {
     text.repeat(64 << 10)
 }
 
-/// A page in two codings.
+/// A page in two encodings.
 fn page(text: &str) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
         status: StatusCode::OK,

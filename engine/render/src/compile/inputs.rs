@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use tera::Value;
 
 use crate::compile::cache::Cache;
-use crate::compile::prepared::Prepared;
+use crate::compile::prepared_tenant::PreparedTenant;
 use crate::compile::progress::Progress;
-use crate::images::svg::apart::Apart;
+use crate::images::svg::sprite::Sprite;
 use crate::island::Islands;
-use crate::markdown::ids::PageIds;
-use crate::pages::links::link::{Deployment, Resolver};
+use crate::markdown::element_ids::PageIds;
+use crate::pages::links::resolver::{Deployment, Resolver};
 use crate::pages::resolve::resolve;
 use crate::resources::encodings::compress::Level;
 use crate::theme::{Scope, Templates};
@@ -43,7 +43,12 @@ impl Inputs {
     }
 
     /// What the templates of a page work with that uses no island yet.
-    pub(crate) fn scope(&self, site: &Site, resolver: Resolver, prepared: &Arc<Prepared>) -> Scope {
+    pub(crate) fn scope(
+        &self,
+        site: &Site,
+        resolver: Resolver,
+        prepared: &Arc<PreparedTenant>,
+    ) -> Scope {
         let mut scope = Scope {
             resolver: resolver.with_assets(&prepared.assets),
             settings: Value::none(),
@@ -52,7 +57,7 @@ impl Inputs {
             islands: Arc::clone(&self.islands),
             cache: Arc::clone(&self.cache),
             used: Vec::new(),
-            apart: Apart::default(),
+            apart: Sprite::default(),
             ids: Arc::new(Mutex::new(PageIds::new(Arc::clone(&self.templates.ids)))),
             progress: Arc::clone(&self.progress),
             ui_strings: Default::default(),

@@ -1,15 +1,15 @@
 //! Renders a tenant, and puts it at each of its addresses.
 
 pub(crate) mod cache;
-pub(crate) mod card;
-pub(crate) mod compiled;
+pub(crate) mod compiled_tenant;
 pub(crate) mod inputs;
+pub(crate) mod outcome;
 pub(crate) mod parallel;
+pub(crate) mod pending_tenant;
 pub(crate) mod prepare;
-pub(crate) mod prepared;
+pub(crate) mod prepared_tenant;
 pub(crate) mod progress;
-pub(crate) mod recalled;
-pub(crate) mod waiting;
+pub(crate) mod site_card;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -17,17 +17,17 @@ use http::{HeaderValue, StatusCode};
 
 use super::lints;
 use super::site_files::SiteFiles;
-use crate::compile::compiled::{Compiled, PlacedMount};
+use crate::compile::compiled_tenant::{Compiled, PlacedMount};
 use crate::compile::inputs::Inputs;
 use crate::compile::prepare::prepare;
-use crate::images::variant::Variant;
-use crate::images::{Picture, keep_drawn};
+use crate::images::image_variant::ImageVariant;
+use crate::images::{Picture, cache_drawn};
 use crate::pages::gallery;
-use crate::pages::links::link::{Resolver, below};
-use crate::pages::page::{Renderer, Written};
-use crate::pages::rendered::{NotRendered, RenderedPages};
+use crate::pages::links::resolver::{Resolver, below};
+use crate::pages::page::{RenderedPage, Renderer};
+use crate::pages::rendered_pages::{NotRendered, RenderedPages};
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::files::{elsewhere, stand_ins};
+use crate::resources::file_resource::{elsewhere, fallback_resources};
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::assets::{file_of, named};
@@ -35,7 +35,7 @@ use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
 
 /// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
-const MOST_HTML: usize = 96 << 20;
+const MAX_HTML: usize = 96 << 20;
 
 /// Compiles a tenant. The result is there when the report holds no error.
 ///
@@ -49,7 +49,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     };
     let assets = &prepared.assets;
     let Some(canonical) = addresses.first() else {
-        // Somebody else has everything that it asked for, and the report says who.
+        // Somebody else has everything that it requested, and the report says who.
         return (None, report);
     };
     let at_home = Resolver::at(site, canonical, &inputs.deployment);
@@ -57,7 +57,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     report.extend(site_files.problem.clone());
     report.extend(site_files.warnings.clone());
     let renderer = Renderer::new(site, canonical, &prepared, inputs, &site_files);
-    let rendered = match RenderedPages::render(&renderer, MOST_HTML / addresses.len()) {
+    let rendered = match RenderedPages::render(&renderer, MAX_HTML / addresses.len()) {
         Ok((rendered, failures)) => {
             report.extend(failures);
             rendered
@@ -102,7 +102,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         .into_iter()
         .chain(variants(site, assets, addresses))
         .collect();
-    keep_drawn(&pictures, &inputs.cache);
+    cache_drawn(&pictures, &inputs.cache);
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
         mounts,
@@ -122,7 +122,7 @@ fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]
     let shown = assets.iter().filter(|(_, asset)| is_in_sizes(asset));
     let sizes = shown.flat_map(|(key, asset)| {
         let file = site.name_of(&file_of(key));
-        Variant::all(asset)
+        ImageVariant::all(asset)
             .map(move |size| (size.file_name(), Arc::new(size.drawing(file.clone()))))
     });
     let sizes: Vec<_> = sizes.collect();
@@ -148,7 +148,7 @@ fn is_in_sizes(asset: &Asset) -> bool {
 fn too_much_html(site: &Site, addresses: usize) -> Report {
     let message = format!(
         "the pages come to more than {} MiB of HTML at {addresses} addresses",
-        MOST_HTML >> 20
+        MAX_HTML >> 20
     );
     let diagnostic = Diagnostic::error(Code::TooLarge, site.name_of(MANIFEST), message)
         .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
@@ -163,7 +163,7 @@ fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable
     files.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
     for asset in renderer.resolver.assets.values() {
         files.extend([renderer.at_its_name(asset)]);
-        files.extend(stand_ins(asset).filter(|_| is_in_sizes(asset)));
+        files.extend(fallback_resources(asset).filter(|_| is_in_sizes(asset)));
     }
     files
 }
@@ -187,13 +187,13 @@ fn mount(
         let html = resolver.place.put_in(html);
         Arc::new(renderer.body(html, status, &fields, page))
     };
-    for (page, Written { html, .. }) in &rendered.pages {
+    for (page, RenderedPage { html, .. }) in &rendered.pages {
         let body = body(StatusCode::OK, html, Some(*page));
         for path in page.paths() {
             resources.insert(path.into(), Arc::clone(&body));
         }
     }
-    for (path, Written { html, style, .. }) in &rendered.gallery {
+    for (path, RenderedPage { html, style, .. }) in &rendered.gallery {
         // A page of the tenant at the same path stays.
         let shown = || gallery::body(resolver.place.put_in(html), style, renderer);
         let entry = resources.entry(path.as_str().into());

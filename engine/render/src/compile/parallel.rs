@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 /// What `work` makes of each, in order: on all threads of the pool that the caller runs on, or on the caller's own.
-pub(crate) fn side_by_side<T: Send, R: Send>(
+pub(crate) fn map_parallel<T: Send, R: Send>(
     items: impl Iterator<Item = T>,
     work: impl Fn(T) -> R + Send + Sync,
 ) -> Vec<R> {

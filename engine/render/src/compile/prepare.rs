@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tera::{Map, Value};
 
-use crate::compile::card::{Card, shown, shown_by_others};
-use crate::compile::prepared::{Listed, Prepared};
+use crate::compile::prepared_tenant::{ListedPage, PreparedTenant};
+use crate::compile::site_card::{Card, shown, shown_by_others};
 use crate::media::media_type::is_drawing;
-use crate::pages::structure::{layout_of, name_of};
-use crate::pages::values::inline_svg;
+use crate::pages::data_walk::inline_svg;
+use crate::pages::hierarchy::{layout_of, name_of};
 use crate::resources::asset::Asset;
 use crate::resources::tenant_files::{tenant_asset, tenant_assets};
 use crate::theme::Templates;
@@ -20,13 +20,17 @@ use content::tenant::conform::{Conformed, conform, settings};
 use content::tenant::{MANIFEST, Site, assets};
 
 /// Prepares a tenant. None when it does not fit its theme.
-pub(crate) fn prepare(site: &Site, templates: &Templates, report: &mut Report) -> Option<Prepared> {
+pub(crate) fn prepare(
+    site: &Site,
+    templates: &Templates,
+    report: &mut Report,
+) -> Option<PreparedTenant> {
     let assets = Arc::new(tenant_assets(site, report));
     let (content, problems) = conform(&site.written, &templates.theme);
     let fits = problems.is_servable();
     report.extend(problems);
     let language = language(site, templates, &content, report);
-    Some(Prepared {
+    Some(PreparedTenant {
         language: language.filter(|_| fits)?,
         pages: pages(site),
         listed: std::sync::Mutex::default(),
@@ -35,10 +39,10 @@ pub(crate) fn prepare(site: &Site, templates: &Templates, report: &mut Report) -
     })
 }
 
-fn pages(site: &Site) -> Vec<Listed> {
+fn pages(site: &Site) -> Vec<ListedPage> {
     let found = site.pages.values().filter(|page| !page.front.noindex);
-    let mut listed: Vec<Listed> = found
-        .map(|page| Listed {
+    let mut listed: Vec<ListedPage> = found
+        .map(|page| ListedPage {
             label: name_of(page).to_owned(),
             path: page.path.clone(),
             layout: layout_of(site, page).to_owned(),

@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 /// The pages that one attempt to render a tenant is busy with, on all its threads.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// When each rendering that is under way began, by its number.
+    /// When each rendering that is in flight began, by its number.
     busy: Mutex<BTreeMap<u64, (Instant, String, String)>>,
     begun: AtomicU64,
     is_given_up: AtomicBool,
 }
 
-/// A rendering that is under way, for as long as this lives.
-pub(crate) struct Busy<'a> {
+/// A rendering that is in flight, for as long as this lives.
+pub(crate) struct BusyGuard<'a> {
     progress: &'a Progress,
     number: u64,
 }
 
 impl Progress {
     /// Begins to render the page at `path` with a template.
-    pub(crate) fn begin(&self, path: &str, template: &str) -> Busy<'_> {
+    pub(crate) fn begin(&self, path: &str, template: &str) -> BusyGuard<'_> {
         let number = self.begun.fetch_add(1, Relaxed);
         let rendering = (Instant::now(), path.to_owned(), template.to_owned());
         self.lock().insert(number, rendering);
-        Busy {
+        BusyGuard {
             progress: self,
             number,
         }
@@ -54,7 +54,7 @@ impl Progress {
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.progress.lock().remove(&self.number);
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Drawing, Form};
+use super::{Drawing, PictureFormat};
 use crate::images::svg::weight::TooHeavy;
 use crate::resources::asset::Asset;
 use crate::theme::{Scope, asset_of};
@@ -43,7 +43,7 @@ impl Icons {
             return Ok(None);
         };
         // The largest is the most work.
-        let largest = Form::Png(512, 512);
+        let largest = PictureFormat::Png(512, 512);
         super::check(&svg, &scope.templates.fonts, (512, 512))
             .map_err(|heavy| too_heavy(heavy, file_of(&path, site, scope), &svg))?;
         let file = file_of(&path, site, scope);
@@ -55,9 +55,9 @@ impl Icons {
         };
         Ok(Some(Self {
             path,
-            favicon: drawing(Form::Ico(48)),
-            touch: drawing(Form::Png(180, 180)),
-            manifest: [drawing(Form::Png(192, 192)), drawing(largest)],
+            favicon: drawing(PictureFormat::Ico(48)),
+            touch: drawing(PictureFormat::Png(180, 180)),
+            manifest: [drawing(PictureFormat::Png(192, 192)), drawing(largest)],
         }))
     }
 

@@ -5,32 +5,29 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`social`] | the theme's `social.svg`, with a page's title in it |
+//! | [`social_image`] | the theme's `social.svg`, with a page's title in it |
 //! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
-//! | [`variant`] | the sizes of a picture that an author names |
+//! | [`image_variant`] | the sizes of a picture that an author names |
 //! | [`resize`] | a picture made smaller |
-//! | [`dominant`] | the colour that stands in a picture's place until it is there |
-//! | [`fit`] | text broken into lines that fit |
-//! | [`fonts`] | the theme's fonts, for drawing and measuring |
-//! | [`weight`] | how much work it is to read a drawing |
-//! | [`cost`] | how much memory and work it is to draw it |
+//! | [`dominant_colour`] | the colour that stands in a picture's place until it is there |
+//! | [`svg`] | drawings: sanitised, measured and weighed before they are drawn |
 //! | `decode_memory` | how much of them is decoded at a time |
-//! | [`kept`] | drawings as they outlive the process |
-//! | [`pending`] | the slots that they are drawn into |
+//! | [`persisted_drawing`] | drawings as they outlive the process |
+//! | [`picture_slots`] | the slots that they are drawn into |
 //!
 //! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
 
 mod decode_memory;
-pub(super) mod dominant;
+pub(super) mod dominant_colour;
 pub(super) mod icon;
-pub(super) mod kept;
+pub(crate) mod image_header;
+pub(super) mod image_variant;
 pub(crate) mod metadata;
-mod pending;
-pub(crate) mod raster;
+pub(super) mod persisted_drawing;
+mod picture_slots;
 mod resize;
-pub(super) mod social;
+pub(super) mod social_image;
 pub(crate) mod svg;
-pub(super) mod variant;
 
 use std::collections::BTreeSet;
 use std::iter::repeat_n;
@@ -49,8 +46,8 @@ use svg::fonts::Fonts;
 use svg::weight::TooHeavy;
 use svg::{cost, weight};
 
-pub use pending::{PendingPictures, Undrawn};
-pub(super) use pending::{is_drawn, keep_drawn};
+pub use picture_slots::{PendingPictures, Undrawn};
+pub(super) use picture_slots::{cache_drawn, is_drawn};
 
 /// A picture with its place.
 #[derive(Debug, Clone)]
@@ -65,7 +62,7 @@ pub struct Picture {
 
 /// What a drawing becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Form {
+pub(super) enum PictureFormat {
     /// A PNG of this width and height.
     Png(u32, u32),
     /// A Windows icon of one square picture, for `/favicon.ico`.
@@ -91,7 +88,7 @@ enum Subject {
 pub struct Drawing {
     /// None once it is drawn, for as long as that is shown, and where its tenant is out of memory.
     subject: Mutex<Option<Subject>>,
-    form: Form,
+    form: PictureFormat,
     /// What lies below it: pictures have no holes.
     ground: Option<Arc<str>>,
     fonts: Arc<Fonts>,
@@ -104,7 +101,7 @@ impl Drawing {
     /// Names a drawing.
     pub(super) fn new(
         svg: impl Into<Arc<str>>,
-        form: Form,
+        form: PictureFormat,
         ground: Option<&str>,
         fonts: &Arc<Fonts>,
     ) -> Self {
@@ -124,7 +121,7 @@ impl Drawing {
     }
 
     /// Names a size of a picture; `digest` tells it from all others.
-    fn of_picture((name, picture): (&str, Bytes), form: Form, digest: [u8; 32]) -> Self {
+    fn of_picture((name, picture): (&str, Bytes), form: PictureFormat, digest: [u8; 32]) -> Self {
         Self {
             subject: Mutex::new(Some(Subject::Picture(name.to_owned(), picture))),
             form,
@@ -143,11 +140,11 @@ impl Drawing {
     /// `social.1a2b3c4d5e6f7a8b.png` for `social`.
     pub(super) fn file_name(&self, stem: &str) -> String {
         let extension = match self.form {
-            Form::Png(..) => "png",
-            Form::Ico(_) => "ico",
-            Form::WebP(..) => "webp",
+            PictureFormat::Png(..) => "png",
+            PictureFormat::Ico(_) => "ico",
+            PictureFormat::WebP(..) => "webp",
             #[cfg(feature = "avif")]
-            Form::Avif(..) => "avif",
+            PictureFormat::Avif(..) => "avif",
         };
         format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
     }
@@ -155,10 +152,12 @@ impl Drawing {
     /// Its width and height in pixels.
     pub(super) const fn size(&self) -> (u32, u32) {
         match self.form {
-            Form::Png(width, height) | Form::WebP(width, height) => (width, height),
-            Form::Ico(side) => (side, side),
+            PictureFormat::Png(width, height) | PictureFormat::WebP(width, height) => {
+                (width, height)
+            }
+            PictureFormat::Ico(side) => (side, side),
             #[cfg(feature = "avif")]
-            Form::Avif(width, height) => (width, height),
+            PictureFormat::Avif(width, height) => (width, height),
         }
     }
 
@@ -181,7 +180,7 @@ impl Drawing {
                 let small = resize::Small::of(&picture, (width, height))?;
                 return match self.form {
                     #[cfg(feature = "avif")]
-                    Form::Avif(..) => small.avif_if_smaller(),
+                    PictureFormat::Avif(..) => small.avif_if_smaller(),
                     _ => small.webp(),
                 };
             }
@@ -195,7 +194,7 @@ impl Drawing {
         resvg::render(&tree, place, &mut pixmap.as_mut());
         let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
-            Form::Ico(side) => in_ico(side, &png),
+            PictureFormat::Ico(side) => in_ico(side, &png),
             _ => png,
         })
     }
@@ -297,7 +296,7 @@ fn colour(text: &str) -> Color {
     Color::from_rgba8(red, green, blue, 0xff)
 }
 
-fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
+fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
     // Plain areas pack best as they are, and quickest.
@@ -306,7 +305,7 @@ fn encoded(pixmap: &Pixmap, form: Form) -> Result<Vec<u8>, png::EncodingError> {
     let mut writer;
     match form {
         // Nothing shines through, so that a fourth channel would say nothing.
-        Form::Png(..) => {
+        PictureFormat::Png(..) => {
             let pixels = pixmap.pixels().iter();
             let pixels: Vec<[u8; 3]> = pixels
                 .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
@@ -370,7 +369,7 @@ mod tests {
 
     const HALF: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 2\"><path fill=\"#ff0000\" d=\"M0 0h1v2H0z\"/><image href=\"/etc/passwd\" width=\"2\" height=\"2\"/></svg>";
 
-    fn drawing(form: Form) -> Drawing {
+    fn drawing(form: PictureFormat) -> Drawing {
         Drawing::new(HALF.to_owned(), form, Some("#0000ff"), &Arc::default())
     }
 
@@ -385,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_drawing_stands_in_the_middle_on_its_ground() {
-        let drawing = drawing(Form::Png(4, 2));
+        let drawing = drawing(PictureFormat::Png(4, 2));
         let bytes = drawing.draw().expect("bytes");
         let (width, height, pixels) = pixels(&bytes);
         assert_eq!((width, height), (4, 2));
@@ -415,21 +414,29 @@ mod tests {
 
     #[test]
     fn a_name_says_all_that_the_bytes_depend_on() {
-        let names: std::collections::BTreeSet<String> =
-            [Form::Png(4, 2), Form::Png(2, 4), Form::Ico(2)]
-                .map(|form| drawing(form).file_name("x"))
-                .into();
+        let names: std::collections::BTreeSet<String> = [
+            PictureFormat::Png(4, 2),
+            PictureFormat::Png(2, 4),
+            PictureFormat::Ico(2),
+        ]
+        .map(|form| drawing(form).file_name("x"))
+        .into();
         assert_eq!(names.len(), 3, "{names:?}");
-        let white = Drawing::new(HALF.to_owned(), Form::Png(4, 2), None, &Arc::default());
+        let white = Drawing::new(
+            HALF.to_owned(),
+            PictureFormat::Png(4, 2),
+            None,
+            &Arc::default(),
+        );
         assert_ne!(
             white.file_name("x"),
-            drawing(Form::Png(4, 2)).file_name("x")
+            drawing(PictureFormat::Png(4, 2)).file_name("x")
         );
     }
 
     #[test]
     fn an_icon_is_a_directory_with_one_png() {
-        let bytes = drawing(Form::Ico(48)).draw().expect("bytes");
+        let bytes = drawing(PictureFormat::Ico(48)).draw().expect("bytes");
         assert_eq!(bytes[..8], [0, 0, 1, 0, 1, 0, 48, 48]);
         let length = u32::from_le_bytes(bytes[14..18].try_into().expect("four")) as usize;
         let offset = u32::from_le_bytes(bytes[18..22].try_into().expect("four")) as usize;
@@ -469,7 +476,7 @@ mod tests {
             let svg = format!(
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"none\" y=\"9\">{text}</text></svg>"
             );
-            let drawing = Drawing::new(svg, Form::Png(9, 9), None, &fonts);
+            let drawing = Drawing::new(svg, PictureFormat::Png(9, 9), None, &fonts);
             drawing.draw().expect("bytes")
         };
         assert_ne!(drawn("A"), drawn(" "));
@@ -477,7 +484,12 @@ mod tests {
 
     #[test]
     fn what_is_no_drawing_says_why() {
-        let drawing = Drawing::new("<p/>".to_owned(), Form::Png(1, 1), None, &Arc::default());
+        let drawing = Drawing::new(
+            "<p/>".to_owned(),
+            PictureFormat::Png(1, 1),
+            None,
+            &Arc::default(),
+        );
         assert!(drawing.draw().is_err());
     }
 }

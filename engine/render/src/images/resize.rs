@@ -22,7 +22,7 @@ const AVIF_QUALITY: f32 = 60.0;
 const AVIF_SPEED: u8 = 7;
 const OTHER_COLOURS: &str = "the picture has other colours than were asked for";
 /// The most bytes that unpacking takes: the largest picture, with 16 bits a channel.
-const MOST_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 /// A picture as it is stored, decoded.
 pub(super) struct Unpacked {
     /// With eight bits for each of three or four channels.
@@ -66,7 +66,7 @@ fn decoder(original: &[u8]) -> Result<(impl ImageDecoder, bool), String> {
         .with_guessed_format()
         .map_err(|error| error.to_string())?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_BYTES);
+    limits.max_alloc = Some(MAX_BYTES);
     reader.limits(limits);
     let keeps_all = reader.format() == Some(image::ImageFormat::Png);
     Ok((reader.into_decoder().map_err(message)?, keeps_all))
@@ -134,7 +134,7 @@ impl Small {
         })
     }
 
-    /// As WebP, with its colour profile; the smaller of both ways of coding, where it should lose nothing.
+    /// As WebP, with its colour profile; the smaller of both ways of encoding, where it should lose nothing.
     pub(super) fn webp(&self) -> Result<Vec<u8>, String> {
         let (width, height) = (self.image.width(), self.image.height());
         let encoder = match &self.image {

@@ -1,16 +1,16 @@
 //! Whether text can be told from its ground (WCAG 2.2, success criterion 1.4.3).
 
-use crate::compile::prepared::Prepared;
+use crate::compile::prepared_tenant::PreparedTenant;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Site};
 use content::theme::Theme;
 
 /// What text of normal size needs (WCAG 2.2, 1.4.3, level AA).
-const ENOUGH: f64 = 4.5;
+const MIN_CONTRAST_RATIO: f64 = 4.5;
 
 /// A warning for each pair of the theme that the tenant's colours bring below 4.5:1, by day and by night.
 #[must_use]
-pub(super) fn check(site: &Site, prepared: &Prepared, theme: &Theme) -> Vec<Diagnostic> {
+pub(super) fn check(site: &Site, prepared: &PreparedTenant, theme: &Theme) -> Vec<Diagnostic> {
     ["day", "night"]
         .into_iter()
         .flat_map(|time| {
@@ -26,7 +26,7 @@ pub(super) fn check(site: &Site, prepared: &Prepared, theme: &Theme) -> Vec<Diag
                         _ => (text_by.1, ground_by.1),
                     };
                     let ratio = ratio(front, back)?;
-                    (ratio < ENOUGH).then(|| {
+                    (ratio < MIN_CONTRAST_RATIO).then(|| {
                         Diagnostic::warning(
                             Code::LowContrast,
                             site.name_of(MANIFEST),
@@ -34,7 +34,7 @@ pub(super) fn check(site: &Site, prepared: &Prepared, theme: &Theme) -> Vec<Diag
                                 "by {time}, `{text}` {front} on `{ground}` {back} has a contrast of {ratio:.2}:1"
                             ),
                         )
-                        .hint(format!("text needs {ENOUGH}:1 (WCAG 2.2 AA)"))
+                        .hint(format!("text needs {MIN_CONTRAST_RATIO}:1 (WCAG 2.2 AA)"))
                     })
                 })
                 .collect::<Vec<_>>()

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::compile::card::shown_by_others;
+use crate::compile::site_card::shown_by_others;
 use crate::markdown;
-use crate::markdown::ids::PageIds;
-use crate::media::media_type::{Shown, supported_types};
-use crate::pages::links::link::{Target, target};
-use crate::pages::structure::collection_of;
+use crate::markdown::element_ids::PageIds;
+use crate::media::media_type::{MediaKind, supported_types};
+use crate::pages::hierarchy::collection_of;
+use crate::pages::links::resolver::{Target, target};
 use crate::resources::asset::Asset;
 use crate::theme::Templates;
 use content::formats::link::{beside, rooted};
@@ -72,16 +72,16 @@ pub(super) struct Checker<'a> {
 
 /// Where a reference is written.
 #[derive(Clone, Copy)]
-struct Spot<'a> {
+struct ReferenceSpot<'a> {
     file: &'a str,
-    at: At<'a>,
+    at: ReferenceLocation<'a>,
     /// The page that a bare fragment belongs to.
     page: Option<&'a str>,
 }
 
 /// The place of a reference, looked for only once there is something to say of it.
 #[derive(Clone, Copy)]
-enum At<'a> {
+enum ReferenceLocation<'a> {
     Place(Place),
     /// Some bytes of the text of a page.
     InPage {
@@ -99,18 +99,18 @@ enum At<'a> {
     },
 }
 
-impl Spot<'_> {
+impl ReferenceSpot<'_> {
     fn place(&self, site: &Site) -> Place {
         match self.at {
-            At::Place(place) => place,
-            At::InPage { lines, page, range } => place_in(lines, page, range),
-            At::InBlock(place, line) => {
+            ReferenceLocation::Place(place) => place,
+            ReferenceLocation::InPage { lines, page, range } => place_in(lines, page, range),
+            ReferenceLocation::InBlock(place, line) => {
                 let text = site.written.texts.get(self.file);
                 text.map_or(place, |text| {
                     place_in_block(&LineIndex::of(text), place, line)
                 })
             }
-            At::Words {
+            ReferenceLocation::Words {
                 words,
                 written,
                 line,
@@ -134,16 +134,16 @@ impl<'a> Checker<'a> {
             self.formatted(shaped(&page.file), &page.file, Some(&page.path), true);
             self.ids(page);
             let lines = LineIndex::of(&page.body);
-            let findings = markdown::dialect::findings(&page.body);
+            let findings = markdown::foreign_markup::findings(&page.body);
             for finding in &findings {
-                let at = At::InPage {
+                let at = ReferenceLocation::InPage {
                     lines: &lines,
                     page,
                     range: &finding.range,
                 };
                 self.finding(
                     finding,
-                    Spot {
+                    ReferenceSpot {
                         file: &page.file,
                         at,
                         page: None,
@@ -160,14 +160,14 @@ impl<'a> Checker<'a> {
                     continue;
                 }
                 let line = lines.number(start);
-                let at = At::Words {
+                let at = ReferenceLocation::Words {
                     words: &html,
                     written: lines.get(line),
                     line: page.body_line + line - 1,
                 };
                 self.html(
                     &html,
-                    Spot {
+                    ReferenceSpot {
                         file: &page.file,
                         at,
                         page: None,
@@ -176,12 +176,12 @@ impl<'a> Checker<'a> {
             }
             for reference in markdown::references(&page.body) {
                 let line = reference.line;
-                let at = At::Words {
+                let at = ReferenceLocation::Words {
                     words: &reference.destination,
                     written: lines.get(line),
                     line: page.body_line + line - 1,
                 };
-                let spot = Spot {
+                let spot = ReferenceSpot {
                     file: &page.file,
                     at,
                     page: Some(&page.path),
@@ -195,9 +195,9 @@ impl<'a> Checker<'a> {
     /// `shaped`: whether the texts are of the theme's schemas, whose routes are those of pages.
     fn formatted(&mut self, texts: &[Formatted], file: &str, page: Option<&str>, shaped: bool) {
         for text in texts {
-            let spot = Spot {
+            let spot = ReferenceSpot {
                 file,
-                at: At::Place(text.place),
+                at: ReferenceLocation::Place(text.place),
                 page,
             };
             match text.format.as_str() {
@@ -214,12 +214,12 @@ impl<'a> Checker<'a> {
                     self.own_link(&text.text, &text.text, None, spot);
                 }
                 "markdown" | "inline-markdown" => {
-                    let at = |line| Spot {
-                        at: At::InBlock(text.place, line),
+                    let at = |line| ReferenceSpot {
+                        at: ReferenceLocation::InBlock(text.place, line),
                         ..spot
                     };
                     let lines = LineIndex::of(&text.text);
-                    for finding in markdown::dialect::findings(&text.text) {
+                    for finding in markdown::foreign_markup::findings(&text.text) {
                         self.finding(&finding, at(lines.number(finding.range.start)));
                     }
                     for (html, start) in markdown::html(&text.text) {
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn finding(&mut self, finding: &markdown::dialect::Finding, spot: Spot<'_>) {
+    fn finding(&mut self, finding: &markdown::foreign_markup::Finding, spot: ReferenceSpot<'_>) {
         self.report(Severity::Warning, finding.code, spot, || {
             (finding.message.clone(), Some(finding.hint.clone()))
         });
@@ -247,9 +247,9 @@ impl<'a> Checker<'a> {
         let content = self.content;
         for fragment in content.fragments(&page.file) {
             if repeated.is_some_and(|ids| ids.contains(&*nfc(&fragment.text))) {
-                let spot = Spot {
+                let spot = ReferenceSpot {
                     file: &page.file,
-                    at: At::Place(fragment.place),
+                    at: ReferenceLocation::Place(fragment.place),
                     page: None,
                 };
                 self.report(Severity::Warning, Code::DuplicateId, spot, || {
@@ -268,9 +268,9 @@ impl<'a> Checker<'a> {
             if assigned == *nfc(&written) {
                 continue;
             }
-            let spot = Spot {
+            let spot = ReferenceSpot {
                 file: &page.file,
-                at: At::Place(place_in(&lines, page, &range)),
+                at: ReferenceLocation::Place(place_in(&lines, page, &range)),
                 page: None,
             };
             self.report(Severity::Warning, Code::DuplicateId, spot, || {
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn html(&mut self, html: &str, spot: Spot<'_>) {
+    fn html(&mut self, html: &str, spot: ReferenceSpot<'_>) {
         self.report(Severity::Error, Code::RawHtml, spot, || {
             let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
             let hint = "write it in Markdown or as a section, or `&lt;` for the character `<`";
@@ -290,7 +290,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    fn in_markdown(&mut self, reference: &markdown::Reference, spot: Spot<'_>) {
+    fn in_markdown(&mut self, reference: &markdown::Reference, spot: ReferenceSpot<'_>) {
         if !reference.picture {
             if let Err(problem) = content::formats::check_format("link", &reference.destination) {
                 return self.report(Severity::Error, Code::BadValue, spot, || problem);
@@ -302,9 +302,9 @@ impl<'a> Checker<'a> {
     }
 
     /// A file that a text shows as a picture, and that browsers do not show.
-    fn shown(&mut self, path: &str, spot: Spot<'_>) {
+    fn shown(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         if let Some((key, _)) = self.named(path, spot)
-            && Shown::of(key) == Shown::Unsupported
+            && MediaKind::of(key) == MediaKind::Unsupported
         {
             self.report(Severity::Error, Code::PictureType, spot, || {
                 let message = format!("browsers do not show `{path}`");
@@ -316,9 +316,9 @@ impl<'a> Checker<'a> {
     }
 
     /// A file that a section shows as a picture, and that is not one.
-    fn image(&mut self, path: &str, spot: Spot<'_>) {
+    fn image(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         if let Some((key, _)) = self.named(path, spot)
-            && Shown::of(key) != Shown::Image
+            && MediaKind::of(key) != MediaKind::Image
         {
             self.report(Severity::Error, Code::PictureType, spot, || {
                 let message = format!("`{path}` is not a picture that browsers show");
@@ -328,7 +328,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn link(&mut self, link: &str, spot: Spot<'_>) {
+    fn link(&mut self, link: &str, spot: ReferenceSpot<'_>) {
         let meant = rooted(link, spot.file);
         if let Some((key, asset, _)) = assets::linked(self.assets, &meant) {
             asset.take();
@@ -374,7 +374,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn own_link(&mut self, link: &str, path: &str, fragment: Option<&str>, spot: Spot<'_>) {
+    fn own_link(
+        &mut self,
+        link: &str,
+        path: &str,
+        fragment: Option<&str>,
+        spot: ReferenceSpot<'_>,
+    ) {
         let page = if path.is_empty() {
             spot.page.unwrap_or("/")
         } else {
@@ -402,7 +408,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A link that leads to no page that is served.
-    fn lost(&mut self, link: &str, page: &str, spot: Spot<'_>) {
+    fn lost(&mut self, link: &str, page: &str, spot: ReferenceSpot<'_>) {
         let (site, fragments, assets) = (self.site, self.fragments, self.assets);
         if let Some(reason) = self.known_missing.get(link).copied() {
             if spot.file != MANIFEST {
@@ -446,7 +452,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A link to one of the tenant's files. The pages of other sites show the company's links, and know no files of this tenant.
-    fn linked_file(&mut self, link: &str, key: &str, spot: Spot<'_>) {
+    fn linked_file(&mut self, link: &str, key: &str, spot: ReferenceSpot<'_>) {
         let company = self.site.manifest.company.as_ref();
         let columns = company.into_iter().flat_map(|company| &company.columns);
         let links = columns.flat_map(|column| &column.links).chain(
@@ -466,7 +472,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn asset(&mut self, path: &str, spot: Spot<'_>) {
+    fn asset(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         let named = self.named(path, spot);
         if let Some((key, asset)) = named {
             self.picture(key, asset, spot);
@@ -476,20 +482,20 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn file(&mut self, path: &str, spot: Spot<'_>) {
+    fn file(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         if self.named(path, spot).is_none() {
             self.missing(path, path, "the tenant's `assets` have no", spot);
         }
     }
 
     /// The tenant's file that a text names.
-    fn named(&self, path: &str, spot: Spot<'_>) -> Option<(&'a str, &'a Asset)> {
+    fn named(&self, path: &str, spot: ReferenceSpot<'_>) -> Option<(&'a str, &'a Asset)> {
         let found = assets::named(self.assets, path, spot.file);
         found.map(|(key, asset)| (key, asset.take()))
     }
 
     /// What is wrong with a picture, where it is named.
-    fn picture(&mut self, key: &str, asset: &Asset, spot: Spot<'_>) {
+    fn picture(&mut self, key: &str, asset: &Asset, spot: ReferenceSpot<'_>) {
         let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
         if let Some(problem) = problem.filter(|_| self.told.insert(key.to_owned())) {
             let (severity, code) = problem.kind();
@@ -516,7 +522,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn drawing(&mut self, path: &str, spot: Spot<'_>) {
+    fn drawing(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         let named = self.named(path, spot);
         if self.is_shown
             && spot.file == MANIFEST
@@ -535,7 +541,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: Spot<'_>) {
+    fn missing(&mut self, shown: &str, themed: &str, words: &str, spot: ReferenceSpot<'_>) {
         let (assets, themed_assets) = (self.assets, &self.templates.assets.files);
         self.report(Severity::Error, Code::MissingAsset, spot, || {
             if is_elsewhere(shown) {
@@ -602,7 +608,7 @@ impl<'a> Checker<'a> {
         &mut self,
         severity: Severity,
         code: Code,
-        spot: Spot<'_>,
+        spot: ReferenceSpot<'_>,
         words: impl FnOnce() -> (String, Option<String>),
     ) {
         let site = self.site;

@@ -4,35 +4,35 @@
 //! |---|---|
 //! | [`links`] | whatever an author named exists: pages, fragments, files, drawings, layouts |
 //! | [`contrast`] | text can be told from its ground |
-//! | [`store`] | what reviewers of the app stores look for |
+//! | [`app_store`] | what reviewers of the app stores look for |
 //! | [`pages`] | titles, descriptions, headings, alternative texts, pages that nobody finds |
-//! | [`weight`] | what a visitor loads |
+//! | [`page_weight`] | what a visitor loads |
 //!
 //! **Invariant:** changes no byte of a page, and knows no template: it sees what visitors get, at the canonical address.
 
+mod app_store;
+pub(crate) mod at_key;
 mod contrast;
-pub(crate) mod keyed;
 pub(crate) mod links;
+mod page_facts;
+mod page_weight;
 pub(crate) mod pages;
-mod seen;
-mod store;
-mod weight;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::links::{Checker, Fragments, NeighbourLink};
+use self::page_facts::Seen;
 use self::pages::Orphan;
-use self::seen::Seen;
-use crate::compile::compiled::PlacedMount;
+use crate::compile::compiled_tenant::PlacedMount;
 use crate::compile::inputs::Inputs;
-use crate::compile::prepared::Prepared;
+use crate::compile::prepared_tenant::PreparedTenant;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::Site;
 use content::tenant::assets::file_of;
 use release::snapshot::{Body, Resource};
 
 /// What was found.
-pub(crate) struct Findings {
+pub(crate) struct PageFindings {
     /// What was there to say before, and what the lints say.
     pub(crate) report: Report,
     /// Links that only the owner of all tenants can check.
@@ -46,12 +46,12 @@ pub(crate) struct Findings {
 /// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
 pub(crate) fn check(
     site: &Site,
-    prepared: &Prepared,
+    prepared: &PreparedTenant,
     inputs: &Inputs,
     files: impl Iterator<Item = String>,
     canonical: &PlacedMount,
     report: Report,
-) -> Findings {
+) -> PageFindings {
     let mount = &canonical.mount;
     let pages = site.pages.values();
     let seen: BTreeMap<String, Seen> = pages
@@ -88,7 +88,7 @@ pub(crate) fn check(
     checker.check();
     let (mut report, neighbour_links) = (checker.report, checker.neighbours);
     report.extend(contrast::check(site, prepared, &inputs.templates.theme));
-    report.extend(store::check(site, prepared, &seen));
+    report.extend(app_store::check(site, prepared, &seen));
     let mut orphans = Vec::new();
     // Who must repair first need not polish.
     if report.is_servable() {
@@ -97,7 +97,7 @@ pub(crate) fn check(
         report.extend(unused(site, prepared));
         orphans = alone;
     }
-    Findings {
+    PageFindings {
         report: report.sorted(),
         neighbour_links,
         orphans,
@@ -106,7 +106,7 @@ pub(crate) fn check(
 }
 
 /// Warnings for the files that nothing names.
-fn unused(site: &Site, prepared: &Prepared) -> Vec<Diagnostic> {
+fn unused(site: &Site, prepared: &PreparedTenant) -> Vec<Diagnostic> {
     let unused = prepared.assets.iter().filter(|(_, asset)| !asset.is_used());
     let warnings = unused.map(|(key, _)| {
         let message = "nothing shows, links or offers this file";
@@ -123,5 +123,5 @@ fn seen_of(resource: &Resource) -> Seen {
         Resource::Redirect(_) => None,
     };
     let html = plain.and_then(|plain| std::str::from_utf8(plain.bytes.in_memory()?).ok());
-    html.map_or_else(Seen::default, seen::look)
+    html.map_or_else(Seen::default, page_facts::look)
 }

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::keyed::keyed;
-use super::seen::Seen;
-use super::weight;
 use crate::compile::inputs::Inputs;
+use crate::lints::at_key::keyed;
+use crate::lints::page_facts::Seen;
+use crate::lints::page_weight;
 use crate::markdown;
-use crate::pages::links::link::below;
+use crate::pages::links::resolver::below;
 use content::report::{Code, Diagnostic, Place, Report, Severity};
 use content::tenant::{Page, Site};
 use release::snapshot::Mount;
@@ -70,7 +70,7 @@ pub(super) fn check(
         auditor.headings(page, &seen.headings);
         auditor.pictures(page, &seen.silent);
         let resource = mount.resource(&page.path);
-        let heavy = weight::check(site, page, seen, resource.map(AsRef::as_ref), inputs);
+        let heavy = page_weight::check(site, page, seen, resource.map(AsRef::as_ref), inputs);
         auditor.report.extend(heavy);
     }
     auditor.twice();

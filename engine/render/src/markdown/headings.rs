@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use super::parsed::Placed;
-use crate::markdown::ids::slug;
+use crate::markdown::element_ids::slug;
+use crate::markdown::events::Placed;
 
 /// The id of each heading in its order. `assign` makes an id one of a kind.
 pub(super) fn heading_ids(

@@ -7,7 +7,7 @@
 use crate::markdown::escape::escape;
 
 /// What a language writes in a way of its own.
-struct Language {
+struct CodeLanguage {
     /// What begins a comment that ends with its line.
     line_comment: &'static str,
     /// What a comment of several lines stands between.
@@ -17,11 +17,11 @@ struct Language {
     /// Words that the language itself says.
     words: &'static [&'static str],
     /// What counts as a name.
-    names: Names,
+    names: NameStyle,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Names {
+enum NameStyle {
     /// What a colon follows: `title: Home`, `"title": "Home"`.
     Keys,
     /// What an equals sign follows: `key = 1`.
@@ -81,19 +81,31 @@ const RUST: &[&str] = &[
 ];
 
 /// The language of a name behind a fence.
-fn language(name: &str) -> Option<Language> {
+fn language(name: &str) -> Option<CodeLanguage> {
     let (line_comment, comment, quotes, words, names): (_, _, &'static [char], _, _) = match name {
-        "yaml" | "yml" => ("#", NO_COMMENT, &['"', '\''], CONSTANTS, Names::Keys),
-        "json" => ("", NO_COMMENT, &['"'], CONSTANTS, Names::Keys),
-        "css" => ("", ("/*", "*/"), &['"', '\''], &[], Names::Keys),
-        "toml" | "ini" | "conf" => ("#", NO_COMMENT, &['"', '\''], CONSTANTS, Names::Assigned),
-        "sh" | "bash" | "console" => ("#", NO_COMMENT, &['"', '\''], &[], Names::Options),
-        "html" | "xml" | "svg" => ("", ("<!--", "-->"), &['"'], &[], Names::Elements),
-        "js" | "ts" | "jsx" | "tsx" => ("//", ("/*", "*/"), &['"', '\'', '`'], SCRIPT, Names::None),
-        "rust" => ("//", ("/*", "*/"), &['"'], RUST, Names::None),
+        "yaml" | "yml" => ("#", NO_COMMENT, &['"', '\''], CONSTANTS, NameStyle::Keys),
+        "json" => ("", NO_COMMENT, &['"'], CONSTANTS, NameStyle::Keys),
+        "css" => ("", ("/*", "*/"), &['"', '\''], &[], NameStyle::Keys),
+        "toml" | "ini" | "conf" => (
+            "#",
+            NO_COMMENT,
+            &['"', '\''],
+            CONSTANTS,
+            NameStyle::Assigned,
+        ),
+        "sh" | "bash" | "console" => ("#", NO_COMMENT, &['"', '\''], &[], NameStyle::Options),
+        "html" | "xml" | "svg" => ("", ("<!--", "-->"), &['"'], &[], NameStyle::Elements),
+        "js" | "ts" | "jsx" | "tsx" => (
+            "//",
+            ("/*", "*/"),
+            &['"', '\'', '`'],
+            SCRIPT,
+            NameStyle::None,
+        ),
+        "rust" => ("//", ("/*", "*/"), &['"'], RUST, NameStyle::None),
         _ => return None,
     };
-    Some(Language {
+    Some(CodeLanguage {
         line_comment,
         comment,
         quotes,
@@ -103,13 +115,13 @@ fn language(name: &str) -> Option<Language> {
 }
 
 /// The most bytes of a block, and of a line of it, that are looked at: longer ones are data, and each sign of a line costs a look along it.
-const LARGEST: usize = 64 << 10;
-const LONGEST: usize = 1_000;
+const MAX_BLOCK_BYTES: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 1_000;
 
 /// The code as HTML; plain where the language is unknown, or where it is more than anybody reads.
 #[must_use]
 pub(crate) fn highlight(name: &str, code: &str) -> String {
-    if code.len() > LARGEST || code.lines().any(|line| line.len() > LONGEST) {
+    if code.len() > MAX_BLOCK_BYTES || code.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         return escape(code);
     }
     if matches!(name, "markdown" | "md") {
@@ -148,7 +160,7 @@ fn marked(class: &str, piece: &str) -> String {
     )
 }
 
-impl Language {
+impl CodeLanguage {
     fn html(&self, code: &str) -> String {
         let mut html = String::with_capacity(code.len() * 2);
         let mut at = 0;
@@ -185,16 +197,16 @@ impl Language {
         let first = rest.chars().next().unwrap_or_default();
         if self.quotes.contains(&first) && !previous.is_some_and(char::is_alphanumeric) {
             let length = text_length(line, first);
-            let is_key = self.names == Names::Keys && line[length..].starts_with(':');
+            let is_key = self.names == NameStyle::Keys && line[length..].starts_with(':');
             return (Some(if is_key { "name" } else { "string" }), length);
         }
-        if self.names == Names::Elements && first == '<' {
+        if self.names == NameStyle::Elements && first == '<' {
             let name = line[1..].trim_start_matches('/');
             let skipped = line.len() - name.len();
             return (Some("name"), skipped + word_length(name));
         }
         let starts_option = matches!(first, '-' | '$') && (is_apart || first == '$');
-        if self.names == Names::Options && starts_option {
+        if self.names == NameStyle::Options && starts_option {
             let signs = line.len() - line.trim_start_matches(['-', '$']).len();
             return (Some("name"), signs + word_length(&line[signs..]));
         }
@@ -215,12 +227,12 @@ impl Language {
             .is_none_or(|line| line.trim().is_empty());
         let is_name = match self.names {
             // Not the scheme of an address.
-            Names::Keys => after.starts_with(": ") || after.starts_with(":\n") || after == ":",
-            Names::Assigned => begins_line && after.trim_start().starts_with('='),
+            NameStyle::Keys => after.starts_with(": ") || after.starts_with(":\n") || after == ":",
+            NameStyle::Assigned => begins_line && after.trim_start().starts_with('='),
             _ => false,
         };
         let continues = before.trim_end_matches([' ', '\n']).ends_with('\\');
-        let is_command = self.names == Names::Options && begins_line && !continues;
+        let is_command = self.names == NameStyle::Options && begins_line && !continues;
         match word {
             _ if is_name => Some("name"),
             word if is_command || self.words.contains(&word) => Some("word"),
@@ -304,9 +316,9 @@ mod tests {
 
     #[test]
     fn what_nobody_reads_is_left_as_it_is() {
-        let long = format!("a: {}", "b ".repeat(LONGEST));
+        let long = format!("a: {}", "b ".repeat(MAX_LINE_BYTES));
         assert_eq!(highlight("yaml", &long), long);
-        let large = "a: b\n".repeat(LARGEST);
+        let large = "a: b\n".repeat(MAX_BLOCK_BYTES);
         assert_eq!(highlight("yaml", &large), large);
     }
 

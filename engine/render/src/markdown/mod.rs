@@ -5,15 +5,15 @@
 //! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
 //! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
 
-pub(super) mod dialect;
+pub(crate) mod element_ids;
 pub(crate) mod escape;
+mod events;
+mod footnotes;
+pub(super) mod foreign_markup;
 mod headings;
 pub(crate) mod highlight;
-pub(crate) mod ids;
-mod marks;
-mod notes;
+mod mark_positions;
 pub(super) mod outline;
-mod parsed;
 
 use std::ops::Range;
 
@@ -25,15 +25,15 @@ use serde::Serialize;
 pub(super) use crate::markdown::escape::escape;
 use crate::markdown::highlight::highlight;
 use crate::media;
-use crate::pages::links::link_context::LinkContext;
+use crate::pages::links::text_context::LinkContext;
 use content::report::LineIndex;
+use events::parse;
+use footnotes::Note;
 use headings::{heading_ids, words};
-use notes::Note;
-use parsed::parse;
 
 /// What a text became.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Rendered {
+pub(super) struct RenderedText {
     /// The HTML.
     pub html: String,
     /// The headings in their order.
@@ -118,14 +118,14 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 /// The most bytes of a picture's words that are looked at.
-const MOST_WORDS: usize = 2_000;
+const MAX_WORDS: usize = 2_000;
 
 /// What stands between the brackets of a picture, as it is written.
 fn words_of(written: &str) -> &str {
     let inner = written.strip_prefix("![");
     // Pictures within pictures each hold the words of all.
     inner
-        .map(|inner| beginning(inner, MOST_WORDS))
+        .map(|inner| beginning(inner, MAX_WORDS))
         .and_then(|inner| inner.split(']').next())
         .unwrap_or_default()
 }
@@ -174,8 +174,8 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
 
 /// Renders a text with its blocks.
 #[must_use]
-pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
-    let mut rendered = Rendered::default();
+pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
+    let mut rendered = RenderedText::default();
     let mut events = Vec::new();
     let parsed = parse(text).events;
     let mut ids = heading_ids(&parsed, |wanted| context.assign(wanted)).into_iter();
@@ -275,7 +275,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> Rendered {
             other => events.push(resolved(other, context)),
         }
     }
-    let events = notes::placed(events, notes, context);
+    let events = footnotes::placed(events, notes, context);
     let events = media::shown(events, context);
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
@@ -456,11 +456,7 @@ mod tests {
         let text = format!("{}{}", "![".repeat(2_000), "](a.png)".repeat(2_000));
         let found = references(&text);
         assert_eq!(found.len(), 2_000);
-        assert!(
-            found
-                .iter()
-                .all(|picture| picture.words.len() <= MOST_WORDS)
-        );
+        assert!(found.iter().all(|picture| picture.words.len() <= MAX_WORDS));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::headings::heading_ids;
-use super::parsed::parse;
-use crate::markdown::ids::PageIds;
+use crate::markdown::element_ids::PageIds;
+use crate::markdown::events::parse;
 
 /// The words from one heading, or one term that is defined, to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TextPart {
     /// The fragment of the heading, or of the one above the term; none above the first.
     pub(crate) id: Option<String>,
     /// The heading or the term.
@@ -19,8 +19,8 @@ pub(crate) struct Part {
 
 /// The parts of a text, which is the body of the page whose `ids` it gets. Their fragments are those of the page.
 #[must_use]
-pub(crate) fn outline(text: &str, mut ids: PageIds) -> Vec<Part> {
-    let mut parts = vec![Part::default()];
+pub(crate) fn outline(text: &str, mut ids: PageIds) -> Vec<TextPart> {
+    let mut parts = vec![TextPart::default()];
     let events = parse(text).events;
     let mut fragments = heading_ids(&events, |wanted| ids.assign(wanted)).into_iter();
     // The fragment of the heading above, and whether the words are a heading's.
@@ -30,16 +30,16 @@ pub(crate) fn outline(text: &str, mut ids: PageIds) -> Vec<Part> {
         match event {
             Event::Start(Tag::Heading { .. }) => {
                 id = fragments.next();
-                parts.push(Part {
+                parts.push(TextPart {
                     id: id.clone(),
-                    ..Part::default()
+                    ..TextPart::default()
                 });
                 in_heading = true;
             }
             Event::Start(Tag::DefinitionListTitle) => {
-                parts.push(Part {
+                parts.push(TextPart {
                     id: id.clone(),
-                    ..Part::default()
+                    ..TextPart::default()
                 });
                 in_heading = true;
             }
@@ -60,7 +60,7 @@ pub(crate) fn outline(text: &str, mut ids: PageIds) -> Vec<Part> {
     parts
 }
 
-impl Part {
+impl TextPart {
     fn add(&mut self, piece: &str, in_heading: bool) {
         if in_heading {
             self.heading.push_str(piece);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_text_falls_into_its_parts() {
-        let part = |id: Option<&str>, heading: &str, words: &str| Part {
+        let part = |id: Option<&str>, heading: &str, words: &str| TextPart {
             id: id.map(ToOwned::to_owned),
             heading: heading.to_owned(),
             words: words.to_owned(),

@@ -10,10 +10,10 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event as Xml};
 
 use super::*;
-use crate::pages::links::link::{Deployment, Resolver};
-use crate::pages::links::place::Place;
+use crate::pages::links::link_base::LinkBase;
+use crate::pages::links::resolver::{Deployment, Resolver};
 use crate::resources::asset::Asset;
-use crate::resources::policy::Caching;
+use crate::resources::header_fields::Caching;
 use crate::theme::language::Language;
 use content::formats::check_format;
 use content::name::TenantId;
@@ -76,7 +76,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             sites: Vec::new(),
         }),
         tenant: TenantId::new("corner").unwrap(),
-        place: Place {
+        place: LinkBase {
             prefix: "/corner".into(),
             domain: "".into(),
         },
@@ -97,7 +97,7 @@ static ASSETS: LazyLock<BTreeMap<String, Asset>> = LazyLock::new(|| {
 });
 
 /// What a browser would be given for a text.
-fn rendered(text: &str) -> Rendered {
+fn rendered(text: &str) -> RenderedText {
     let nothing = BTreeMap::new();
     render(
         text,
@@ -478,7 +478,7 @@ proptest! {
     #[test]
     fn events_stand_for_the_source_in_its_order(text in text()) {
         let mut last = 0;
-        for (event, range) in parsed::parse(&text).events {
+        for (event, range) in events::parse(&text).events {
             prop_assert!(text.get(range.clone()).is_some(), "{range:?}: {event:?}");
             if let Event::Text(_) | Event::Code(_) = event {
                 prop_assert!(last <= range.start, "{range:?}: {event:?}");

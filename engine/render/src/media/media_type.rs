@@ -14,7 +14,7 @@ pub(crate) fn is_drawing(path: &str) -> bool {
 
 /// What a browser does with a file of a tenant when somebody opens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opened {
+pub(crate) enum Disposition {
     /// It is a part of pages, and holds nothing that a document could do.
     Part,
     /// It is a document of its own, which may do nothing.
@@ -25,7 +25,7 @@ pub(crate) enum Opened {
 
 /// What a file of a tenant becomes where a text shows it as a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum MediaKind {
     /// An image.
     Image,
     /// A video.
@@ -38,7 +38,7 @@ pub(crate) enum Shown {
     Unsupported,
 }
 
-impl Shown {
+impl MediaKind {
     /// Returns what a file becomes, from its name.
     #[must_use]
     pub(crate) fn of(name: &str) -> Self {
@@ -70,7 +70,7 @@ pub(crate) fn supported_types(name: &str) -> &'static str {
 }
 
 /// What is on no list.
-pub(crate) const UNKNOWN: (&str, Opened) = ("application/octet-stream", Opened::Download);
+pub(crate) const UNKNOWN: (&str, Disposition) = ("application/octet-stream", Disposition::Download);
 
 fn extension(name: &str) -> String {
     let (_, extension) = name.rsplit_once('.').unwrap_or_default();
@@ -79,8 +79,8 @@ fn extension(name: &str) -> String {
 
 /// The media type of a tenant's file, from its name, and what opening it does. Nothing on this list runs.
 #[must_use]
-pub(crate) fn tenant_type(name: &str) -> (&'static str, Opened) {
-    use Opened::{Document, Download, Part};
+pub(crate) fn tenant_type(name: &str) -> (&'static str, Disposition) {
+    use Disposition::{Document, Download, Part};
     match extension(name).as_str() {
         "css" => ("text/css; charset=utf-8", Part),
         "otf" => ("font/otf", Part),

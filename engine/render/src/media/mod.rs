@@ -3,19 +3,19 @@
 //! An image says how large it is, so that nothing moves when it comes, and waits until somebody is near it. A browser takes the size that fits (HTML, section 4.8.4). Until a size is made, its address leads to the original: the page is the same before and after.
 //! `![The app](clip.mp4)` is a video (HTML, section 4.8.8). A picture of the same stem is its poster, a `.vtt` of the same stem holds its captions, and its own header says how large it is, so that nothing moves when it comes.
 
-pub(crate) mod film;
 pub(crate) mod media_type;
+pub(crate) mod video_size;
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::images::variant::{Format, Variant};
+use crate::images::image_variant::{ImageVariant, VariantFormat};
 use crate::markdown::escape::escape;
-use crate::media::media_type::Shown;
-use crate::pages::links::link::Resolver;
-use crate::pages::links::link_context::LinkContext;
+use crate::media::media_type::MediaKind;
+use crate::pages::links::resolver::Resolver;
+use crate::pages::links::text_context::LinkContext;
 use crate::resources::asset::{ASSETS, Asset};
 use content::tenant::assets::named;
 
@@ -108,8 +108,8 @@ pub(crate) fn image(
     }
     raster.show();
     let sizes = escape(sizes.unwrap_or(SIZES));
-    let sources = Format::ALL.iter().map(|format| {
-        let set = Variant::of(asset, *format).map(|size| {
+    let sources = VariantFormat::ALL.iter().map(|format| {
+        let set = ImageVariant::of(asset, *format).map(|size| {
             let path = resolver.own(&format!("{ASSETS}{}", size.file_name()));
             format!("{path} {}w", size.width)
         });
@@ -147,14 +147,16 @@ fn element(written: &str, words: &str, title: &str, context: &LinkContext<'_>) -
     let resolver = context.resolver;
     let own = named(&resolver.assets, written, &resolver.file);
     if let Some((key, asset)) = own {
-        return match Shown::of(key) {
-            Shown::Image => image(asset, words, &titled(title), None, resolver),
-            Shown::Video => {
+        return match MediaKind::of(key) {
+            MediaKind::Image => image(asset, words, &titled(title), None, resolver),
+            MediaKind::Video => {
                 let language = context.language.tag();
                 video(key, asset, words, title, language, resolver)
             }
-            Shown::Audio => audio(asset, words, title, resolver),
-            Shown::Link | Shown::Unsupported => link(asset, words, &titled(title), resolver),
+            MediaKind::Audio => audio(asset, words, title, resolver),
+            MediaKind::Link | MediaKind::Unsupported => {
+                link(asset, words, &titled(title), resolver)
+            }
         };
     }
     // Every host serves the theme's files at its root.
@@ -199,7 +201,7 @@ fn video(
 ) -> String {
     let src = resolver.asset(asset);
     let mut html = format!("<video src=\"{src}\" controls preload=\"none\" playsinline");
-    if let Some((width, height)) = film::size(&asset.payload()) {
+    if let Some((width, height)) = video_size::size(&asset.payload()) {
         html += &format!(" width=\"{width}\" height=\"{height}\"");
     }
     if let Some(poster) = beside(key, &POSTERS, &resolver.assets) {

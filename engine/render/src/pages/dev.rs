@@ -13,13 +13,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use sha2::{Digest, Sha256};
 
-use crate::compile::compiled::PlacedMount;
+use crate::compile::compiled_tenant::PlacedMount;
 use crate::island::Islands;
 use crate::markdown::escape;
-use crate::pages::head::Head;
+use crate::pages::head::PageHead;
 use crate::resources::asset::{ASSETS, hex};
 use crate::resources::encodings::compress::{self, Level};
-use crate::resources::policy::{self, BodyKind, Caching};
+use crate::resources::header_fields::{self, BodyKind, Caching};
 use crate::theme::Scope;
 use content::address::Address;
 use content::name::TenantId;
@@ -28,7 +28,7 @@ use content::tenant::manifest::Hsts;
 use release::snapshot::{Body, Mount, Pages, Resource, Resources, Slot};
 
 /// The script's tag for a page; empty without `--dev`.
-pub(crate) fn tag(scope: &Scope, html: &str, head: &Head, draft: bool) -> String {
+pub(crate) fn tag(scope: &Scope, html: &str, head: &PageHead, draft: bool) -> String {
     if scope.islands.dev.is_none() {
         return String::new();
     }
@@ -69,7 +69,7 @@ pub fn nothing_yet(
 ) -> PlacedMount {
     let page = Arc::new(Resource::Body(Body {
         status: StatusCode::SERVICE_UNAVAILABLE,
-        fields: policy::fields(
+        fields: header_fields::fields(
             &BodyKind::Page {
                 styles: BTreeSet::new(),
                 script: None,
@@ -81,7 +81,7 @@ pub fn nothing_yet(
             "text/html; charset=utf-8",
             secure,
         ),
-        cache_tag: policy::cache_tag(tenant, None),
+        cache_tag: header_fields::cache_tag(tenant, None),
         variants: compress::variants(
             Bytes::from(nothing_yet_page(tenant, errors, islands)),
             true,

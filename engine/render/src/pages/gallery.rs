@@ -1,4 +1,4 @@
-//! The gallery of a theme, which `--dev` serves at `/_gallery`: every kind of section from its example, by day and by night, at three widths, with its schema as a table.
+//! The gallery of a theme, which `--dev` serves at `/_gallery`: every section type from its example, by day and by night, at three widths, with its schema as a table.
 //!
 //! Each example is a page of its own, below `/_gallery/<kind>/`, which the gallery shows in frames: so it is as wide as a screen, and has the colours of its time.
 //!
@@ -12,11 +12,11 @@ use http::StatusCode;
 use serde_json::Value as Json;
 
 use crate::markdown::escape;
-use crate::pages::links::link::Deployment;
-use crate::pages::page::{Renderer, Written};
+use crate::pages::links::resolver::Deployment;
+use crate::pages::page::{RenderedPage, Renderer};
 use crate::resources::asset::policy_hash;
 use crate::resources::encodings::compress::{self, Level};
-use crate::resources::policy::{self, BodyKind};
+use crate::resources::header_fields::{self, BodyKind};
 use content::schema::referred;
 use content::theme::Theme;
 use content::theme::kind::SectionKind;
@@ -51,7 +51,7 @@ figure{margin:0}\
 iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 
 /// What there is to be of the tenant's theme: pages by their paths.
-pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, Written)> {
+pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
     let mut pages = Vec::new();
     let theme = &renderer.templates().theme;
     if renderer.is_dev() {
@@ -87,7 +87,7 @@ fn picture(kind: &SectionKind) -> String {
 }
 
 /// The example of a kind with nothing around it, where the kind has one.
-fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<Written> {
+fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<RenderedPage> {
     let style = format!("{}{style}", renderer.own_style());
     let html = renderer.example(&kind.name, kind.example.as_ref()?, &style);
     Some(html.unwrap_or_else(|diagnostic| {
@@ -104,26 +104,26 @@ pub(crate) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resour
         script: Some(renderer.loader_hash().to_owned()),
         noindex: true,
         framed: true,
-        caching: policy::Caching::default(),
+        caching: header_fields::Caching::default(),
         hsts: content::tenant::manifest::Hsts::default(),
     };
     Resource::Body(Body {
         status: StatusCode::OK,
-        fields: policy::fields(&kind, "text/html; charset=utf-8", renderer.secure()),
+        fields: header_fields::fields(&kind, "text/html; charset=utf-8", renderer.secure()),
         cache_tag: None,
         variants: compress::variants(html.into(), true, Level::Page),
     })
 }
 
 /// A page of the engine's own. `more`: what is in its head besides.
-fn document(title: &str, main: &str, style: &str, more: &str) -> Written {
+fn document(title: &str, main: &str, style: &str, more: &str) -> RenderedPage {
     let title = escape(title);
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{style}</style>\n{more}</head>\n<body>\n{main}\n</body>\n</html>\n"
     );
-    Written {
+    RenderedPage {
         html,
         style: policy_hash(style),
         drawings: None,
@@ -133,7 +133,7 @@ fn document(title: &str, main: &str, style: &str, more: &str) -> Written {
 fn index<'k>(
     renderer: &Renderer<'_>,
     kinds: impl Iterator<Item = &'k SectionKind> + Clone,
-) -> Written {
+) -> RenderedPage {
     let theme = &renderer.templates().theme.name;
     let links: String = kinds
         .clone()
@@ -201,10 +201,10 @@ fn table(kind: &str, schema: &Json) -> String {
 }
 
 /// Schemas may refer to themselves; nobody reads deeper.
-const DEEPEST: usize = 4;
+const MAX_SCHEMA_DEPTH: usize = 4;
 
 fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut String) {
-    if depth > DEEPEST {
+    if depth > MAX_SCHEMA_DEPTH {
         return;
     }
     let schema = referred(root, schema);

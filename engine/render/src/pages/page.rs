@@ -1,6 +1,6 @@
 //! Renders one page: its head, its view, its layout, its style, and its bytes at an address.
 //!
-//! **Invariant:** a page is rendered once for all addresses of its tenant; [`Place`] puts it at each of them.
+//! **Invariant:** a page is rendered once for all addresses of its tenant; [`LinkBase`] puts it at each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,31 +10,33 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use crate::compile::cache::key;
-use crate::compile::card::colours;
 use crate::compile::inputs::Inputs;
-use crate::compile::prepared::Prepared;
-use crate::images::dominant::dominant;
-use crate::images::social;
-use crate::images::svg::apart::FILE_MARK;
+use crate::compile::prepared_tenant::PreparedTenant;
+use crate::compile::site_card::colours;
+use crate::images::dominant_colour::dominant;
+use crate::images::social_image;
+use crate::images::svg::sprite::FILE_MARK;
 use crate::island::Hydration;
-use crate::markdown::{self, Rendered};
+use crate::markdown::{self, RenderedText};
 use crate::media::{self, IN_SIZES};
-use crate::pages::head::script::script_tags;
-use crate::pages::head::structured::{self, Facts};
-use crate::pages::head::{Head, SCRIPTS_MARK, STYLE_MARK, SocialImage, preload, speculation};
-use crate::pages::links::link::Resolver;
-use crate::pages::links::link_context::LinkContext;
-use crate::pages::links::place::Place;
+use crate::pages::head::script_tags::script_tags;
+use crate::pages::head::structured_data::{self, PageFacts};
+use crate::pages::head::{
+    PageHead, SCRIPTS_MARK, STYLE_MARK, SocialImage, preload, speculation_rules,
+};
+use crate::pages::hierarchy::{self, schema_of};
+use crate::pages::links::link_base::LinkBase;
+use crate::pages::links::resolver::Resolver;
+use crate::pages::links::text_context::LinkContext;
 use crate::pages::resolve::{entry, resolve};
-use crate::pages::structure::{self, schema_of};
-use crate::pages::view::{LinkView, PageLink, PageView, StatusView, View};
-use crate::pages::{describe, dev};
+use crate::pages::view::{LinkView, PageLink, PageView, StatusView, TemplateView};
+use crate::pages::{dev, site_view};
 use crate::resources::asset::{ASSETS, Asset, policy_hash};
 use crate::resources::encodings::compress::{self, Level};
-use crate::resources::files;
-use crate::resources::policy::{self, BodyKind};
+use crate::resources::file_resource;
+use crate::resources::header_fields::{self, BodyKind};
 use crate::site_files::{Feed, SiteFiles};
-use crate::styles::{PageStyle, Shown, font_of, property};
+use crate::styles::{PageContent, PageStyle, font_of, property};
 use crate::theme::{EXAMPLE, Scope, Templates, asset_href};
 use content::address::Address;
 use content::name::reserved::WEB_MANIFEST;
@@ -68,7 +70,7 @@ pub(crate) struct Renderer<'a> {
     /// Marks links, until it is known where they stand.
     pub resolver: Resolver,
     canonical: &'a Address,
-    prepared: &'a Arc<Prepared>,
+    prepared: &'a Arc<PreparedTenant>,
     scope: Scope,
     inputs: &'a Inputs,
     /// The files around the pages.
@@ -82,7 +84,7 @@ pub(crate) enum Special<'a> {
     NotFound,
     /// No entry of this name in a collection.
     Entry(&'a Page, &'a NotFound),
-    /// A page was asked for with a method that it does not take.
+    /// A page was requested with a method that it does not take.
     MethodNotAllowed,
 }
 
@@ -101,11 +103,11 @@ impl<'a> Renderer<'a> {
     pub(crate) fn new(
         site: &'a Site,
         canonical: &'a Address,
-        prepared: &'a Arc<Prepared>,
+        prepared: &'a Arc<PreparedTenant>,
         inputs: &'a Inputs,
         site_files: &'a SiteFiles,
     ) -> Self {
-        let resolver = Resolver::new(site, Place::everywhere(), &inputs.deployment)
+        let resolver = Resolver::new(site, LinkBase::everywhere(), &inputs.deployment)
             .with_assets(&prepared.assets);
         Self {
             site,
@@ -136,8 +138,8 @@ impl<'a> Renderer<'a> {
         Resource::Body(Body {
             status,
             fields: Arc::clone(fields.of(noindex)),
-            cache_tag: policy::cache_tag(&self.site.id, page),
-            variants: compress::kept_variants(
+            cache_tag: header_fields::cache_tag(&self.site.id, page),
+            variants: compress::cached_variants(
                 Bytes::from(html.into_bytes().into_boxed_slice()),
                 true,
                 self.inputs
@@ -152,7 +154,7 @@ impl<'a> Renderer<'a> {
         self.inputs.islands.dev.is_some()
     }
 
-    /// Whether examples of kinds of section are pages for other pages.
+    /// Whether examples of section types are pages for other pages.
     pub(crate) fn shows_kinds(&self) -> bool {
         self.inputs.deployment.shows_kinds
     }
@@ -178,9 +180,9 @@ impl<'a> Renderer<'a> {
         kind: &str,
         example: &Data,
         style: &str,
-    ) -> Result<Written, Diagnostic> {
+    ) -> Result<RenderedPage, Diagnostic> {
         let scope = self.scope().for_page(None);
-        let head = Head {
+        let head = PageHead {
             title: kind.to_owned(),
             noindex: true,
             structured_data: None,
@@ -216,7 +218,7 @@ impl<'a> Renderer<'a> {
 
     /// One of the tenant's own files.
     pub(crate) fn file(&self, asset: &Asset) -> Resource {
-        files::file(
+        file_resource::file(
             asset,
             BodyKind::of_tenant(&asset.name),
             self.secure(),
@@ -232,20 +234,20 @@ impl<'a> Renderer<'a> {
     }
 
     /// A page of the tenant.
-    pub(crate) fn page(&self, page: &Page) -> Result<Written, Diagnostic> {
+    pub(crate) fn page(&self, page: &Page) -> Result<RenderedPage, Diagnostic> {
         let mut scope = self.scope().for_page(Some(page));
         scope.resolver = scope.resolver.in_file(&page.file);
         let rendered = markdown::render(&page.body, &scope.link_context());
         let trail = self.trail(page);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
         let head = self.head(page, &trail, &canonical, &scope);
-        let layout = structure::layout_of(self.site, page);
+        let layout = hierarchy::layout_of(self.site, page);
         let page_view = self.view(page, rendered, &trail, canonical, layout, &scope);
         self.finish(page_view, &head, scope, page.front.draft)
     }
 
     /// A page that no file stands for.
-    pub(crate) fn special(&self, special: &Special<'_>) -> Result<Written, Diagnostic> {
+    pub(crate) fn special(&self, special: &Special<'_>) -> Result<RenderedPage, Diagnostic> {
         let status = special.status();
         let word = |key: &str| self.prepared.language.word(key);
         let home = |key: &str| LinkView {
@@ -277,7 +279,7 @@ impl<'a> Renderer<'a> {
         let reason = word(&format!("engine.status.{}", status.as_u16()));
         let scope = self.scope().for_page(None);
         let common = self.common_head(&scope);
-        let head = Head {
+        let head = PageHead {
             title: self.title(&title),
             description: Some(text.clone().unwrap_or_else(|| title.clone())),
             image: common.image.clone().or_else(|| self.drawn_image("/")),
@@ -317,10 +319,10 @@ impl<'a> Renderer<'a> {
     fn finish(
         &self,
         page: PageView<'_>,
-        head: &Head,
+        head: &PageHead,
         scope: Scope,
         draft: bool,
-    ) -> Result<Written, Diagnostic> {
+    ) -> Result<RenderedPage, Diagnostic> {
         let template = format!("layouts/{}.html", page.layout);
         let sections = self.prepared.content.sections.get(page.path);
         let kinds = sections.into_iter().flatten();
@@ -328,7 +330,7 @@ impl<'a> Renderer<'a> {
         let (html, scope) = self.rendered(&template, page, head, scope)?;
         // The script of `--dev` comes first, so that it hears of every island that fails.
         let scripts =
-            dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation::tag();
+            dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation_rules::tag();
         let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
         Ok(self.styled(html, &kinds, &scope, &self.own_style))
     }
@@ -338,13 +340,13 @@ impl<'a> Renderer<'a> {
         &self,
         template: &str,
         page: PageView<'_>,
-        head: &Head,
+        head: &PageHead,
         scope: Scope,
     ) -> Result<(String, Scope), Diagnostic> {
-        let view = View {
+        let view = TemplateView {
             head: head.html(),
-            site: describe::site(self.site, &scope, page.path),
-            company: describe::company(&self.resolver, page.path),
+            site: site_view::site(self.site, &scope, page.path),
+            company: site_view::company(&self.resolver, page.path),
             page,
         };
         let rendered = self.inputs.templates.render(template, &view, scope.clone());
@@ -358,17 +360,17 @@ impl<'a> Renderer<'a> {
     fn view<'p>(
         &'p self,
         page: &'p Page,
-        rendered: Rendered,
-        trail: &[Step],
+        rendered: RenderedText,
+        trail: &[TrailStep],
         canonical: String,
         layout: &'p str,
         scope: &Scope,
     ) -> PageView<'p> {
         let language = &self.prepared.language;
         let front = &page.front;
-        let collection = structure::collection_of(self.site, page);
+        let collection = hierarchy::collection_of(self.site, page);
         let siblings = collection
-            .map(|parent| structure::entries(self.site, &parent.path))
+            .map(|parent| hierarchy::entries(self.site, &parent.path))
             .unwrap_or_default();
         let position = siblings
             .iter()
@@ -379,7 +381,7 @@ impl<'a> Renderer<'a> {
                 .map(|page| self.link_to(page))
         };
         let entries = match &front.collection {
-            Some(_) => structure::entries(self.site, &page.path),
+            Some(_) => hierarchy::entries(self.site, &page.path),
             None => Vec::new(),
         };
         PageView {
@@ -400,7 +402,7 @@ impl<'a> Renderer<'a> {
             contents: rendered.headings,
             breadcrumbs: self.breadcrumbs(trail),
             back: front.back.as_ref().map(|back| self.link(back, page)),
-            sections: describe::sections(self.site, page, scope),
+            sections: site_view::sections(self.site, page, scope),
             entries: entries.into_iter().map(|page| entry(page, scope)).collect(),
             collection: collection.map(|page| self.link_to(page)),
             newer: neighbour(position.and_then(|index| index.checked_sub(1))),
@@ -433,15 +435,15 @@ impl<'a> Renderer<'a> {
     }
 
     /// The way to a page from the domain's home page.
-    fn trail(&self, page: &Page) -> Vec<Step> {
-        let home = Step {
+    fn trail(&self, page: &Page) -> Vec<TrailStep> {
+        let home = TrailStep {
             name: self.prepared.language.word("engine.home"),
             url: format!("{}/", self.inputs.deployment.origin),
             href: self.resolver.company_href("/"),
         };
-        let own = structure::trail(self.site, page)
+        let own = hierarchy::trail(self.site, page)
             .into_iter()
-            .map(|(name, path)| Step {
+            .map(|(name, path)| TrailStep {
                 name: name.to_owned(),
                 url: self.resolver.url_at(self.canonical, path),
                 href: self.resolver.href(path),
@@ -451,7 +453,7 @@ impl<'a> Renderer<'a> {
         std::iter::once(home).chain(own.skip(skipped)).collect()
     }
 
-    fn breadcrumbs(&self, trail: &[Step]) -> Vec<LinkView> {
+    fn breadcrumbs(&self, trail: &[TrailStep]) -> Vec<LinkView> {
         let last = trail.len() - 1;
         trail
             .iter()
@@ -480,13 +482,13 @@ impl<'a> Renderer<'a> {
     }
 
     /// Where the tenant's pages are to be found.
-    pub(crate) fn canonical_place(&self) -> Place {
-        Place::at(self.canonical, &self.inputs.deployment.origin)
+    pub(crate) fn canonical_place(&self) -> LinkBase {
+        LinkBase::at(self.canonical, &self.inputs.deployment.origin)
     }
 }
 
 /// A step on the way to a page.
-struct Step {
+struct TrailStep {
     name: String,
     url: String,
     href: String,
@@ -510,7 +512,7 @@ fn own_style(settings: &Data) -> String {
 }
 
 impl Renderer<'_> {
-    fn head(&self, page: &Page, trail: &[Step], canonical: &str, scope: &Scope) -> Head {
+    fn head(&self, page: &Page, trail: &[TrailStep], canonical: &str, scope: &Scope) -> PageHead {
         let common = self.common_head(scope);
         let own = page.front.image.as_ref();
         let image = own
@@ -519,7 +521,7 @@ impl Renderer<'_> {
             .or_else(|| common.image.clone());
         let image_url = image.as_ref().map(|image| image.url.as_str());
         let is_article = schema_of(self.site, page) == Some(PageSchema::Article);
-        Head {
+        PageHead {
             title: match page.front.draft {
                 true => {
                     let title = self.title(&page.front.title);
@@ -546,7 +548,7 @@ impl Renderer<'_> {
     fn structured_data(
         &self,
         page: &Page,
-        trail: &[Step],
+        trail: &[TrailStep],
         canonical: &str,
         image: Option<&str>,
     ) -> serde_json::Value {
@@ -561,7 +563,7 @@ impl Renderer<'_> {
         let is_home = self.resolver.is_root() && page.path == "/";
         let icons = self.site_files.icons.as_ref().filter(|_| is_home);
         let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
-        structured::graph(&Facts {
+        structured_data::graph(&PageFacts {
             url: canonical,
             title: &page.front.title,
             description: self.description(page),
@@ -628,7 +630,7 @@ impl Renderer<'_> {
     }
 
     /// What every page of the tenant has in its head.
-    fn common_head(&self, scope: &Scope) -> Head {
+    fn common_head(&self, scope: &Scope) -> PageHead {
         let theme = &self.inputs.templates;
         let company = &self.inputs.deployment.company;
         let manifest = &self.site.manifest;
@@ -637,7 +639,7 @@ impl Renderer<'_> {
             Some((day.to_owned(), night.to_owned()))
         };
         let icons = self.site_files.icons.as_ref();
-        Head {
+        PageHead {
             site_name: company.name.clone(),
             image: manifest
                 .image
@@ -657,7 +659,7 @@ impl Renderer<'_> {
                 .as_ref()
                 .and_then(|app| app.apple.as_ref()?.app_id.as_ref())
                 .map(|id| id.as_str().to_owned()),
-            ..Head::default()
+            ..PageHead::default()
         }
     }
 
@@ -677,7 +679,7 @@ impl Renderer<'_> {
         let page = self.site.pages.get(path)?;
         Some(SocialImage {
             url: self.canonical_asset(&drawing.file_name("social")),
-            alt: social::words(self.site, page),
+            alt: social_image::words(self.site, page),
             size: Some(drawing.size()),
         })
     }
@@ -718,9 +720,9 @@ impl Renderer<'_> {
     }
 }
 
-/// A page with its style, and the hash of that for the policy. Its links have marks ([`Place`](crate::pages::links::place::Place)).
+/// A page with its style, and the hash of that for the policy. Its links have marks ([`LinkBase`](crate::pages::links::link_base::Place)).
 #[derive(Default)]
-pub(crate) struct Written {
+pub(crate) struct RenderedPage {
     /// What is sent.
     pub(crate) html: String,
     /// A source expression for `style-src`: `'sha256-...'`.
@@ -747,7 +749,13 @@ impl PageFields {
 
 impl Renderer<'_> {
     /// A rendered page with the style that it uses, and after it `own`, which so takes the place of the theme's, and with what of it lies apart.
-    fn styled(&self, html: String, kinds: &BTreeSet<&str>, scope: &Scope, own: &str) -> Written {
+    fn styled(
+        &self,
+        html: String,
+        kinds: &BTreeSet<&str>,
+        scope: &Scope,
+        own: &str,
+    ) -> RenderedPage {
         let drawings = scope.apart.file();
         let html = match &drawings {
             Some(file) => html.replace(FILE_MARK, &self.resolver.asset(file)),
@@ -756,7 +764,7 @@ impl Renderer<'_> {
         let live = scope.used.iter();
         let live = live.filter(|(_, client)| *client != Hydration::None);
         let islands: BTreeSet<&str> = live.map(|(name, _)| name.as_str()).collect();
-        let shown = Shown {
+        let shown = PageContent {
             html: &html,
             apart: drawings.as_ref().map_or(b"", |file| &file.bytes),
             language: self.site.manifest.language.as_str(),
@@ -769,7 +777,7 @@ impl Renderer<'_> {
         let style = css + own;
         let fonts = self.preloaded(scope, &whole_fonts);
         let head = format!("<style>{style}</style>\n{}", preload(fonts));
-        Written {
+        RenderedPage {
             html: self.with_grounds(&html).replacen(STYLE_MARK, &head, 1),
             style: policy_hash(&style),
             drawings,
@@ -804,7 +812,7 @@ impl Renderer<'_> {
                 caching: deployment.caching,
                 hsts,
             };
-            policy::fields(&kind, "text/html; charset=utf-8", self.secure())
+            header_fields::fields(&kind, "text/html; charset=utf-8", self.secure())
         };
         PageFields {
             indexed: fields(false),
@@ -814,7 +822,7 @@ impl Renderer<'_> {
 }
 
 /// How many pictures of a page have one. Those further down are there before anybody gets to them, and to unpack many large ones takes longer than a page may.
-const MOST: usize = 4;
+const MAX_PLACEHOLDER_COLOURS: usize = 4;
 const IMAGE: &str = "<img src=\"";
 
 impl Renderer<'_> {
@@ -822,7 +830,7 @@ impl Renderer<'_> {
     fn with_grounds(&self, html: &str) -> String {
         let mut written = String::with_capacity(html.len());
         let mut rest = html;
-        for _ in 0..MOST {
+        for _ in 0..MAX_PLACEHOLDER_COLOURS {
             let Some((before, src, behind)) = next_image(rest) else {
                 break;
             };

@@ -8,7 +8,7 @@ use content::tenant::app::App;
 
 /// The whole context of a layout.
 #[derive(Debug)]
-pub struct View<'a> {
+pub struct TemplateView<'a> {
     /// The ready inside of `<head>`.
     pub head: String,
     /// The tenant.

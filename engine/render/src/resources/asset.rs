@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::images::raster::Raster;
+use crate::images::image_header::Raster;
 use crate::media::media_type::{UNKNOWN, tenant_type};
 use content::name::is_unreserved;
 use content::source;
@@ -34,7 +34,7 @@ pub struct Asset {
     pub bytes: Bytes,
     /// The file, where it is too large for memory.
     pub(crate) large: Option<LargeFile>,
-    /// The same in the coding `br`, where that was made before.
+    /// The same in the encoding `br`, where that was made before.
     pub(crate) brotli: Option<Bytes>,
     /// Whether something names it.
     used: Arc<AtomicBool>,
@@ -103,7 +103,7 @@ impl Asset {
         }
     }
 
-    /// The same with its coding `br`, if that is there.
+    /// The same with its encoding `br`, if that is there.
     #[must_use]
     pub(crate) fn compressed(self, brotli: Option<Bytes>) -> Self {
         Self { brotli, ..self }

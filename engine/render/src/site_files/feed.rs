@@ -2,8 +2,8 @@
 //!
 //! A feed is the same at every address of its tenant: all its links are absolute and canonical, so that a reader who finds it twice knows it again.
 
-use crate::pages::links::link::{Resolver, below};
-use crate::pages::structure;
+use crate::pages::hierarchy;
+use crate::pages::links::resolver::{Resolver, below};
 use crate::site_files::xml::Xml;
 use content::address::Address;
 use content::formats::values::Date;
@@ -16,7 +16,7 @@ const ATOM: &str = "http://www.w3.org/2005/Atom";
 pub(crate) const MEDIA_TYPE: &str = "application/atom+xml; charset=utf-8";
 
 /// A feed holds the newest entries; the collection's page has them all.
-const MOST: usize = 50;
+const MAX_ENTRIES: usize = 50;
 
 /// The feed of a collection.
 pub(crate) struct Feed<'a> {
@@ -28,11 +28,11 @@ impl<'a> Feed<'a> {
     /// The feed of a page, if it is a collection that has one. A feed needs a day to be up to date with, so that there is none without an entry.
     pub(crate) fn of(site: &'a Site, page: &'a Page) -> Option<Self> {
         let wanted = page.front.collection.as_ref()?.feed && !page.front.noindex;
-        let entries: Vec<(&Page, Date)> = structure::entries(site, &page.path)
+        let entries: Vec<(&Page, Date)> = hierarchy::entries(site, &page.path)
             .into_iter()
             .filter(|entry| !entry.front.noindex)
             .filter_map(|entry| Some((entry, entry.front.date?)))
-            .take(MOST)
+            .take(MAX_ENTRIES)
             .collect();
         (wanted && !entries.is_empty()).then_some(Self {
             collection: page,
@@ -42,7 +42,7 @@ impl<'a> Feed<'a> {
 
     /// The feed that the head of a page names: its own, or that of the collection it is an entry of.
     pub(crate) fn for_page(site: &'a Site, page: &'a Page) -> Option<Self> {
-        Self::of(site, page).or_else(|| Self::of(site, structure::collection_of(site, page)?))
+        Self::of(site, page).or_else(|| Self::of(site, hierarchy::collection_of(site, page)?))
     }
 
     /// Its path within the tenant.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use super::sitemap::{self, Listing};
-use crate::pages::links::link::Deployment;
-use crate::resources::files::plain_file;
+use crate::pages::links::resolver::Deployment;
+use crate::resources::file_resource::plain_file;
 use content::name::reserved::{ROBOTS, SECURITY, SITEMAP};
 use release::snapshot::{Resource, ResourceTable};
 

@@ -28,10 +28,10 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use crate::images::icon::Icons;
-use crate::images::{Drawing, Picture, social};
-use crate::pages::links::link::below;
+use crate::images::{Drawing, Picture, social_image};
+use crate::pages::links::resolver::below;
 use crate::resources::asset::ASSETS;
-use crate::resources::files::plain_file;
+use crate::resources::file_resource::plain_file;
 use crate::theme::Scope;
 use content::address::Address;
 use content::formats::values::File;
@@ -81,7 +81,7 @@ impl SiteFiles {
             Ok(icons) => (icons, None),
             Err(problem) => (None, Some(problem)),
         };
-        let social = social::prepare(site, scope, ground.as_deref());
+        let social = social_image::prepare(site, scope, ground.as_deref());
         let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
         let associations = association::files(site)
             .into_iter()

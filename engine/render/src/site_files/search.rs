@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json, json};
 use unicode_general_category::get_general_category;
 
-use crate::markdown::outline::{Part, outline};
-use crate::pages::links::link::Resolver;
+use crate::markdown::outline::{TextPart, outline};
+use crate::pages::links::resolver::Resolver;
 use crate::theme::Scope;
 use content::name::nfc;
 use content::tenant::{Page, Site};
@@ -17,23 +17,23 @@ use content::tenant::{Page, Site};
 pub(super) const MEDIA_TYPE: &str = "application/json";
 
 /// The most bytes of an index: a visitor waits for it.
-const LARGEST: usize = 50_000;
+const MAX_INDEX_BYTES: usize = 50_000;
 
 /// How many words of a part are tried, until the index is small enough.
 const WORDS: [usize; 13] = [200, 100, 60, 40, 25, 15, 10, 8, 6, 4, 2, 1, 0];
 
 /// The shortest word of an alphabet that is worth its bytes. One sign of a script without letter case, such as `駅`, can be a word.
-const SHORTEST: usize = 2;
+const MIN_WORD_LETTERS: usize = 2;
 
 /// What is known of a tenant's pages, at whatever address.
 pub(super) struct SearchIndex {
     /// The path and the title of each page.
     pages: Vec<(String, String)>,
-    parts: Vec<Entry>,
+    parts: Vec<SearchEntry>,
 }
 
 /// A part of a page.
-struct Entry {
+struct SearchEntry {
     page: usize,
     id: Option<String>,
     heading: String,
@@ -60,7 +60,7 @@ impl SearchIndex {
                 .clone()
                 .unwrap_or_else(|| page.front.title.clone())
         };
-        let mut parts: Vec<Entry> = Vec::new();
+        let mut parts: Vec<SearchEntry> = Vec::new();
         for (index, page) in found.iter().enumerate() {
             let mut outline = outline(&page.body, scope.page_ids(Some(page)));
             if let Some(first) = outline.first_mut() {
@@ -97,7 +97,7 @@ impl SearchIndex {
             .collect();
         for most in WORDS {
             let text = self.with(&pages, self.parts.len(), most);
-            if text.len() <= LARGEST {
+            if text.len() <= MAX_INDEX_BYTES {
                 return text;
             }
         }
@@ -106,7 +106,7 @@ impl SearchIndex {
         while parts > 0 {
             parts /= 2;
             let text = self.with(&pages, parts, 0);
-            if text.len() <= LARGEST {
+            if text.len() <= MAX_INDEX_BYTES {
                 return text;
             }
         }
@@ -114,7 +114,7 @@ impl SearchIndex {
         while !pages.is_empty() {
             pages.truncate(pages.len() / 2);
             let text = self.with(&pages, 0, 0);
-            if text.len() <= LARGEST {
+            if text.len() <= MAX_INDEX_BYTES {
                 return text;
             }
         }
@@ -138,13 +138,13 @@ impl SearchIndex {
     }
 }
 
-fn entry(page: usize, part: &Part, description: &str) -> Entry {
+fn entry(page: usize, part: &TextPart, description: &str) -> SearchEntry {
     let mut seen: BTreeSet<String> = words(&part.heading).into_iter().collect();
     let mut unseen = |text: &str| -> BTreeSet<String> {
         let found = words(text).into_iter();
         found.filter(|word| seen.insert(word.clone())).collect()
     };
-    Entry {
+    SearchEntry {
         page,
         id: part.id.clone(),
         heading: part.heading.clone(),
@@ -181,7 +181,7 @@ fn is_word(piece: &str) -> bool {
     let is_sign = |sign: char| sign.is_alphabetic() && !sign.is_lowercase() && !sign.is_uppercase();
     match (signs.next(), signs.next()) {
         (Some(sign), None) => is_sign(sign),
-        _ => piece.chars().count() >= SHORTEST && piece.contains(char::is_alphanumeric),
+        _ => piece.chars().count() >= MIN_WORD_LETTERS && piece.contains(char::is_alphanumeric),
     }
 }
 
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn words_of_a_description_stay_where_there_is_no_room_for_others() {
-        let part = Part {
+        let part = TextPart {
             words: "Another sentence.".to_owned(),
-            ..Part::default()
+            ..TextPart::default()
         };
         let index = SearchIndex {
             pages: Vec::new(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pages::links::link::url_at;
-use crate::pages::structure;
+use crate::pages::hierarchy;
+use crate::pages::links::resolver::url_at;
 use crate::site_files::xml::Xml;
 use content::address::{Address, Origin};
 use content::name::reserved::{SITEMAP, sitemap_part};
@@ -66,7 +66,7 @@ fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
         .front
         .collection
         .iter()
-        .flat_map(|_| structure::entries(site, &page.path));
+        .flat_map(|_| hierarchy::entries(site, &page.path));
     let newest = entries.filter_map(|entry| entry.front.last_change());
     own.into_iter().chain(newest).max().map(|date| date.day())
 }

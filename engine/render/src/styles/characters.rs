@@ -6,7 +6,7 @@ use std::ops::Bound::Included;
 use cssparser::{ParseError, Parser, ParserInput, Token, UnicodeRange};
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
-use super::used::Face;
+use crate::styles::page_rules::Face;
 use content::name::nfc;
 
 /// The marks that browsers put around quotations in languages other than English, which has others (CSS Generated Content 3, section 3.2).

@@ -2,28 +2,28 @@
 
 mod characters;
 mod minify;
-mod used;
+mod page_rules;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::characters::{Characters, Letters};
 use self::minify::minified;
-pub(super) use self::used::font_of;
-use self::used::{Face, Rules, Uses, classes};
+pub(super) use self::page_rules::font_of;
+use self::page_rules::{Face, StyleRules, Uses, classes};
 
-use crate::compile::card::Card;
+use crate::compile::site_card::Card;
 use crate::resources::asset::{ASSETS, Asset};
 use content::report::{Code, Diagnostic, Report};
 use content::theme::kind::SectionKind;
 use content::theme::{MANIFEST, Role, Theme};
 
-/// The styles of a theme: those of every page, and those of each kind of section.
+/// The styles of a theme: those of every page, and those of each section type.
 #[derive(Debug, Default)]
 pub(super) struct Styles {
-    everywhere: Rules,
+    everywhere: StyleRules,
     roles: BTreeMap<String, Role>,
-    kinds: BTreeMap<String, Rules>,
+    kinds: BTreeMap<String, StyleRules>,
     site_colours: Vec<String>,
     /// The classes that any of these rules asks for.
     classes: BTreeSet<String>,
@@ -34,7 +34,7 @@ pub(super) struct Styles {
 }
 
 /// So many styles are kept. When there are more, they are written anew.
-const MOST_WRITTEN: usize = 64;
+const MAX_WRITTEN: usize = 64;
 
 /// The style of a page.
 pub(super) struct PageStyle {
@@ -45,7 +45,7 @@ pub(super) struct PageStyle {
 }
 
 /// What of a page decides about its styles.
-pub(super) struct Shown<'a> {
+pub(super) struct PageContent<'a> {
     /// Its markup.
     pub html: &'a str,
     /// The drawings that it shows and that lie apart from it.
@@ -81,10 +81,10 @@ impl Styles {
             let path = SectionKind::file(kind, "section.css");
             let style = style_of(theme, &path, files, report)?;
             own.add(Characters::of_style(&style));
-            Some((kind.clone(), Rules::new(&style)))
+            Some((kind.clone(), StyleRules::new(&style)))
         });
         let kinds: BTreeMap<_, _> = kinds.collect();
-        let everywhere = Rules::new(&everywhere);
+        let everywhere = StyleRules::new(&everywhere);
         let mut classes = BTreeSet::new();
         let all = kinds.values().chain([&everywhere]);
         all.for_each(|rules| rules.add_classes(&mut classes));
@@ -100,7 +100,7 @@ impl Styles {
     }
 
     /// The style of a page. The order of rules is the same everywhere: those of the theme, then those of kinds by their names, then the roles that these name, then the colours of sites.
-    pub(super) fn of_page(&self, page: &Shown<'_>) -> PageStyle {
+    pub(super) fn of_page(&self, page: &PageContent<'_>) -> PageStyle {
         let classes = classes(page.html);
         let faces = self.faces();
         let whole = whole_fonts(page, &faces);
@@ -127,7 +127,7 @@ impl Styles {
     /// The rules and roles that a page with these classes uses.
     fn of_rules(
         &self,
-        page: &Shown<'_>,
+        page: &PageContent<'_>,
         classes: &BTreeSet<&str>,
         faces: &[&Face],
         whole: &BTreeMap<&str, &Face>,
@@ -196,7 +196,7 @@ impl Styles {
         css.push_str(&roles);
         let css: Arc<str> = css.into();
         let mut written = written();
-        if written.len() >= MOST_WRITTEN {
+        if written.len() >= MAX_WRITTEN {
             written.clear();
         }
         written.insert(key, Arc::clone(&css));
@@ -236,7 +236,7 @@ impl Styles {
 }
 
 /// The fonts that a page needs in one file, by their names. A browser that has one file of a font and waits for another shows one word in two fonts.
-fn whole_fonts<'f>(page: &Shown<'_>, faces: &[&'f Face]) -> BTreeMap<&'f str, &'f Face> {
+fn whole_fonts<'f>(page: &PageContent<'_>, faces: &[&'f Face]) -> BTreeMap<&'f str, &'f Face> {
     let mut found = BTreeMap::new();
     let mut wholes = faces.iter().filter(|face| face.is_whole()).peekable();
     if wholes.peek().is_none() {
@@ -368,10 +368,10 @@ mod tests {
             ),
         ];
         let styles = Styles {
-            everywhere: Rules::new(&css.concat()),
+            everywhere: StyleRules::new(&css.concat()),
             ..Styles::default()
         };
-        let style = styles.of_page(&Shown {
+        let style = styles.of_page(&PageContent {
             html: &format!("<title>\u{17e}</title><body>{body}"),
             apart: b"",
             language,

@@ -10,13 +10,13 @@ use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 use super::render::{Scope, asset_href, with_scope};
 use super::ui_strings::UiStrings;
 use crate::images::svg;
-use crate::images::svg::fit::{Measure, Room, fit};
+use crate::images::svg::text_fit::{Measure, Room, fit};
 use crate::island::{self, Call, Hydration};
 use crate::markdown;
 use crate::markdown::escape::escape;
 use crate::media;
 use crate::media::media_type::is_drawing;
-use crate::pages::values::inline_svg;
+use crate::pages::data_walk::inline_svg;
 use crate::resources::asset::Asset;
 use crate::theme::language::Argument;
 use content::report::hint_for;
@@ -198,7 +198,7 @@ pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<Cow<'s, Ass
     let stem = asset.name.split('.').next().unwrap_or_default();
     let isolated = std::str::from_utf8(&asset.bytes)
         .ok()
-        .and_then(|svg| svg::isolated(svg, &format!("{stem}-"), svg::Page::Own).ok());
+        .and_then(|svg| svg::isolated(svg, &format!("{stem}-"), svg::DrawingContext::Own).ok());
     Some(match isolated.filter(|svg| svg.as_bytes() != asset.bytes) {
         Some(svg) => Cow::Owned(Asset::of_tenant(key, svg.into())),
         None => Cow::Borrowed(asset),

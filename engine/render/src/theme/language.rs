@@ -15,19 +15,19 @@ use icu_plurals::{PluralCategory, PluralRules, PluralRulesOptions};
 use serde_json::{Map, Value as Json};
 
 use content::formats::values::Date;
-use content::theme::strings::{COUNT, Kind, Pattern, Piece, Strings, Text};
+use content::theme::strings::{ArgumentKind, COUNT, MessagePiece, Pattern, Strings, Text};
 
 /// A language as templates speak it.
 #[derive(Debug, Clone)]
 pub struct Language {
     tag: String,
     strings: Strings,
-    rules: Arc<Rules>,
+    rules: Arc<LanguageRules>,
 }
 
 /// How a language writes things.
 #[derive(Debug)]
-struct Rules {
+struct LanguageRules {
     days: FixedCalendarDateTimeFormatter<Gregorian, YMD>,
     numbers: DecimalFormatter,
     lists: ListFormatter,
@@ -54,7 +54,7 @@ impl Language {
         let unknown = || format!("`{tag}` is no language: write a tag such as `en` or `pt-BR`");
         let locale: Locale = tag.parse().map_err(|_| unknown())?;
         let plurals = PluralRulesOptions::default();
-        let rules = Rules {
+        let rules = LanguageRules {
             days: FixedCalendarDateTimeFormatter::try_new((&locale).into(), YMD::long())
                 .map_err(|_| unknown())?,
             numbers: DecimalFormatter::try_new((&locale).into(), Default::default())
@@ -166,22 +166,22 @@ impl Language {
         let mut filled = String::new();
         for piece in &pattern.pieces {
             let (name, kind) = match piece {
-                Piece::Words(words) => {
+                MessagePiece::Words(words) => {
                     filled.push_str(words);
                     continue;
                 }
-                Piece::Placeholder(name, kind) => (name, kind),
+                MessagePiece::Placeholder(name, kind) => (name, kind),
             };
             let written = match (kind, arguments.get(name)) {
                 (_, None) => return Err(format!("`{key}` needs `{name}`")),
-                (Kind::Text, Some(Argument::Text(text))) => text.clone(),
-                (Kind::Text, Some(Argument::Number(number))) => number.to_string(),
-                (Kind::Number, Some(Argument::Number(number))) => self.number(*number),
-                (Kind::Date, Some(Argument::Text(text))) => match text.parse() {
+                (ArgumentKind::Text, Some(Argument::Text(text))) => text.clone(),
+                (ArgumentKind::Text, Some(Argument::Number(number))) => number.to_string(),
+                (ArgumentKind::Number, Some(Argument::Number(number))) => self.number(*number),
+                (ArgumentKind::Date, Some(Argument::Text(text))) => match text.parse() {
                     Ok(day) => self.day(day),
                     Err(_) => return Err(format!("`{key}`: `{name}` is no day: `{text}`")),
                 },
-                (Kind::List, Some(Argument::List(items))) => self.list(items),
+                (ArgumentKind::List, Some(Argument::List(items))) => self.list(items),
                 (kind, Some(_)) => {
                     return Err(format!("`{key}`: `{name}` is no {}", of_kind(*kind)));
                 }
@@ -254,12 +254,12 @@ const fn category(category: PluralCategory) -> &'static str {
     }
 }
 
-const fn of_kind(kind: Kind) -> &'static str {
+const fn of_kind(kind: ArgumentKind) -> &'static str {
     match kind {
-        Kind::Text => "text",
-        Kind::Number => "whole number",
-        Kind::Date => "day",
-        Kind::List => "list of texts",
+        ArgumentKind::Text => "text",
+        ArgumentKind::Number => "whole number",
+        ArgumentKind::Date => "day",
+        ArgumentKind::List => "list of texts",
     }
 }
 

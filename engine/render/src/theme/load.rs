@@ -12,7 +12,7 @@ use super::functions::register;
 use super::render::{SOCIAL, Templates};
 use super::section::{EXAMPLE, EXAMPLE_SOURCE, SECTIONS, any_section, component};
 use crate::images::svg::fonts::Fonts;
-use crate::markdown::ids::ThemeIds;
+use crate::markdown::element_ids::ThemeIds;
 use crate::theme::language::Language;
 use crate::theme::theme_files::theme_assets;
 use content::report::{Code, Diagnostic, Report};

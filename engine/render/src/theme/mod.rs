@@ -7,7 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`load`] | a theme's folder becomes templates |
-//! | [`section`] | the templates of kinds of section become components |
+//! | [`section`] | the templates of section types become components |
 //! | [`render`] | a template and a view become a page |
 //! | [`functions`] | what templates can call |
 //! | [`escaping`] | UI strings stay text, whatever a template does |

@@ -12,15 +12,15 @@ use tera::{Context, ErrorKind, Tera, TeraResult, Value};
 use super::error::{located, one_line};
 use super::ui_strings::UiStrings;
 use crate::compile::cache::Cache;
-use crate::compile::prepared::Prepared;
+use crate::compile::prepared_tenant::PreparedTenant;
 use crate::compile::progress::Progress;
-use crate::images::svg::apart::Apart;
 use crate::images::svg::fonts::Fonts;
+use crate::images::svg::sprite::Sprite;
 use crate::island::{Hydration, Islands};
-use crate::markdown::ids::{PageIds, ThemeIds};
-use crate::pages::links::link::Resolver;
-use crate::pages::links::link_context::LinkContext;
-use crate::pages::view::View;
+use crate::markdown::element_ids::{PageIds, ThemeIds};
+use crate::pages::links::resolver::Resolver;
+use crate::pages::links::text_context::LinkContext;
+use crate::pages::view::TemplateView;
 use crate::resources::asset::{ASSETS, Asset};
 use crate::theme::language::Language;
 use crate::theme::theme_files::ThemeAssets;
@@ -54,7 +54,7 @@ pub struct Scope {
     /// Makes links right.
     pub resolver: Resolver,
     /// The tenant in the shapes of its theme.
-    pub prepared: Arc<Prepared>,
+    pub prepared: Arc<PreparedTenant>,
     /// The tenant's settings as its pages at this address see them.
     pub settings: Value,
     /// The theme.
@@ -66,7 +66,7 @@ pub struct Scope {
     /// The islands used so far, with what makes them live.
     pub used: Vec<(String, Hydration)>,
     /// The drawings so far that come after the first view.
-    pub(crate) apart: Apart,
+    pub(crate) apart: Sprite,
     /// The ids of the page so far.
     pub(crate) ids: Arc<Mutex<PageIds>>,
     /// What is rendered now, for whoever waits for it.
@@ -183,7 +183,7 @@ impl Templates {
     pub fn render(
         &self,
         template: &str,
-        view: &View<'_>,
+        view: &TemplateView<'_>,
         scope: Scope,
     ) -> Result<(String, Scope), Diagnostic> {
         let progress = Arc::clone(&scope.progress);
@@ -219,11 +219,11 @@ impl Templates {
 }
 
 /// The most bytes that one page may have.
-const PAGE: usize = 8 << 20;
+const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// What is said of a page that is too long.
 fn too_long() -> String {
-    format!("the page has more than {PAGE} bytes: split it, or loop over less")
+    format!("the page has more than {MAX_PAGE_BYTES} bytes: split it, or loop over less")
 }
 
 /// Takes what a page may have and no more, and nothing once nobody waits for it any longer.
@@ -237,7 +237,7 @@ impl io::Write for BoundedPage {
         if self.progress.is_given_up() {
             return Err(io::Error::other("rendering took too long and was given up"));
         }
-        if self.html.len() + bytes.len() > PAGE {
+        if self.html.len() + bytes.len() > MAX_PAGE_BYTES {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_long()));
         }
         self.html.extend_from_slice(bytes);
@@ -250,7 +250,7 @@ impl io::Write for BoundedPage {
 }
 
 /// The view as Tera takes it. The head and the body are HTML already and not escaped again.
-fn context(view: &View<'_>) -> TeraResult<Context> {
+fn context(view: &TemplateView<'_>) -> TeraResult<Context> {
     let with = |value: Value, more: Vec<(&'static str, Value)>| {
         let mut map = value.into_map().unwrap_or_default();
         map.extend(more.into_iter().map(|(name, value)| (name.into(), value)));

@@ -1,4 +1,4 @@
-//! The templates of kinds of section as components, and what the engine writes to call them.
+//! The templates of section types as components, and what the engine writes to call them.
 
 use content::theme::Theme;
 
@@ -37,7 +37,7 @@ pub(super) fn opening(path: &str) -> Option<String> {
     ))
 }
 
-/// The template of a kind of section as a component, and any other as it is.
+/// The template of a section type as a component, and any other as it is.
 pub(super) fn component(path: &str, text: &str) -> String {
     match (opening(path), path.split('/').nth(1)) {
         (Some(opening), Some(kind)) => {

@@ -31,7 +31,7 @@ pub(crate) fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
     }
 }
 
-/// Whether a theme's file may be asked for by name: no templates, sources, manifests, licences, notes.
+/// Whether a theme's file may be requested by name: no templates, sources, manifests, licences, notes.
 fn is_public(path: &str) -> bool {
     ["drawings/", "fonts/", "icons/", "images/"]
         .iter()

@@ -48,7 +48,7 @@ impl From<CachingFlags> for Caching {
 pub struct LimitFlags {
     /// Connections at once; for further ones, those that have been idle for longest are closed
     ///
-    /// While all have a request under way, further ones wait in the system's queue. An idle connection costs some 10 KB, so that the default comes to 40 MB. Each takes a file descriptor: where the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered, and some 256 are left to the program itself.
+    /// While all have a request in flight, further ones wait in the system's queue. An idle connection costs some 10 KB, so that the default comes to 40 MB. Each takes a file descriptor: where the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered, and some 256 are left to the program itself.
     #[arg(long = "max-connections", env = "ROWHOUSE_MAX_CONNECTIONS", value_name = "NUMBER",
         default_value_t = 4096, value_parser = from_one::<usize>())]
     pub connections: usize,
@@ -64,7 +64,7 @@ pub struct LimitFlags {
     #[arg(long = "handshake-timeout", env = "ROWHOUSE_HANDSHAKE_TIMEOUT", value_name = "SECONDS",
         default_value = "10", value_parser = seconds)]
     pub handshake: Duration,
-    /// TLS handshakes of one address (IPv6: of one /64 network) under way at once; further ones are refused
+    /// TLS handshakes of one address (IPv6: of one /64 network) in flight at once; further ones are refused
     ///
     /// Trusted proxies may have more. A handshake is over in the time of two round trips.
     #[arg(long = "max-handshakes-per-address", env = "ROWHOUSE_MAX_HANDSHAKES_PER_ADDRESS", value_name = "NUMBER",
@@ -118,7 +118,7 @@ pub struct LimitFlags {
     #[arg(long = "max-uri-length", env = "ROWHOUSE_MAX_URI_LENGTH", value_name = "BYTES",
         default_value_t = 4 * 1024, value_parser = from_one::<usize>())]
     pub uri_bytes: usize,
-    /// Requests under way at once on one HTTP/2 connection
+    /// Requests in flight at once on one HTTP/2 connection
     ///
     /// The default is more than the hundred that RFC 9113 (section 6.5.2) asks for at least, since every answer is in memory.
     #[arg(long = "http2-max-streams", env = "ROWHOUSE_HTTP2_MAX_STREAMS", value_name = "NUMBER",

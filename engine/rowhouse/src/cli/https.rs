@@ -24,7 +24,7 @@ pub struct HttpsFlags {
     /// The address and port to lead visitors from HTTP to HTTPS, as in `[::]:80`; it answers the authority's challenges, too
     #[arg(long, env = "ROWHOUSE_HTTP_REDIRECT", value_name = "ADDRESS")]
     pub http_redirect: Option<SocketAddr>,
-    /// The e-mail address that the authority may write to; with it, certificates are asked for
+    /// The e-mail address that the authority may write to; with it, certificates are requested
     ///
     /// Every host that a tenant claims gets one, from the moment at which its folder is there, and no other name does. By this you agree to the authority's terms of service.
     #[arg(long, env = "ROWHOUSE_ACME_CONTACT", value_name = "MAIL")]
@@ -59,7 +59,7 @@ pub struct HttpsFlags {
     pub acme_eab_key: Option<String>,
     /// The folder for certificates and the account with the authority [default: `certificates` below `--state`]
     ///
-    /// Unlike the rest of the state it is worth a backup: what is in it is not asked for again.
+    /// Unlike the rest of the state it is worth a backup: what is in it is not requested again.
     #[arg(long, env = "ROWHOUSE_CERTIFICATES", value_name = "DIR")]
     pub certificates: Option<PathBuf>,
     /// A certificate of your own with its chain, as PEM, for the names in it; `*.<domain>` is for all names of a domain

@@ -91,7 +91,7 @@ pub enum Command {
 
 /// Where content comes from and where it is served.
 #[derive(Debug, Clone, Args)]
-pub struct Content {
+pub struct ContentFlags {
     /// The folder of tenants: each folder in it is a site
     #[arg(
         long,
@@ -124,7 +124,7 @@ pub struct Content {
     /// A folder with another build of the islands (React components), as `node ui/build.mjs --out DIR` writes it [default: the one inside the program]
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
     pub ui_dist: Option<PathBuf>,
-    /// Whether the examples of kinds of section are pages: `manual` says so.
+    /// Whether the examples of section types are pages: `manual` says so.
     #[arg(skip)]
     pub shows_kinds: bool,
 }
@@ -134,7 +134,7 @@ pub struct Content {
 pub struct ServeArguments {
     /// Content and origin.
     #[command(flatten)]
-    pub content: Content,
+    pub content: ContentFlags,
     /// The address and port to listen on for visitors
     #[arg(
         long,
@@ -165,7 +165,7 @@ pub struct ServeArguments {
     /// What commands have to come with.
     #[command(flatten)]
     pub token: AdminTokenFlag,
-    /// Time for requests under way to finish after SIGTERM or Ctrl-C
+    /// Time for requests in flight to finish after SIGTERM or Ctrl-C
     ///
     /// Keep it below the time after which your supervisor kills the process, which is 30 seconds for most.
     #[arg(
@@ -188,7 +188,7 @@ pub struct ServeArguments {
     /// It may be deleted at any time.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
+    /// The most bytes that tenants take in memory [default: half of what the machine or the cgroup has]
     ///
     /// Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. They are rendered again at their next request. The program takes some 100 MB besides, and work in progress (reading, rendering) half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the cgroup has it. The manual has measured figures: Sizing.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
@@ -230,7 +230,7 @@ pub struct ServeArguments {
         value_name = "FORM",
         default_value = "off"
     )]
-    pub access_log: AccessLog,
+    pub access_log: AccessLogFlag,
     /// Include visitors' IP addresses in that log; they are personal data
     #[arg(long, env = "ROWHOUSE_LOG_ADDRESSES", value_parser = BoolishValueParser::new())]
     pub log_addresses: bool,
@@ -274,7 +274,7 @@ pub enum WatchMethod {
 
 /// How requests are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AccessLog {
+pub enum AccessLogFlag {
     /// As people read it
     Text,
     /// A JSON object a line, for programs
@@ -305,7 +305,7 @@ pub struct CheckArguments {
     pub server: RunningServer,
     /// Content and origin.
     #[command(flatten)]
-    pub content: Content,
+    pub content: ContentFlags,
 }
 
 /// How errors are printed.
@@ -334,14 +334,14 @@ pub struct ExportArguments {
     /// Write the tenants without errors, and leave out the others
     #[arg(long)]
     pub despite_errors: bool,
-    /// The most bytes that tenants take in memory [default: half of what the machine or the control group has]
+    /// The most bytes that tenants take in memory [default: half of what the machine or the cgroup has]
     ///
     /// Pages beyond the limit are rendered once more when they are written.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
     pub memory: Option<usize>,
     /// Content and origin.
     #[command(flatten)]
-    pub content: Content,
+    pub content: ContentFlags,
     /// What shared caches may keep; last, since its heading holds for whatever comes after it.
     #[command(flatten)]
     pub caching: CachingFlags,
@@ -429,7 +429,7 @@ pub struct RoutesArguments {
     pub format: ListFormat,
     /// Content and origin.
     #[command(flatten)]
-    pub content: Content,
+    pub content: ContentFlags,
 }
 
 /// `releases`.

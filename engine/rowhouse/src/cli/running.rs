@@ -23,7 +23,7 @@ pub struct RunningServer {
 /// What changes something comes with, where the server wants it.
 #[derive(Debug, Clone, Args)]
 pub struct AdminTokenFlag {
-    /// A file with a secret word of 16 characters or more, which whatever changes something has to come with: `rollback`, `resume`, and the buttons of the console
+    /// A file with a token of 16 characters or more, which whatever changes something has to come with: `rollback`, `resume`, and the buttons of the console
     ///
     /// Without it the server takes `rollback` and `resume` of any program that reaches its admin address, and the console changes nothing. It is read at the start.
     #[arg(long, env = "ROWHOUSE_ADMIN_TOKEN_FILE", value_name = "FILE")]

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// `new`.
 #[derive(Debug, Clone, Args)]
 pub struct NewArguments {
-    /// The tenant's id, which becomes its folder, its path and its host: a-z, 0-9 and inner hyphens [default: asked for on a terminal, like all that no flag says]
+    /// The tenant's id, which becomes its folder, its path and its host: a-z, 0-9 and inner hyphens [default: prompted for on a terminal, like all that no flag says]
     #[arg(value_name = "ID")]
     pub id: Option<String>,
     /// The name that visitors read [default: made of the id]

@@ -24,7 +24,7 @@ fn work(memory: usize, left: usize) -> usize {
     (memory / 2).clamp(least, most).min(left.max(PROGRAM / 2))
 }
 
-/// Half of the memory of the machine, or of what a control group leaves of it (cgroup v2, `memory.max`), in bytes.
+/// Half of the memory of the machine, or of what a cgroup leaves of it (cgroup v2, `memory.max`), in bytes.
 pub(super) fn half() -> usize {
     total_memory() / 2
 }
@@ -37,7 +37,7 @@ fn total_memory() -> usize {
     all.unwrap_or(UNKNOWN)
 }
 
-/// What a process's control group and those above it may use: `0::/system.slice/rowhouse.service`.
+/// What a process's cgroup and those above it may use: `0::/system.slice/rowhouse.service`.
 fn limits(group: &str, root: &Path) -> Vec<usize> {
     let Some(path) = group.lines().find_map(|line| line.strip_prefix("0::/")) else {
         return Vec::new();

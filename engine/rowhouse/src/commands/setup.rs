@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use rowhouse_ui::Bundle;
 
 use super::memory;
-use crate::cli::Content;
+use crate::cli::ContentFlags;
 use release::store::Keep;
 use render::Caching;
 use render::Islands;
@@ -22,7 +22,7 @@ pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
 
 /// The registry that the flags describe, with nothing read yet. `state`: where things are kept, and how much; `dev`: for authors.
 pub(super) fn registry(
-    content: &Content,
+    content: &ContentFlags,
     caching: Caching,
     state: Option<(&Path, Keep)>,
     dev: bool,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use server::metrics::history::Sample;
-use server::metrics::tenant_history::{OF_A_POINT, POINTS};
+use server::metrics::tenant_history::{POINTS, STEPS_PER_POINT};
 
 use super::words::{digits, micros, percent};
 
@@ -26,12 +26,12 @@ pub(super) struct Chart {
     highest: String,
     /// Under the first line, and the lines: `d` of SVG paths.
     area: String,
-    lines: Vec<Line>,
+    lines: Vec<ChartLine>,
 }
 
 /// A line of a chart.
 #[derive(Debug, Clone, Serialize)]
-struct Line {
+struct ChartLine {
     /// What it is; empty where there is only one.
     name: &'static str,
     now: String,
@@ -88,9 +88,9 @@ fn chart(
     let area = series
         .first()
         .map_or_else(String::new, |(_, _, values)| path(values, top, true));
-    let lines: Vec<Line> = series
+    let lines: Vec<ChartLine> = series
         .into_iter()
-        .map(|(name, now, values)| Line {
+        .map(|(name, now, values)| ChartLine {
             name,
             now,
             path: path(&values, top, false),
@@ -111,7 +111,7 @@ fn chart(
 /// Samples in groups, counted from the newest, so that the chart ends with a whole one.
 pub(super) fn points(samples: &[Sample]) -> Vec<Sample> {
     let mut points: Vec<Sample> = samples
-        .rchunks(OF_A_POINT)
+        .rchunks(STEPS_PER_POINT)
         .map(|group| {
             group
                 .iter()

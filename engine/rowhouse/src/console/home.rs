@@ -11,35 +11,35 @@ use server::tls::overview::{CertificateState, overview};
 use super::charts::{Chart, charts, points};
 use super::list::{List, address, chosen, is_broken, row};
 use super::missing::missing_since;
-use super::parts::{Asked, Parts};
-use super::problems::Problem;
-use super::words::{Moment, bytes, count, grouped, span};
+use super::parts::{Asked, ConsoleParts};
+use super::problems::ProblemView;
+use super::words::{MomentView, bytes, count, grouped, span};
 use supervisor::Findings;
 
 /// Broken sites that are shown with their errors, two of each where there are few.
-const MOST_BROKEN: usize = 5;
+const MAX_BROKEN: usize = 5;
 /// So many are few.
-const FEW: usize = 2;
+const MAX_ERRORS_PER_SITE: usize = 2;
 /// Sites whose missing paths are counted on the first page.
-const MOST_MISSING: usize = 10;
+const MAX_MISSING: usize = 10;
 /// How long before its end a certificate is worth a word; new ones come a month before.
 const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// How long the reload loop may be silent; it goes round every second.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct HomePage {
     summary: Summary,
     alarms: Vec<String>,
     charts: [Chart; 3],
     facts: Vec<Fact>,
     broken: Vec<Broken>,
     more_broken: usize,
-    elsewhere: Vec<Problem>,
+    elsewhere: Vec<ProblemView>,
     list: List,
-    missing: Vec<Missing>,
+    missing: Vec<MissingPathsView>,
     /// Since when missing paths are counted.
-    missing_since: Moment,
+    missing_since: MomentView,
 }
 
 /// In one line, how all is.
@@ -67,8 +67,8 @@ struct Broken {
     id: String,
     state: &'static str,
     url: Option<String>,
-    since: Moment,
-    problems: Vec<Problem>,
+    since: MomentView,
+    problems: Vec<ProblemView>,
     more: usize,
     /// In a line each, where the owner of the tenants is too busy to say more.
     lines: Vec<String>,
@@ -76,14 +76,14 @@ struct Broken {
 
 /// A site with paths that were not found.
 #[derive(Debug, Serialize)]
-struct Missing {
+struct MissingPathsView {
     id: String,
     count: String,
     paths: String,
     first: String,
 }
 
-pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
+pub(super) fn view(parts: &ConsoleParts, asked: &Asked) -> HomePage {
     let now = SystemTime::now();
     let status = parts.operator.board.current().clone();
     let (shown, mut list) = chosen(&status, asked);
@@ -93,7 +93,7 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
         .collect();
     let is_first = list.page == 1 && list.query.is_empty() && list.chosen == "all";
     let of_first: &[&TenantStatus] = if is_first { &broken } else { &[] };
-    let named = &of_first[..of_first.len().min(MOST_BROKEN)];
+    let named = &of_first[..of_first.len().min(MAX_BROKEN)];
     let ids = shown
         .iter()
         .chain(named)
@@ -103,28 +103,37 @@ pub(super) fn view(parts: &Parts, asked: &Asked) -> View {
         .iter()
         .map(|tenant| row(parts, tenant, findings.as_ref(), now))
         .collect();
-    let errors = if named.len() > FEW { 1 } else { 2 };
+    let errors = if named.len() > MAX_ERRORS_PER_SITE {
+        1
+    } else {
+        2
+    };
     let cards = named
         .iter()
         .map(|tenant| card(parts, tenant, errors, findings.as_ref(), now));
     let elsewhere = || findings.iter().flat_map(|findings| &findings.elsewhere);
     let has_errors_elsewhere = elsewhere().any(|one| one.severity == Severity::Error);
     let elsewhere = elsewhere().filter(|one| one.severity != Severity::Note);
-    View {
+    HomePage {
         summary: summary(parts, &status, broken.len(), has_errors_elsewhere),
         alarms: alarms(parts, &status, now),
         charts: charts(&points(&parts.snapshots.history.samples())),
         facts: facts(parts, &status, now),
         broken: cards.collect(),
-        more_broken: of_first.len().saturating_sub(MOST_BROKEN),
-        elsewhere: elsewhere.take(MOST_BROKEN).map(Problem::new).collect(),
+        more_broken: of_first.len().saturating_sub(MAX_BROKEN),
+        elsewhere: elsewhere.take(MAX_BROKEN).map(ProblemView::new).collect(),
         list,
         missing: missing(parts),
         missing_since: missing_since(parts, now),
     }
 }
 
-fn summary(parts: &Parts, status: &Status, broken: usize, has_errors_elsewhere: bool) -> Summary {
+fn summary(
+    parts: &ConsoleParts,
+    status: &Status,
+    broken: usize,
+    has_errors_elsewhere: bool,
+) -> Summary {
     let all = status.tenants.len();
     let pending = status
         .tenants()
@@ -186,7 +195,7 @@ fn summary(parts: &Parts, status: &Status, broken: usize, has_errors_elsewhere: 
 }
 
 /// What somebody should know at once.
-fn alarms(parts: &Parts, status: &Status, now: SystemTime) -> Vec<String> {
+fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String> {
     let board = &parts.operator.board;
     let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
     let silence = board.silence();
@@ -222,7 +231,7 @@ fn alarms(parts: &Parts, status: &Status, now: SystemTime) -> Vec<String> {
             CertificateState::Missing => "has no certificate".to_owned(),
             CertificateState::Expired => "has a certificate that is not valid now".to_owned(),
             CertificateState::Valid if is_ending => {
-                let end = end.map(|end| Moment::new(end, now).relative);
+                let end = end.map(|end| MomentView::new(end, now).relative);
                 format!("has a certificate that ends {}", end.unwrap_or_default())
             }
             CertificateState::Valid => continue,
@@ -231,7 +240,7 @@ fn alarms(parts: &Parts, status: &Status, now: SystemTime) -> Vec<String> {
             .error
             .map_or_else(String::new, |error| format!(": {}", error.detail));
         alarms.push(format!("{} {says}{why}", certificate.host));
-        if alarms.len() > MOST_BROKEN {
+        if alarms.len() > MAX_BROKEN {
             alarms.push("and more: `rowhouse certificates` lists them".to_owned());
             break;
         }
@@ -239,7 +248,7 @@ fn alarms(parts: &Parts, status: &Status, now: SystemTime) -> Vec<String> {
     alarms
 }
 
-fn facts(parts: &Parts, status: &Status, now: SystemTime) -> Vec<Fact> {
+fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
     let board = &parts.operator.board;
     let store = board.store();
     let tenants = || status.tenants();
@@ -336,7 +345,7 @@ fn facts(parts: &Parts, status: &Status, now: SystemTime) -> Vec<Fact> {
 }
 
 fn card(
-    parts: &Parts,
+    parts: &ConsoleParts,
     tenant: &TenantStatus,
     most: usize,
     findings: Option<&Findings>,
@@ -351,23 +360,25 @@ fn card(
         id: tenant.id.to_string(),
         state: tenant.state.name(),
         url: address(parts, tenant, findings).map(|address| parts.url(&address)),
-        since: Moment::new(tenant.since, now),
-        problems: errors().take(most).map(Problem::new).collect(),
+        since: MomentView::new(tenant.since, now),
+        problems: errors().take(most).map(ProblemView::new).collect(),
         more: all.saturating_sub(most),
         lines: lines.iter().take(most).cloned().collect(),
     }
 }
 
-fn missing(parts: &Parts) -> Vec<Missing> {
+fn missing(parts: &ConsoleParts) -> Vec<MissingPathsView> {
     let tenants = parts.snapshots.not_found.tenants().into_iter();
-    let missing = tenants.take(MOST_MISSING).map(|(id, paths)| Missing {
-        id: id.to_string(),
-        count: grouped(paths.iter().map(|path| path.count).sum()),
-        paths: count(paths.len(), "path"),
-        first: paths
-            .first()
-            .map(|path| path.path.clone())
-            .unwrap_or_default(),
-    });
+    let missing = tenants
+        .take(MAX_MISSING)
+        .map(|(id, paths)| MissingPathsView {
+            id: id.to_string(),
+            count: grouped(paths.iter().map(|path| path.count).sum()),
+            paths: count(paths.len(), "path"),
+            first: paths
+                .first()
+                .map(|path| path.path.clone())
+                .unwrap_or_default(),
+        });
     missing.collect()
 }

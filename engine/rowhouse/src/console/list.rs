@@ -1,4 +1,4 @@
-//! The list of sites: a page of it, as many as are asked for, with those that need somebody first.
+//! The list of sites: a page of it, as many as are requested, with those that need somebody first.
 
 use std::time::SystemTime;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 use server::admin::status::{State, Status, TenantStatus};
 use url::form_urlencoded;
 
-use super::parts::{Asked, Parts};
-use super::problems::Counts;
-use super::words::{Moment, count, grouped};
+use super::parts::{Asked, ConsoleParts};
+use super::problems::ProblemCounts;
+use super::words::{MomentView, count, grouped};
 use supervisor::Findings;
 
 /// Sites on a page of the list.
@@ -21,7 +21,7 @@ pub(super) struct List {
     /// As it stands in a link.
     encoded: String,
     pub(super) chosen: &'static str,
-    kinds: Vec<Kind>,
+    kinds: Vec<ListKind>,
     pub(super) rows: Vec<Row>,
     found: String,
     /// The numbers of the pages before and after.
@@ -33,7 +33,7 @@ pub(super) struct List {
 
 /// Sites that can be looked at by themselves.
 #[derive(Debug, Serialize)]
-struct Kind {
+struct ListKind {
     name: &'static str,
     label: &'static str,
     count: String,
@@ -49,16 +49,16 @@ pub(super) struct Row {
     address: String,
     more_addresses: usize,
     pages: String,
-    release: Option<Release>,
-    since: Moment,
-    counts: Option<Counts>,
+    release: Option<ListedRelease>,
+    since: MomentView,
+    counts: Option<ProblemCounts>,
 }
 
 /// The last release of a site.
 #[derive(Debug, Serialize)]
-struct Release {
+struct ListedRelease {
     number: u64,
-    at: Moment,
+    at: MomentView,
     cause: String,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn is_broken(tenant: &TenantStatus) -> bool {
 
 /// The address that a tenant is known by.
 pub(super) fn address(
-    parts: &Parts,
+    parts: &ConsoleParts,
     tenant: &TenantStatus,
     findings: Option<&Findings>,
 ) -> Option<String> {
@@ -83,7 +83,7 @@ pub(super) fn address(
 }
 
 pub(super) fn row(
-    parts: &Parts,
+    parts: &ConsoleParts,
     tenant: &TenantStatus,
     findings: Option<&Findings>,
     now: SystemTime,
@@ -101,13 +101,13 @@ pub(super) fn row(
         address: address.unwrap_or_default(),
         more_addresses: tenant.hosts.len().saturating_sub(1),
         pages: count(tenant.pages, "page"),
-        release: last.map(|last| Release {
+        release: last.map(|last| ListedRelease {
             number: last.number,
-            at: Moment::new(last.at, now),
+            at: MomentView::new(last.at, now),
             cause: cause(&last.cause),
         }),
-        since: Moment::new(tenant.since, now),
-        counts: found.map(|found| Counts::of(&found.diagnostics)),
+        since: MomentView::new(tenant.since, now),
+        counts: found.map(|found| ProblemCounts::of(&found.diagnostics)),
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn cause(files: &[String]) -> String {
 /// Whether a site is of a kind.
 type IsOne<'a> = &'a dyn Fn(&TenantStatus) -> bool;
 
-/// The sites of the page that was asked for, and the list without its rows. Broken and pinned ones come first.
+/// The sites of the page that was requested, and the list without its rows. Broken and pinned ones come first.
 pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantStatus>, List) {
     let is_pinned = |tenant: &TenantStatus| tenant.pinned.is_some();
     let is_pending = |tenant: &TenantStatus| tenant.state == State::Pending || tenant.is_under_way;
@@ -159,7 +159,7 @@ pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantSt
         chosen,
         kinds: kinds
             .iter()
-            .map(|(name, label, is_one)| Kind {
+            .map(|(name, label, is_one)| ListKind {
                 name,
                 label,
                 count: grouped(status.tenants().filter(|tenant| is_one(tenant)).count() as u64),

@@ -1,4 +1,4 @@
-//! What visitors asked for and did not find, with the line of a manifest that leads them on.
+//! What visitors requested and did not find, with the line of a manifest that leads them on.
 //!
 //! **Invariant:** suggests only pages that the tenant serves.
 
@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use content::report::nearest;
 use release::snapshot::{HostEntry, Resource, Snapshot};
 use serde::Serialize;
-use server::metrics::not_found::Missing;
+use server::metrics::not_found::NotFoundPath;
 
-use super::parts::Parts;
-use super::words::{Moment, grouped};
+use super::parts::ConsoleParts;
+use super::words::{MomentView, grouped};
 
 /// A path that a tenant has no page for.
 #[derive(Debug, Clone, Serialize)]
@@ -23,8 +23,8 @@ pub(super) struct MissingPath {
 
 impl MissingPath {
     /// `pages`: what the tenant has.
-    pub(super) fn new(missing: Missing, pages: &[String]) -> Self {
-        let Missing { path, count } = missing;
+    pub(super) fn new(missing: NotFoundPath, pages: &[String]) -> Self {
+        let NotFoundPath { path, count } = missing;
         let similar = nearest(&path, pages.iter().map(String::as_str));
         let redirect = format!(
             "  - {{from: {}, to: {}}}",
@@ -40,8 +40,8 @@ impl MissingPath {
 }
 
 /// Since when missing paths are counted.
-pub(super) fn missing_since(parts: &Parts, now: SystemTime) -> Moment {
-    Moment::new(now - parts.snapshots.not_found.counted_for(), now)
+pub(super) fn missing_since(parts: &ConsoleParts, now: SystemTime) -> MomentView {
+    MomentView::new(now - parts.snapshots.not_found.counted_for(), now)
 }
 
 /// The pages of a tenant, by their paths from its own root.
@@ -51,7 +51,7 @@ pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
         HostEntry::Moved(_) => None,
     });
     let mounts = sites.flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()));
-    // All of them have the same pages, and those that were asked for have them first.
+    // All of them have the same pages, and those that were requested have them first.
     let mut own = mounts.filter(|mount| *mount.tenant == *tenant);
     let Some(pages) = own.find_map(|mount| mount.pages.get()) else {
         return Vec::new();
@@ -85,7 +85,7 @@ mod tests {
     fn a_redirect_leads_to_the_most_similar_page() {
         let pages = ["/", "/prices", "/terms"].map(str::to_owned);
         let redirect = |path: &str| {
-            let missing = Missing {
+            let missing = NotFoundPath {
                 path: path.to_owned(),
                 count: 1_200,
             };

@@ -33,8 +33,8 @@ use tera::{Context, Tera};
 use tracing::error;
 
 use self::parts::Asked;
-pub use self::parts::Parts;
-use self::words::Moment;
+pub use self::parts::ConsoleParts;
+use self::words::MomentView;
 use crate::cli::{MANUAL_LISTEN, manual_origin};
 
 /// Nothing but what this listener has itself, and no HTML that a script writes.
@@ -69,8 +69,8 @@ const FIELDS: [(HeaderName, &str); 4] = [
 
 /// The console's pages.
 #[derive(Debug)]
-pub struct Pages {
-    parts: Parts,
+pub struct ConsolePages {
+    parts: ConsoleParts,
     templates: Tera,
 }
 
@@ -80,16 +80,16 @@ struct Frame {
     program: &'static str,
     /// What the page shows, so that the script knows when that is old.
     version: String,
-    now: Moment,
+    now: MomentView,
     has_token: bool,
     /// The address of the manual while `rowhouse manual` runs without flags.
     manual: String,
 }
 
-impl Pages {
+impl ConsolePages {
     /// # Errors
     /// When a template is none, which a test would have told.
-    pub fn new(parts: Parts) -> Result<Self, tera::Error> {
+    pub fn new(parts: ConsoleParts) -> Result<Self, tera::Error> {
         let mut templates = Tera::new();
         templates.add_raw_templates(TEMPLATES)?;
         Ok(Self { parts, templates })
@@ -104,7 +104,7 @@ impl Pages {
         let frame = Frame {
             program: env!("CARGO_PKG_VERSION"),
             version: version(&self.parts.operator.board, &self.parts.snapshots),
-            now: Moment::new(SystemTime::now(), SystemTime::now()),
+            now: MomentView::new(SystemTime::now(), SystemTime::now()),
             has_token: self.parts.has_token,
             manual: manual_origin(MANUAL_LISTEN.port()),
         };
@@ -130,7 +130,7 @@ impl Pages {
         text: &str,
         tenant: Option<&str>,
     ) -> Response<Bytes> {
-        let view = Notice {
+        let view = ConsoleNotice {
             title,
             text,
             tenant,
@@ -146,13 +146,13 @@ impl Pages {
 
 /// A page that says one thing.
 #[derive(Debug, Serialize)]
-struct Notice<'a> {
+struct ConsoleNotice<'a> {
     title: &'a str,
     text: &'a str,
     tenant: Option<&'a str>,
 }
 
-impl Console for Pages {
+impl Console for ConsolePages {
     fn page(&self, path: &str, query: &str) -> Response<Bytes> {
         let asked = Asked::of(query);
         let segments: Vec<&str> = path.split('/').skip(1).collect();

@@ -13,7 +13,7 @@ use supervisor::Operator;
 
 /// Where what is shown comes from.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ConsoleParts {
     /// The owner of the tenants.
     pub operator: Arc<Operator>,
     /// What is served, and the counters.
@@ -26,7 +26,7 @@ pub struct Parts {
     pub has_token: bool,
 }
 
-impl Parts {
+impl ConsoleParts {
     /// The address of a host of this deployment, with a path behind it.
     pub(super) fn url(&self, address: &str) -> String {
         let (host, path) = match address.split_once('/') {

@@ -8,18 +8,18 @@ use serde::Serialize;
 
 /// An error or a warning.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Problem {
+pub(super) struct ProblemView {
     /// `error`, `warning` or `note`.
     severity: &'static str,
     code: &'static str,
     /// What the code means.
     explanation: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<ProblemLine>,
 }
 
 /// A line of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Line {
+struct ProblemLine {
     /// `head`, `place`, `code`, `caret` or `help`.
     kind: &'static str,
     text: String,
@@ -27,12 +27,12 @@ struct Line {
 
 /// How many there are of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
+pub(super) struct ProblemCounts {
     pub(super) errors: usize,
     pub(super) warnings: usize,
 }
 
-impl Counts {
+impl ProblemCounts {
     pub(super) fn of(diagnostics: &[Diagnostic]) -> Self {
         let count = |severity| {
             let same = diagnostics.iter().filter(|one| one.severity == severity);
@@ -45,7 +45,7 @@ impl Counts {
     }
 }
 
-impl Problem {
+impl ProblemView {
     pub(super) fn new(diagnostic: &Diagnostic) -> Self {
         let severity = match diagnostic.severity {
             Severity::Error => "error",
@@ -58,12 +58,14 @@ impl Problem {
             severity,
             code: diagnostic.code.as_str(),
             explanation: diagnostic.code.explanation(),
-            lines: lines.map(|(index, line)| Line::new(index, line)).collect(),
+            lines: lines
+                .map(|(index, line)| ProblemLine::new(index, line))
+                .collect(),
         }
     }
 }
 
-impl Line {
+impl ProblemLine {
     fn new(index: usize, text: &str) -> Self {
         let bare = text.trim_start_matches([' ', '|']);
         let kind = match index {
@@ -100,7 +102,7 @@ mod tests {
         )
         .at(place, "nmae: A\n")
         .hint("did you mean `name`?");
-        let problem = Problem::new(&diagnostic);
+        let problem = ProblemView::new(&diagnostic);
         let lines: Vec<&str> = problem.lines.iter().map(|line| &*line.text).collect();
         assert_eq!(lines.join("\n"), diagnostic.render(&Renderer::plain()));
         let of = |kind| {
@@ -114,7 +116,7 @@ mod tests {
         assert_eq!(of("place"), "--> tenants/a/tenant.yaml:1:1");
         assert!(of("caret").ends_with("^^^^"), "{lines:?}");
         assert!(of("help").contains("did you mean `name`?"), "{lines:?}");
-        let counts = Counts::of(&[diagnostic.clone(), diagnostic]);
+        let counts = ProblemCounts::of(&[diagnostic.clone(), diagnostic]);
         assert_eq!((counts.errors, counts.warnings), (2, 0));
     }
 }

@@ -9,35 +9,35 @@ use release::snapshot::traffic::Traffic;
 use serde::Serialize;
 use server::admin::control::{Change, Control as _, PageChange, ReleaseLine};
 use server::admin::status::TenantStatus;
-use server::metrics::tenant_history::MOST;
+use server::metrics::tenant_history::MAX_TENANTS;
 use server::tls::overview::{CertificateLine, CertificateState, overview};
 
 use super::charts::{Chart, charts};
 use super::list::cause;
 use super::missing::{MissingPath, missing_since, pages_of};
-use super::parts::{Asked, Parts};
-use super::problems::Problem;
-use super::words::{Moment, count, grouped, micros, percent, span};
+use super::parts::{Asked, ConsoleParts};
+use super::problems::ProblemView;
+use super::words::{MomentView, count, grouped, micros, percent, span};
 
 /// Errors and warnings on a page; `rowhouse check` prints all.
-const MOST_PROBLEMS: usize = 30;
+const MAX_PROBLEMS: usize = 30;
 /// Changed pages of a comparison, and lines of each.
-const MOST_CHANGES: usize = 50;
-const MOST_LINES: usize = 300;
+const MAX_CHANGES: usize = 50;
+const MAX_LINES: usize = 300;
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct SitePage {
     id: String,
     state: &'static str,
     is_under_way: bool,
-    since: Moment,
+    since: MomentView,
     pinned: Option<u64>,
     pages: String,
     /// Nothing where the pages were not rendered by this process.
     compiled_in: Option<String>,
     /// How long the server has run.
     up: String,
-    addresses: Vec<Address>,
+    addresses: Vec<AddressView>,
     /// Nothing where not all of the last hour is known.
     charts: Option<[Chart; 3]>,
     most_charts: String,
@@ -45,7 +45,7 @@ pub(super) struct View {
     error_share: String,
     median: String,
     slow: String,
-    problems: Vec<Problem>,
+    problems: Vec<ProblemView>,
     more_problems: usize,
     /// Errors in a line each, where the owner of the tenants is too busy to say more.
     lines: Vec<String>,
@@ -53,25 +53,25 @@ pub(super) struct View {
     has_findings: bool,
     /// Why there may be more than is shown.
     is_partial: bool,
-    releases: Option<Vec<Release>>,
-    certificates: Vec<Certificate>,
+    releases: Option<Vec<ReleaseView>>,
+    certificates: Vec<CertificateView>,
     missing: Vec<MissingPath>,
     /// Since when missing paths are counted.
-    missing_since: Moment,
+    missing_since: MomentView,
     /// What was just done.
     done: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-struct Address {
+struct AddressView {
     url: String,
     is_canonical: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Release {
+struct ReleaseView {
     number: u64,
-    at: Moment,
+    at: MomentView,
     cause: String,
     pages: String,
     is_served: bool,
@@ -81,21 +81,21 @@ struct Release {
 }
 
 #[derive(Debug, Serialize)]
-struct Certificate {
+struct CertificateView {
     host: String,
     state: &'static str,
-    end: Option<Moment>,
+    end: Option<MomentView>,
     is_ordering: bool,
     error: Option<String>,
 }
 
 /// What two releases do not answer alike.
 #[derive(Debug, Serialize)]
-pub(super) struct Comparison {
+pub(super) struct ComparisonView {
     id: String,
     from: u64,
     to: u64,
-    releases: Vec<Release>,
+    releases: Vec<ReleaseView>,
     changes: Vec<Changed>,
     more: usize,
 }
@@ -104,30 +104,30 @@ pub(super) struct Comparison {
 struct Changed {
     path: String,
     change: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<DiffLine>,
     more: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct DiffLine {
     /// `added`, `removed` or `same`.
     kind: &'static str,
     text: String,
 }
 
-fn status_of(parts: &Parts, id: &str) -> Option<TenantStatus> {
+fn status_of(parts: &ConsoleParts, id: &str) -> Option<TenantStatus> {
     let status = parts.operator.board.current();
     let tenant = status.tenants.get(id)?;
     Some(TenantStatus::clone(tenant))
 }
 
 /// Whether there is such a tenant.
-pub(super) fn is_known(parts: &Parts, id: &str) -> bool {
+pub(super) fn is_known(parts: &ConsoleParts, id: &str) -> bool {
     status_of(parts, id).is_some()
 }
 
 /// The page of a tenant, where there is one.
-pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
+pub(super) fn view(parts: &ConsoleParts, id: &str, asked: &Asked) -> Option<SitePage> {
     let now = SystemTime::now();
     let tenant = status_of(parts, id)?;
     let findings = parts.operator.findings(vec![id.to_owned()]);
@@ -151,11 +151,11 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
         .unwrap_or_default();
     let pages = pages_of(&parts.snapshots.current(), id);
     let missing = parts.snapshots.not_found.of(id).into_iter();
-    Some(View {
+    Some(SitePage {
         id: id.to_owned(),
         state: tenant.state.name(),
         is_under_way: tenant.is_under_way,
-        since: Moment::new(tenant.since, now),
+        since: MomentView::new(tenant.since, now),
         pinned: tenant.pinned,
         pages: grouped(tenant.pages as u64),
         compiled_in: (!tenant.compiled_in.is_zero())
@@ -163,13 +163,16 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
         up: span(up),
         addresses: addresses(parts, &tenant, found.canonical.as_deref()),
         charts: charts_of(parts, id),
-        most_charts: grouped(MOST as u64),
+        most_charts: grouped(MAX_TENANTS as u64),
         requests: sample.requests,
         error_share: sample.error_share,
         median: sample.median,
         slow: sample.slow,
-        problems: problems().take(MOST_PROBLEMS).map(Problem::new).collect(),
-        more_problems: problems().count().saturating_sub(MOST_PROBLEMS),
+        problems: problems()
+            .take(MAX_PROBLEMS)
+            .map(ProblemView::new)
+            .collect(),
+        more_problems: problems().count().saturating_sub(MAX_PROBLEMS),
         lines,
         has_findings,
         is_partial,
@@ -194,28 +197,28 @@ pub(super) fn view(parts: &Parts, id: &str, asked: &Asked) -> Option<View> {
 }
 
 /// The last hour of a tenant; nothing where not all of it is known.
-fn charts_of(parts: &Parts, id: &str) -> Option<[Chart; 3]> {
+fn charts_of(parts: &ConsoleParts, id: &str) -> Option<[Chart; 3]> {
     let points = parts.snapshots.tenant_history.of(id)?;
     Some(charts(&points))
 }
 
 /// What a tenant has served since it came, in words.
 #[derive(Debug, Default)]
-struct Served {
+struct ServedView {
     requests: String,
     error_share: String,
     median: String,
     slow: String,
 }
 
-fn since_start(traffic: &Arc<Traffic>) -> Served {
+fn since_start(traffic: &Arc<Traffic>) -> ServedView {
     let sample = server::metrics::history::Sample::of(traffic);
     let time = |share| {
         sample
             .percentile(share)
             .map_or_else(|| "–".to_owned(), micros)
     };
-    Served {
+    ServedView {
         requests: grouped(sample.requests),
         error_share: sample.error_share().map_or_else(|| "–".to_owned(), percent),
         median: time(0.5),
@@ -223,10 +226,14 @@ fn since_start(traffic: &Arc<Traffic>) -> Served {
     }
 }
 
-fn addresses(parts: &Parts, tenant: &TenantStatus, canonical: Option<&str>) -> Vec<Address> {
+fn addresses(
+    parts: &ConsoleParts,
+    tenant: &TenantStatus,
+    canonical: Option<&str>,
+) -> Vec<AddressView> {
     let hosts = tenant.hosts.iter();
-    let mut all: Vec<Address> = hosts
-        .map(|host| Address {
+    let mut all: Vec<AddressView> = hosts
+        .map(|host| AddressView {
             url: parts.url(host),
             is_canonical: Some(host.as_str()) == canonical,
         })
@@ -236,11 +243,11 @@ fn addresses(parts: &Parts, tenant: &TenantStatus, canonical: Option<&str>) -> V
 }
 
 /// Newest first, as they come.
-fn lines_of(releases: &[ReleaseLine], now: SystemTime) -> Vec<Release> {
+fn lines_of(releases: &[ReleaseLine], now: SystemTime) -> Vec<ReleaseView> {
     let before = |index: usize| releases.get(index + 1).map(|release| release.number);
-    let line = |(index, release): (usize, &ReleaseLine)| Release {
+    let line = |(index, release): (usize, &ReleaseLine)| ReleaseView {
         number: release.number,
-        at: Moment::of_seconds(release.at, now),
+        at: MomentView::of_seconds(release.at, now),
         cause: cause(&release.cause),
         pages: count(release.pages, "page"),
         is_served: release.is_served,
@@ -250,7 +257,11 @@ fn lines_of(releases: &[ReleaseLine], now: SystemTime) -> Vec<Release> {
     releases.iter().enumerate().map(line).collect()
 }
 
-fn certificates(parts: &Parts, tenant: &TenantStatus, now: SystemTime) -> Vec<Certificate> {
+fn certificates(
+    parts: &ConsoleParts,
+    tenant: &TenantStatus,
+    now: SystemTime,
+) -> Vec<CertificateView> {
     let Some(tls) = &parts.tls else {
         return Vec::new();
     };
@@ -258,14 +269,14 @@ fn certificates(parts: &Parts, tenant: &TenantStatus, now: SystemTime) -> Vec<Ce
     let hosts: Vec<&str> = hosts.filter_map(|host| host.split('/').next()).collect();
     let lines = overview(&parts.snapshots, tls).into_iter();
     let own = lines.filter(|line| hosts.contains(&&*line.host));
-    let certificate = |line: CertificateLine| Certificate {
+    let certificate = |line: CertificateLine| CertificateView {
         host: line.host,
         state: match line.state {
             CertificateState::Valid => "valid",
             CertificateState::Expired => "expired",
             CertificateState::Missing => "missing",
         },
-        end: line.not_after.map(|end| Moment::of_seconds(end, now)),
+        end: line.not_after.map(|end| MomentView::of_seconds(end, now)),
         is_ordering: line.ordering,
         error: line.error.map(|error| error.detail),
     };
@@ -274,10 +285,10 @@ fn certificates(parts: &Parts, tenant: &TenantStatus, now: SystemTime) -> Vec<Ce
 
 /// What two releases of a tenant do not answer alike, or why that cannot be said. Nothing where there is no such tenant.
 pub(super) fn comparison(
-    parts: &Parts,
+    parts: &ConsoleParts,
     id: &str,
     asked: &Asked,
-) -> Option<Result<Comparison, (StatusCode, String)>> {
+) -> Option<Result<ComparisonView, (StatusCode, String)>> {
     status_of(parts, id)?;
     let now = SystemTime::now();
     let compared = || {
@@ -290,17 +301,13 @@ pub(super) fn comparison(
             .number("from")
             .or_else(|| earlier.find(|number| Some(*number) < to));
         let changes = parts.operator.diff(id, from, to)?;
-        Ok(Comparison {
+        Ok(ComparisonView {
             id: id.to_owned(),
             from: from.unwrap_or_default(),
             to: to.unwrap_or_default(),
             releases: lines_of(&releases, now),
-            more: changes.len().saturating_sub(MOST_CHANGES),
-            changes: changes
-                .into_iter()
-                .take(MOST_CHANGES)
-                .map(changed)
-                .collect(),
+            more: changes.len().saturating_sub(MAX_CHANGES),
+            changes: changes.into_iter().take(MAX_CHANGES).map(changed).collect(),
         })
     };
     let refused = |error: server::admin::control::ControlError| (error.status(), error.to_string());
@@ -309,7 +316,7 @@ pub(super) fn comparison(
 
 fn changed(change: PageChange) -> Changed {
     let all = change.text.lines().count();
-    let line = |text: &str| Line {
+    let line = |text: &str| DiffLine {
         kind: match text.as_bytes().first() {
             Some(b'+') => "added",
             Some(b'-') => "removed",
@@ -324,7 +331,7 @@ fn changed(change: PageChange) -> Changed {
             Change::Removed => "removed",
             Change::Changed => "changed",
         },
-        lines: change.text.lines().take(MOST_LINES).map(line).collect(),
-        more: all.saturating_sub(MOST_LINES),
+        lines: change.text.lines().take(MAX_LINES).map(line).collect(),
+        more: all.saturating_sub(MAX_LINES),
     }
 }

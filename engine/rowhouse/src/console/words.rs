@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// A moment: for programs, for people, and how long ago that is.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Moment {
+pub(super) struct MomentView {
     /// As RFC 3339 writes it.
     pub(super) machine: String,
     /// Date and time where the server is.
@@ -23,7 +23,7 @@ pub(super) struct Moment {
     pub(super) lasting: String,
 }
 
-impl Moment {
+impl MomentView {
     pub(super) fn new(at: SystemTime, now: SystemTime) -> Self {
         let (machine, local) = match Timestamp::try_from(at) {
             Ok(at) => {
@@ -167,10 +167,13 @@ mod tests {
     #[test]
     fn a_moment_is_past_or_to_come() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let relative = |at| Moment::of_seconds(at, now).relative;
+        let relative = |at| MomentView::of_seconds(at, now).relative;
         assert_eq!(relative(1_000_000), "just now");
         assert_eq!(relative(999_700), "5 min ago");
         assert_eq!(relative(2_000_000), "in 11 days");
-        assert_eq!(Moment::of_seconds(0, now).machine, "1970-01-01T00:00:00Z");
+        assert_eq!(
+            MomentView::of_seconds(0, now).machine,
+            "1970-01-01T00:00:00Z"
+        );
     }
 }

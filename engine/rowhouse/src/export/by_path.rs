@@ -14,11 +14,11 @@ use super::rules::{encoded_target, text, title_case};
 const IN_A_CONFIGURATION: &AsciiSet = &CONTROLS.add(b'$').add(b'`').add(b'{').add(b'}');
 
 /// The header fields of an answer, by name.
-pub(super) type Fields = Vec<(String, String)>;
+pub(super) type PathFields = Vec<(String, String)>;
 
 /// What a path answers.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum PathResponse {
     /// A file of the host's folder, with the number of its fields.
     File { file: String, fields: usize },
     /// Another place.
@@ -29,11 +29,11 @@ pub(super) enum Answer {
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// By path.
-    pub(super) paths: BTreeMap<String, Answer>,
+    pub(super) paths: BTreeMap<String, PathResponse>,
     /// The file of what is not found and the number of its fields, by the part of the host that it speaks for.
     pub(super) not_found: BTreeMap<String, (String, usize)>,
     /// The sets of fields, by their numbers.
-    pub(super) fields: IndexSet<Fields>,
+    pub(super) fields: IndexSet<PathFields>,
     /// The origin that every path leads to.
     pub(super) moved: Option<String>,
 }
@@ -47,7 +47,7 @@ impl Answers {
             self.leads(&format!("{path}/"), path.to_owned(), 308);
         }
         self.paths
-            .insert(path.to_owned(), Answer::File { file, fields });
+            .insert(path.to_owned(), PathResponse::File { file, fields });
     }
 
     /// A path leads elsewhere.
@@ -60,7 +60,7 @@ impl Answers {
     }
 
     fn leads(&mut self, path: &str, target: String, status: u16) {
-        let answer = Answer::Elsewhere { target, status };
+        let answer = PathResponse::Elsewhere { target, status };
         self.paths.insert(path.to_owned(), answer);
     }
 
@@ -87,7 +87,7 @@ impl Answers {
     }
 
     fn number(&mut self, fields: &HeaderMap) -> usize {
-        let mut fields: Fields = fields
+        let mut fields: PathFields = fields
             .iter()
             .map(|(name, value)| (title_case(name), text(value)))
             .collect();

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::by_path::{Answer, Answers, keeping_query};
+use super::by_path::{Answers, PathResponse, keeping_query};
 use super::rules::IN_A_PATH;
 
 const TITLE: &str = "# What `rowhouse export --for caddy` wrote. Import it in the site block of this host, whose `root` is the folder beside this file.";
-/// What is looked up is looked up again wherever it is named, also once the path has become that of the file: so it is the path that was asked for.
+/// What is looked up is looked up again wherever it is named, also once the path has become that of the file: so it is the path that was requested.
 const MAP: &str = "map {http.request.orig_uri.path} {rowhouse_target} {rowhouse_status} {rowhouse_fields} {rowhouse_joint} {rowhouse_fragment} {\n";
 /// The query of the request follows that of the target. The joint is only there for a target that takes one.
 const REST: &str = "@moved vars {rowhouse_status} 302 308
@@ -38,10 +38,10 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
     for (path, answer) in &answers.paths {
         let path = quoted(path);
         let _ = match answer {
-            Answer::File { file, fields } => {
+            PathResponse::File { file, fields } => {
                 writeln!(text, "\t{path} {} 200 {fields}", quoted(&address(file)))
             }
-            Answer::Elsewhere { target, status } => {
+            PathResponse::Elsewhere { target, status } => {
                 let (address, joint, fragment) = match keeping_query(target) {
                     Some((address, joint, fragment)) if *status == 308 => {
                         (address, joint, fragment)

@@ -26,7 +26,7 @@ const TITLE: &str =
 
 /// What an export did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct ExportSummary {
     /// Files that are new or changed.
     pub written: usize,
     /// Files that were as they should be.
@@ -35,10 +35,10 @@ pub struct Done {
     pub removed: usize,
 }
 
-/// A folder as it is exported into: nothing in it changes before [`Writer::finish`], and without that nothing at all.
+/// A folder as it is exported into: nothing in it changes before [`ExportWriter::finish`], and without that nothing at all.
 #[derive(Debug)]
-pub struct Writer {
-    folder: Folder,
+pub struct ExportWriter {
+    folder: OutputFolder,
     /// Held for as long as this lives.
     _lock: File,
     /// The files that an earlier export wrote.
@@ -48,7 +48,7 @@ pub struct Writer {
     changed: usize,
 }
 
-impl Writer {
+impl ExportWriter {
     /// Begins to export into a folder.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Writer {
             Err(TryLockError::WouldBlock) => return Err(WriteError::Busy(directory.to_owned())),
             Err(TryLockError::Error(error)) => return Err(at(directory)(error)),
         }
-        let folder = Folder {
+        let folder = OutputFolder {
             directory: directory.to_owned(),
         };
         let ours = folder.list()?;
@@ -79,7 +79,7 @@ impl Writer {
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub fn finish(self) -> Result<Done, WriteError> {
+    pub fn finish(self) -> Result<ExportSummary, WriteError> {
         let Self {
             folder,
             ours,
@@ -113,7 +113,7 @@ impl Writer {
             folder.remove(file)?;
         }
         folder.keep_list(files.keys())?;
-        Ok(Done {
+        Ok(ExportSummary {
             written: *changed,
             unchanged: files.len() - changed,
             removed: gone.len(),
@@ -121,7 +121,7 @@ impl Writer {
     }
 }
 
-impl Sink for Writer {
+impl Sink for ExportWriter {
     /// Writes a file beside the folder's content, unless it is there as it should be.
     fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError> {
         self.folder.is_free(&file, &self.ours)?;
@@ -138,7 +138,7 @@ impl Sink for Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for ExportWriter {
     fn drop(&mut self) {
         // What is left there is cleared by the next export.
         let _ = self.folder.clear_staging();
@@ -146,11 +146,11 @@ impl Drop for Writer {
 }
 
 #[derive(Debug)]
-struct Folder {
+struct OutputFolder {
     directory: PathBuf,
 }
 
-impl Folder {
+impl OutputFolder {
     /// The files that an earlier export wrote.
     fn list(&self) -> Result<BTreeSet<String>, WriteError> {
         let path = self.directory.join(LIST);

@@ -29,7 +29,7 @@ use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
 use self::by_path::Answers;
-use self::rules::{Counts, Rules};
+use self::rules::{HostRules, RuleCounts};
 pub use self::sink::{Sink, WriteError};
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
 use release::payload::Payload;
@@ -65,7 +65,7 @@ pub enum WebServer {
 #[derive(Debug)]
 pub struct Exported {
     /// How many rules each host has, for hosts that limit them.
-    pub counts: BTreeMap<String, Counts>,
+    pub counts: BTreeMap<String, RuleCounts>,
     /// The tenants that are left out at a place.
     pub left_out: Vec<LeftOut>,
 }
@@ -129,8 +129,8 @@ pub fn export(
     sink: &mut impl Sink,
 ) -> Result<Exported, ExportError> {
     let hosts = snapshot.hosts.iter();
-    let mut sites: BTreeMap<&str, Site<'_>> = hosts
-        .map(|(host, entry)| (&**host, Site::new(host, entry, options)))
+    let mut sites: BTreeMap<&str, HostFolder<'_>> = hosts
+        .map(|(host, entry)| (&**host, HostFolder::new(host, entry, options)))
         .collect();
     let mut left_out = Vec::new();
     registry.each_whole(options.compressed, |tenant| {
@@ -169,7 +169,7 @@ pub fn export(
 
 /// What a tenant has at one of its places, before any of it is written.
 #[derive(Default)]
-struct Plan<'t> {
+struct PlacePlan<'t> {
     /// Each path with what it answers.
     answers: Vec<(String, &'t Resource)>,
     /// The page for what is not found, by the part of the host that it speaks for.
@@ -179,24 +179,24 @@ struct Plan<'t> {
 }
 
 /// One host's folder as it grows.
-struct Site<'a> {
+struct HostFolder<'a> {
     host: &'a str,
     entry: &'a HostEntry,
     options: Options,
     /// The path that each file stands for.
     paths: BTreeMap<String, String>,
-    rules: Rules,
+    rules: HostRules,
     answers: Answers,
 }
 
-impl<'a> Site<'a> {
+impl<'a> HostFolder<'a> {
     fn new(host: &'a str, entry: &'a HostEntry, options: Options) -> Self {
         Self {
             host,
             entry,
             options,
             paths: BTreeMap::new(),
-            rules: Rules::default(),
+            rules: HostRules::default(),
             answers: Answers::default(),
         }
     }
@@ -206,8 +206,8 @@ impl<'a> Site<'a> {
         &self,
         placed: &'t PlacedMount,
         pictures: &BTreeMap<(String, String), Arc<Resource>>,
-    ) -> Result<Plan<'t>, Conflict> {
-        let mut plan = Plan::default();
+    ) -> Result<PlacePlan<'t>, Conflict> {
+        let mut plan = PlacePlan::default();
         let HostEntry::Site(routes) = self.entry else {
             return Ok(plan);
         };
@@ -244,7 +244,7 @@ impl<'a> Site<'a> {
     /// Adds the files of a path to a plan. Two paths of one tenant may share a file of the same bytes.
     fn plan_files(
         &self,
-        plan: &mut Plan<'_>,
+        plan: &mut PlacePlan<'_>,
         path: &str,
         body: Option<(String, &Body)>,
     ) -> Result<(), Conflict> {
@@ -266,7 +266,7 @@ impl<'a> Site<'a> {
     }
 
     /// Writes what was planned.
-    fn tenant(&mut self, plan: Plan<'_>, sink: &mut impl Sink) -> Result<(), ExportError> {
+    fn tenant(&mut self, plan: PlacePlan<'_>, sink: &mut impl Sink) -> Result<(), ExportError> {
         for (file, (path, bytes)) in plan.files {
             self.put(file, &path, &bytes, sink)?;
         }
@@ -397,7 +397,11 @@ impl<'a> Site<'a> {
     }
 
     /// What is left once all tenants are there: the host's own files and the shared ones, and what says how all are to be answered.
-    fn finish(mut self, snapshot: &Snapshot, sink: &mut impl Sink) -> Result<Counts, ExportError> {
+    fn finish(
+        mut self,
+        snapshot: &Snapshot,
+        sink: &mut impl Sink,
+    ) -> Result<RuleCounts, ExportError> {
         match self.entry {
             HostEntry::Site(routes) => {
                 let (own, shared) = (
@@ -430,7 +434,7 @@ impl<'a> Site<'a> {
             }
         };
         sink.put(format!("{host}.{beside}"), &text.into())?;
-        Ok(Counts::default())
+        Ok(RuleCounts::default())
     }
 
     /// A page for what nobody has, where no tenant has one for the whole host.
@@ -566,8 +570,8 @@ mod tests {
             Resource::Body(body)
         };
         let entry = HostEntry::Site(Arc::default());
-        let mut site = Site::new("studio.example", &entry, Options::default());
-        let mut plan = Plan::default();
+        let mut site = HostFolder::new("studio.example", &entry, Options::default());
+        let mut plan = PlacePlan::default();
         let (one, other) = (body("one"), body("other"));
         let mut add = |path: &str, resource: &Resource| {
             let Resource::Body(body) = resource else {

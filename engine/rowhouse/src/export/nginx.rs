@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::by_path::{Answer, Answers, keeping_query};
+use super::by_path::{Answers, PathResponse, keeping_query};
 
 const TITLE: &str = "# What `rowhouse export --for nginx` wrote. Include it in the `server` of this host, whose `root` is the folder beside this file.";
 
@@ -18,7 +18,7 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
     }
     for (path, answer) in &answers.paths {
         let does = match answer {
-            Answer::File { file, fields } => {
+            PathResponse::File { file, fields } => {
                 let own = path.strip_prefix('/').unwrap_or(path);
                 // What the path says already is not said again: it may hold what begins a variable.
                 match file.strip_prefix(own) {
@@ -28,7 +28,7 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
                     _ => format!("rewrite ^ /:{fields}/{file} last;"),
                 }
             }
-            Answer::Elsewhere { target, status } => redirect(target, *status),
+            PathResponse::Elsewhere { target, status } => redirect(target, *status),
         };
         let _ = writeln!(text, "location = {} {{ {does} }}", quoted(path));
     }

@@ -46,7 +46,7 @@ const POLICIES: [&str; 7] = [
 
 /// How many rules a host has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RuleCounts {
     /// Blocks in `_headers`.
     pub headers: usize,
     /// Lines in `_redirects`.
@@ -55,20 +55,20 @@ pub struct Counts {
 
 /// Both files as text, empty where there is nothing to say.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct RuleFiles {
     pub(super) headers: String,
     pub(super) redirects: String,
-    pub(super) counts: Counts,
+    pub(super) counts: RuleCounts,
 }
 
-type Fields = BTreeMap<String, String>;
+type FieldTexts = BTreeMap<String, String>;
 
 /// Header fields by their numbers: there are few sets of them, and many paths.
-type Sets = IndexSet<Fields>;
+type Sets = IndexSet<FieldTexts>;
 
 /// The rules of one host as they gather.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct HostRules {
     sets: Sets,
     /// The number of the fields of each path.
     fields: BTreeMap<String, usize>,
@@ -80,7 +80,7 @@ pub(super) struct Rules {
     moved: Option<String>,
 }
 
-impl Rules {
+impl HostRules {
     /// Whether a path is spoken for.
     pub(super) fn knows(&self, path: &str) -> bool {
         self.fields.contains_key(path) || self.redirects.contains_key(path)
@@ -133,8 +133,8 @@ impl Rules {
     }
 
     /// The texts of both files.
-    pub(super) fn write(&self) -> Written {
-        let mut written = Written::default();
+    pub(super) fn write(&self) -> RuleFiles {
+        let mut written = RuleFiles::default();
         for (pattern, fields) in self.blocks() {
             written.counts.headers += 1;
             // Writing into a String cannot fail.
@@ -171,7 +171,7 @@ impl Rules {
     }
 
     /// The folders from the top down, each with what nothing in it contradicts and no folder above has said, then single paths.
-    fn blocks(&self) -> Vec<(String, Fields)> {
+    fn blocks(&self) -> Vec<(String, FieldTexts)> {
         let mut sets = self.sets.clone();
         let fields = self.fields.iter();
         let mut left: BTreeMap<&str, usize> = fields
@@ -211,7 +211,7 @@ impl Rules {
     }
 
     /// The fields that at least two of some paths have and none contradicts.
-    fn in_common(&self, members: &[(&str, usize)], sets: &Sets) -> Fields {
+    fn in_common(&self, members: &[(&str, usize)], sets: &Sets) -> FieldTexts {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for (_, number) in members {
             *counts.entry(*number).or_default() += 1;
@@ -313,7 +313,7 @@ fn encoded(path: &str) -> String {
     utf8_percent_encode(path, IN_A_PATH).to_string()
 }
 
-/// A target that is one word and names no placeholder: `:a` in its path or query would stand for a part of the path asked for.
+/// A target that is one word and names no placeholder: `:a` in its path or query would stand for a part of the path requested.
 pub(super) fn encoded_target(target: &str) -> String {
     let encoded = utf8_percent_encode(target, IN_A_TARGET).to_string();
     // A scheme ends with the only colon before the first slash.
@@ -338,8 +338,8 @@ pub(super) fn encoded_target(target: &str) -> String {
 mod tests {
     use super::*;
 
-    fn rules(files: &[(&str, &[(&'static str, &'static str)])]) -> Rules {
-        let mut rules = Rules::default();
+    fn rules(files: &[(&str, &[(&'static str, &'static str)])]) -> HostRules {
+        let mut rules = HostRules::default();
         for (path, fields) in files {
             let mut map = HeaderMap::new();
             for (name, value) in *fields {
@@ -432,7 +432,7 @@ mod tests {
             ("https://a.example:8080/x:1", "https://a.example:8080/x:1"),
             ("mailto:a@b.example", "mailto:a@b.example"),
         ] {
-            let mut rules = Rules::default();
+            let mut rules = HostRules::default();
             let value = HeaderValue::from_bytes(target.as_bytes()).expect("a value");
             rules.redirect("/old *:x", &value);
             let line = format!("/old%20%2A%3Ax {expected} 301\n");
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn redirects_come_before_the_pages_for_what_is_not_found() {
-        let mut rules = Rules::default();
+        let mut rules = HostRules::default();
         rules.redirect("/old", &HeaderValue::from_static("/new#part"));
         rules.not_found("/blog");
         rules.not_found("/app/blog");
@@ -450,7 +450,7 @@ mod tests {
             rules.write().redirects,
             "/old /new#part 301\n/app/blog/* /app/blog/404.html 404\n/blog/* /blog/404.html 404\n"
         );
-        let mut rules = Rules::default();
+        let mut rules = HostRules::default();
         rules.move_all(&HeaderValue::from_static("https://studio.example"));
         assert_eq!(
             rules.write().redirects,

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use super::markdown::{block, definition, open, prose};
-use super::page::Page;
+use super::page::ReferencePage;
 use crate::cli::Cli;
 
 /// The page.
-pub(super) fn page() -> Page {
+pub(super) fn page() -> ReferencePage {
     let mut program = Cli::command();
     program.build();
     let mut body = String::from(
@@ -21,7 +21,7 @@ pub(super) fn page() -> Page {
             body += &one(command);
         }
     }
-    Page {
+    ReferencePage {
         name: "commands".to_owned(),
         title: "Commands".to_owned(),
         description: "Every command of rowhouse with its arguments, its flags, their environment variables and their defaults.".to_owned(),

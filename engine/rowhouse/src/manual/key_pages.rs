@@ -8,9 +8,9 @@ use content::theme::{self, Theme, ThemeManifest};
 use serde_json::{Map, Value as Json};
 
 use super::markdown::{block, definition, open, prose};
-use super::page::{ManualError, Page, example};
+use super::page::{ManualError, ReferencePage, example};
 
-/// The themes inside the program whose kinds of section are listed.
+/// The themes inside the program whose section types are listed.
 pub(super) const THEMES: [&str; 2] = ["plain", "base"];
 
 /// What is known of one file of authors.
@@ -22,8 +22,8 @@ struct File {
     schema: Json,
 }
 
-/// The pages of all schemas; `pictures`: with what each kind of section looks like.
-pub(super) fn all(pictures: bool) -> Result<Vec<Page>, ManualError> {
+/// The pages of all schemas; `pictures`: with what each section type looks like.
+pub(super) fn all(pictures: bool) -> Result<Vec<ReferencePage>, ManualError> {
     let mut pages = Vec::new();
     for file in files() {
         pages.push(page_of(&file, &example(&format!("{}.yaml", file.name))?));
@@ -72,7 +72,7 @@ fn files() -> [File; 4] {
     ]
 }
 
-fn page_of(file: &File, example: &str) -> Page {
+fn page_of(file: &File, example: &str) -> ReferencePage {
     let schema = &file.schema;
     let mut body = format!("{}\n\n", file.intro);
     for (key, value) in properties(schema) {
@@ -88,7 +88,7 @@ fn page_of(file: &File, example: &str) -> Page {
         "## All of it\n\nA file with every key:\n\n{}",
         block("yaml", example)
     );
-    Page {
+    ReferencePage {
         name: file.name.to_owned(),
         title: file.title.to_owned(),
         description: file.description.to_owned(),
@@ -97,7 +97,7 @@ fn page_of(file: &File, example: &str) -> Page {
 }
 
 /// What a theme lets a tenant set and say.
-fn theme_page(theme: &Theme, pictures: bool) -> Page {
+fn theme_page(theme: &Theme, pictures: bool) -> ReferencePage {
     let name = &theme.name;
     let shown = match pictures {
         true => "Each section type is shown with its example",
@@ -128,7 +128,7 @@ fn theme_page(theme: &Theme, pictures: bool) -> Page {
             &format!("sections:\n  - kind: {kind_name}\n{indented}"),
         );
     }
-    Page {
+    ReferencePage {
         name: format!("sections-{name}"),
         title: format!("Sections of {name}"),
         description: format!(

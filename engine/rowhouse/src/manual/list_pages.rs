@@ -7,18 +7,18 @@ use clap::{Command, CommandFactory as _};
 use content::name::reserved;
 use content::report::Code;
 use content::source;
-use content::tenant::manifest::{MOST_ALIASES, MOST_HOSTS};
-use content::tenant::{LARGEST_TEXT, MAX_TENANT_NODES, MOST_PAGES};
+use content::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
+use content::tenant::{LARGEST_TEXT, MAX_PAGES, MAX_TENANT_NODES};
 use content::yaml::MAX_FILE_NODES;
 use server::metrics::metric_list;
 
 use super::markdown::{definition, prose};
-use super::page::{ManualError, Page};
+use super::page::{ManualError, ReferencePage};
 use crate::cli::Cli;
 use supervisor::replaced;
 
 /// All of them.
-pub(super) fn all() -> Result<Vec<Page>, ManualError> {
+pub(super) fn all() -> Result<Vec<ReferencePage>, ManualError> {
     Ok(vec![
         metrics(&metric_list::text()?),
         errors(),
@@ -35,7 +35,7 @@ struct Family {
     labels: BTreeSet<String>,
 }
 
-fn metrics(text: &str) -> Page {
+fn metrics(text: &str) -> ReferencePage {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for line in text.lines() {
         let mut words = line.splitn(4, ' ');
@@ -104,7 +104,7 @@ fn kind_name(kind: &str) -> &str {
     }
 }
 
-fn errors() -> Page {
+fn errors() -> ReferencePage {
     let mut body = String::from(
         "Each error and warning of `rowhouse check`, of the log and of `/tenants` has a code that does not change. With an error, a tenant's last valid pages stay. With a warning, the tenant is served. `rowhouse check --explain CODE` prints the same text.\n\n",
     );
@@ -122,7 +122,7 @@ fn errors() -> Page {
     )
 }
 
-fn addresses() -> Page {
+fn addresses() -> ReferencePage {
     let part = reserved::sitemap_part(1);
     let all: [(&str, &str); 15] = [
         (
@@ -204,8 +204,8 @@ fn addresses() -> Page {
 /// A limit: what it limits, and the value.
 type Limit = (&'static str, String);
 
-fn limits() -> Page {
-    let limits = source::Limits::default();
+fn limits() -> ReferencePage {
+    let limits = source::FolderLimits::default();
     let mut body = String::from(
         "A tenant, a client or a command that reaches a limit cannot affect other tenants. A tenant that exceeds a limit gets the error [`too-large`](/reference/errors#too-large), and its last valid pages stay.\n\n## A tenant\n\n",
     );
@@ -262,7 +262,7 @@ fn limits() -> Page {
     )
 }
 
-fn of_a_tenant(limits: &source::Limits) -> Vec<Limit> {
+fn of_a_tenant(limits: &source::FolderLimits) -> Vec<Limit> {
     vec![
         ("bytes of one file", mebibytes(limits.file)),
         ("bytes of all files", mebibytes(limits.total)),
@@ -278,7 +278,7 @@ fn of_a_tenant(limits: &source::Limits) -> Vec<Limit> {
             "names in all folders, hidden ones too",
             thousands(limits.entries),
         ),
-        ("pages", thousands(MOST_PAGES)),
+        ("pages", thousands(MAX_PAGES)),
         (
             "bytes of a page or a manifest",
             mebibytes(LARGEST_TEXT as u64),
@@ -291,8 +291,8 @@ fn of_a_tenant(limits: &source::Limits) -> Vec<Limit> {
             "keys and values of all YAML of a tenant",
             thousands(MAX_TENANT_NODES),
         ),
-        ("`hosts`", thousands(MOST_HOSTS)),
-        ("`aliases` of a tenant", thousands(MOST_ALIASES)),
+        ("`hosts`", thousands(MAX_HOSTS)),
+        ("`aliases` of a tenant", thousands(MAX_ALIASES)),
         ("`aliases` of a page", thousands(16)),
         ("`redirects`", thousands(1_000)),
         ("`downloads`", thousands(100)),
@@ -378,8 +378,8 @@ fn thousands(number: usize) -> String {
     text
 }
 
-fn page(name: &str, title: &str, description: &str, body: String) -> Page {
-    Page {
+fn page(name: &str, title: &str, description: &str, body: String) -> ReferencePage {
+    ReferencePage {
         name: name.to_owned(),
         title: title.to_owned(),
         description: description.to_owned(),

@@ -8,7 +8,7 @@
 //!
 //! No page of the reference is kept as a file, so that none can be out of date.
 //!
-//! What a kind of section looks like is shown by its example in a frame, which is a page of a tenant with that theme: what is seen is what a tenant gets, by day and by night and at any width, and nobody has to draw it anew. The theme of the manual (`manual/theme`) makes a frame of a link to such a page.
+//! What a section type looks like is shown by its example in a frame, which is a page of a tenant with that theme: what is seen is what a tenant gets, by day and by night and at any width, and nobody has to draw it anew. The theme of the manual (`manual/theme`) makes a frame of a link to such a page.
 //!
 //! **Invariant:** knows Markdown and no HTML; nothing here serves or writes.
 
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use self::key_pages::THEMES;
 pub use self::page::ManualError;
-use self::page::{EXAMPLES, SAMPLE, THEME, Written};
+use self::page::{AuthoredFiles, EXAMPLES, SAMPLE, THEME};
 use content::tenant::MANIFEST;
 use content::theme;
 
@@ -34,8 +34,8 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// The manual as a deployment of its own.
 #[derive(Debug)]
-pub struct Deployment {
-    /// The folder of tenants: the manual at the root, and a tenant for each theme whose kinds of section it shows.
+pub struct ManualDeployment {
+    /// The folder of tenants: the manual at the root, and a tenant for each theme whose section types it shows.
     pub tenants: Files,
     /// The folder of themes.
     pub themes: Files,
@@ -49,17 +49,17 @@ pub fn files() -> Result<Files, ManualError> {
     tenant(false)
 }
 
-/// The manual with the pictures of all kinds of section.
+/// The manual with the pictures of all section types.
 ///
 /// # Errors
 /// When a part of the program that the reference is made from cannot be read.
-pub fn deployment() -> Result<Deployment, ManualError> {
+pub fn deployment() -> Result<ManualDeployment, ManualError> {
     let mut tenants = Files::from([("deployment.yaml".to_owned(), format!("root: {ID}\n").into())]);
     add(&mut tenants, ID, tenant(true)?);
     for theme in THEMES {
         let manifest = format!("name: Sections of {theme}\ntheme: {theme}\n");
         tenants.insert(format!("{theme}/tenant.yaml"), manifest.into());
-        add(&mut tenants, theme, Written::below(SAMPLE));
+        add(&mut tenants, theme, AuthoredFiles::below(SAMPLE));
     }
     let mut themes = Files::new();
     for (name, folder) in theme::embedded() {
@@ -67,8 +67,8 @@ pub fn deployment() -> Result<Deployment, ManualError> {
         let files = files.map(|(path, bytes)| (path, bytes.to_vec()));
         add(&mut themes, &name, files);
     }
-    add(&mut themes, ID, Written::below(THEME));
-    Ok(Deployment { tenants, themes })
+    add(&mut themes, ID, AuthoredFiles::below(THEME));
+    Ok(ManualDeployment { tenants, themes })
 }
 
 fn add(files: &mut Files, folder: &str, more: impl IntoIterator<Item = (String, Vec<u8>)>) {
@@ -82,7 +82,7 @@ fn tenant(pictures: bool) -> Result<Files, ManualError> {
             .iter()
             .any(|it| path.starts_with(it))
     };
-    let mut files: Files = Written::below("")
+    let mut files: Files = AuthoredFiles::below("")
         .filter(|(path, _)| !is_beside(path))
         .collect();
     if pictures && let Some(manifest) = files.get_mut(MANIFEST) {

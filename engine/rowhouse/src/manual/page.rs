@@ -3,10 +3,10 @@
 use rust_embed::RustEmbed;
 use thiserror::Error;
 
-/// What people wrote: the tenant, the examples of the reference, and what shows kinds of section.
+/// What people wrote: the tenant, the examples of the reference, and what shows section types.
 #[derive(RustEmbed)]
 #[folder = "manual"]
-pub(super) struct Written;
+pub(super) struct AuthoredFiles;
 
 /// Where the examples lie, which are no files of the tenant.
 pub(super) const EXAMPLES: &str = "examples/";
@@ -14,10 +14,10 @@ pub(super) const EXAMPLES: &str = "examples/";
 /// Where the theme of the manual lies.
 pub(super) const THEME: &str = "theme/";
 
-/// Where the pages lie of which a theme's kinds of section are shown.
+/// Where the pages lie of which a theme's section types are shown.
 pub(super) const SAMPLE: &str = "sample/";
 
-impl Written {
+impl AuthoredFiles {
     /// The files below a folder by their paths within it.
     pub(super) fn below(folder: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
         Self::iter().filter_map(move |path| {
@@ -42,7 +42,7 @@ pub enum ManualError {
 }
 
 /// A page of the reference.
-pub(super) struct Page {
+pub(super) struct ReferencePage {
     /// The name of its file.
     pub(super) name: String,
     /// Its title.
@@ -53,7 +53,7 @@ pub(super) struct Page {
     pub(super) body: String,
 }
 
-impl Page {
+impl ReferencePage {
     /// The file.
     pub(super) fn text(&self) -> Vec<u8> {
         let Self {
@@ -69,6 +69,6 @@ impl Page {
 /// A file of [`EXAMPLES`].
 pub(super) fn example(name: &str) -> Result<String, ManualError> {
     let path = format!("{EXAMPLES}{name}");
-    let file = Written::get(&path).ok_or(ManualError::NoFile(path))?;
+    let file = AuthoredFiles::get(&path).ok_or(ManualError::NoFile(path))?;
     Ok(String::from_utf8_lossy(&file.data).into_owned())
 }

@@ -27,7 +27,7 @@ const CAPACITY: usize = 16 * 1024;
 #[derive(Debug, Clone)]
 pub struct AccessLog {
     /// How a line looks.
-    pub format: Format,
+    pub format: LogFormat,
     /// Whether a line says who asked. Default: no, since an address is personal data.
     pub addresses: bool,
     /// The channel to the thread that writes. It has to drop what it has no room for.
@@ -89,7 +89,7 @@ impl Drop for AccessLogBuffer {
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFormat {
     /// Words with spaces between them, for people.
     Text,
     /// One JSON object, for programs.
@@ -110,7 +110,7 @@ pub struct AccessEntry<'a> {
     pub status: StatusCode,
     /// Bytes of the body.
     pub bytes: u64,
-    /// The coding of the body.
+    /// The encoding of the body.
     pub coding: Coding,
     /// From the request's header fields until the response was ready to be sent.
     pub took: Duration,
@@ -142,10 +142,10 @@ impl Default for AccessEntry<'_> {
 
 impl AccessEntry<'_> {
     /// Writes the line with its end.
-    pub(crate) fn write(&self, format: Format, line: &mut String) -> fmt::Result {
+    pub(crate) fn write(&self, format: LogFormat, line: &mut String) -> fmt::Result {
         match format {
-            Format::Text => self.write_text(line),
-            Format::Json => self.write_json(line),
+            LogFormat::Text => self.write_text(line),
+            LogFormat::Json => self.write_json(line),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
             .finish(BlockedWriter(blocked));
         let counter = writer.error_counter();
         let mut buffer = AccessLogBuffer::new(AccessLog {
-            format: Format::Text,
+            format: LogFormat::Text,
             addresses: false,
             writer,
         });
@@ -286,7 +286,7 @@ mod tests {
         drop(release);
     }
 
-    fn line(format: Format, entry: &AccessEntry<'_>) -> String {
+    fn line(format: LogFormat, entry: &AccessEntry<'_>) -> String {
         let mut line = String::new();
         entry.write(format, &mut line).unwrap();
         line
@@ -310,7 +310,7 @@ mod tests {
             ..AccessEntry::default()
         };
         assert_eq!(
-            line(Format::Text, &plain),
+            line(LogFormat::Text, &plain),
             "2026-11-21T12:05:06.123Z studio GET /a/b_c\"/* 200 7 br 12us abc\n"
         );
         let full = AccessEntry {
@@ -323,7 +323,8 @@ mod tests {
             visitor: Some(IpAddr::from([192, 0, 2, 1])),
             ..plain
         };
-        let parsed: serde_json::Value = serde_json::from_str(&line(Format::Json, &full)).unwrap();
+        let parsed: serde_json::Value =
+            serde_json::from_str(&line(LogFormat::Json, &full)).unwrap();
         assert_eq!(
             parsed,
             serde_json::json!({
@@ -332,6 +333,6 @@ mod tests {
                 "request_id": "abc", "trace_id": "0000000000000000000000000000000a", "visitor": "192.0.2.1",
             })
         );
-        assert!(line(Format::Text, &full).ends_with("a visitor=192.0.2.1\n"));
+        assert!(line(LogFormat::Text, &full).ends_with("a visitor=192.0.2.1\n"));
     }
 }

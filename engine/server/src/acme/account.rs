@@ -11,9 +11,9 @@ use tracing::{info, warn};
 
 use super::AcmeSettings;
 use super::client::AuthorityClient;
-use super::folder::Folder;
 use super::order::of_request;
 use super::plan::Failure;
+use crate::acme::certificate_folder::AcmeFolder;
 
 /// An account as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -26,7 +26,7 @@ struct KeptAccount {
 pub(super) struct AccountOwner {
     settings: AcmeSettings,
     client: AuthorityClient,
-    folder: Folder,
+    folder: AcmeFolder,
     state: Mutex<AccountState>,
 }
 
@@ -39,7 +39,7 @@ struct AccountState {
 }
 
 impl AccountOwner {
-    pub(super) fn new(settings: AcmeSettings, client: AuthorityClient, folder: Folder) -> Self {
+    pub(super) fn new(settings: AcmeSettings, client: AuthorityClient, folder: AcmeFolder) -> Self {
         Self {
             settings,
             client,
@@ -114,7 +114,7 @@ impl AccountOwner {
         if kept.contact != self.settings.contact {
             let contact = mailto(&self.settings.contact);
             account.update_contacts(&[&contact]).await?;
-            self.keep(&serde_json::from_value(text)?);
+            self.persist(&serde_json::from_value(text)?);
         }
         Ok(account)
     }
@@ -137,12 +137,12 @@ impl AccountOwner {
             account = account.id(),
             "an account was made with the authority"
         );
-        self.keep(&credentials);
+        self.persist(&credentials);
         Ok(account)
     }
 
     /// An account that cannot be kept works all the same, until the process ends.
-    fn keep(&self, credentials: &AccountCredentials) {
+    fn persist(&self, credentials: &AccountCredentials) {
         #[derive(Serialize)]
         struct Kept<'a> {
             credentials: &'a AccountCredentials,

@@ -28,12 +28,12 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Time for a whole answer.
 const ANSWER: Duration = Duration::from_secs(30);
 /// Bytes of an answer: certificates with their chains have some thousand.
-const MOST: usize = 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
 /// The authority does not want to be asked now (429, 503).
 #[derive(Debug, ThisError)]
 #[error("{status}: {detail}")]
-pub(super) struct Busy {
+pub(super) struct AuthorityBusy {
     pub(super) status: StatusCode,
     pub(super) detail: String,
     /// When it wants to be asked again, where it says so (RFC 9110, section 10.2.3).
@@ -81,7 +81,7 @@ impl HttpClient for AuthorityClient {
         Box::pin(async move {
             let answer = async {
                 let (head, body) = response.await.map_err(boxed)?.into_parts();
-                let body = Limited::new(body, MOST)
+                let body = Limited::new(body, MAX_RESPONSE_BYTES)
                     .collect()
                     .await
                     .map_err(Error::Other)?;
@@ -102,11 +102,11 @@ fn boxed(error: impl StdError + Send + Sync + 'static) -> Error {
     Error::Other(Box::new(error))
 }
 
-fn busy(answer: &Response<Bytes>, now: SystemTime) -> Busy {
+fn busy(answer: &Response<Bytes>, now: SystemTime) -> AuthorityBusy {
     let problem: Option<serde_json::Value> = serde_json::from_slice(answer.body()).ok();
     let detail = problem.and_then(|problem| Some(problem.get("detail")?.as_str()?.to_owned()));
     let after = answer.headers().get(RETRY_AFTER);
-    Busy {
+    AuthorityBusy {
         status: answer.status(),
         detail: detail.unwrap_or_default(),
         retry_after: after.and_then(|after| retry_after(after.to_str().ok()?, now)),

@@ -21,29 +21,29 @@ use tracing::{debug, info, warn};
 use super::AcmeSettings;
 use super::account::AccountOwner;
 use super::client::AuthorityClient;
-use super::folder::Folder;
 use super::order::{Issued, is_unknown_account, order};
-use super::plan::{AuthorityPlan, Failure, Lifetime, Method, NamePlan};
-use super::quota::{DueOrder, OrderQuota, Purpose, Refusal};
+use super::plan::{AuthorityPlan, ChallengeMethod, Failure, Lifetime, NamePlan};
+use super::quota::{DueOrder, OrderQuota, Purpose, QuotaRefusal};
 use super::tasks::JobSet;
+use crate::acme::certificate_folder::AcmeFolder;
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::attempts::{AttemptBoard, FailureKind, OrderWait};
 use crate::tls::certificate::Certificate;
 use crate::tls::certificate_store::CertificateStore;
 use crate::tls::provider::provider;
 
-/// Questions about renewal under way at once.
-const QUESTIONS: usize = 4;
+/// Questions about renewal in flight at once.
+const MAX_RENEWAL_QUERIES: usize = 4;
 /// The longest that nothing is looked at: clocks are set, machines sleep.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The shortest, so that what is due and cannot begin does not keep a processor busy.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// How long until a host that waits for its share is looked at again.
 const WAITING_PAUSE: Duration = Duration::from_secs(1);
 /// How long until an authority without an answer of use is asked again when it wants a renewal (RFC 9773, section 4.3.3).
 const NO_ANSWER: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// Why certificates cannot be asked for at all.
+/// Why certificates cannot be requested at all.
 #[derive(Debug, ThisError)]
 pub enum AcmeError {
     /// The roots cannot be used.
@@ -65,8 +65,8 @@ pub fn start(
     board: Arc<AttemptBoard>,
 ) -> Result<(), AcmeError> {
     let client = AuthorityClient::new(settings.roots.as_deref()).map_err(AcmeError::Roots)?;
-    let folder = Folder::new(&settings.folder, &settings.directory);
-    // A disk that is full or broken takes no site down: what is kept there is shown, and the rest is asked for.
+    let folder = AcmeFolder::new(&settings.folder, &settings.directory);
+    // A disk that is full or broken takes no site down: what is kept there is shown, and the rest is requested.
     if let Err(error) = folder.check() {
         warn!(
             folder = %settings.folder.display(),
@@ -79,8 +79,8 @@ pub fn start(
         .build()
         .map_err(AcmeError::Thread)?;
     let methods = match settings.http {
-        true => vec![Method::Http, Method::TlsAlpn],
-        false => vec![Method::TlsAlpn],
+        true => vec![ChallengeMethod::Http, ChallengeMethod::TlsAlpn],
+        false => vec![ChallengeMethod::TlsAlpn],
     };
     let now = SystemTime::now();
     let mut manager = Manager {
@@ -108,14 +108,14 @@ pub fn start(
 
 /// A host that needs a certificate.
 #[derive(Debug)]
-struct Name {
+struct NameState {
     plan: NamePlan,
     certificate: Option<Arc<Certificate>>,
     /// What is in force, and not on disk yet.
     unsaved: Option<Issued>,
 }
 
-impl Name {
+impl NameState {
     /// What is to be known of it should it come back: files are read again.
     fn leave(&mut self) -> Self {
         let unsaved = self.unsaved.take();
@@ -129,7 +129,7 @@ impl Name {
 
 /// What is in flight.
 #[derive(Debug)]
-enum Job {
+enum CertificateJob {
     /// An order for a host, which counts for a tenant.
     Order { host: Box<str>, tenant: Box<str> },
     /// A question about the renewal of a host's certificate.
@@ -137,7 +137,7 @@ enum Job {
 }
 
 /// The result of a job.
-enum Done {
+enum JobResult {
     Order(Result<Issued, Failure>),
     Question(Option<RenewalWindow>),
 }
@@ -146,14 +146,14 @@ enum Done {
 type RenewalWindow = ((SystemTime, SystemTime), Duration);
 
 /// The hosts of one tenant that wait.
-struct Waiting {
+struct WaitingName {
     /// The first of them.
     host: Box<str>,
     reason: OrderWait,
     hosts: usize,
 }
 
-impl Waiting {
+impl WaitingName {
     fn log(&self, tenant: &str) {
         let (host, hosts) = (&*self.host, self.hosts);
         match self.reason {
@@ -174,18 +174,18 @@ impl Waiting {
 }
 
 struct Manager {
-    methods: Vec<Method>,
+    methods: Vec<ChallengeMethod>,
     account: Arc<AccountOwner>,
-    folder: Folder,
+    folder: AcmeFolder,
     /// By host.
-    names: BTreeMap<Box<str>, Name>,
-    /// Hosts that left, with their failures, and with what is not on disk yet: one that comes and goes is not asked for each time.
-    gone: BTreeMap<Box<str>, Name>,
+    names: BTreeMap<Box<str>, NameState>,
+    /// Hosts that left, with their failures, and with what is not on disk yet: one that comes and goes is not requested each time.
+    gone: BTreeMap<Box<str>, NameState>,
     authority: AuthorityPlan,
     quota: OrderQuota,
     /// Tenants whose wait for their share was logged.
     tenants_waiting: BTreeSet<Box<str>>,
-    jobs: JobSet<Job, Done>,
+    jobs: JobSet<CertificateJob, JobResult>,
     changes: watch::Receiver<()>,
     snapshots: Arc<SnapshotStore>,
     certificates: Arc<CertificateStore>,
@@ -251,7 +251,7 @@ impl Manager {
                     let lifetime = certificate.as_deref().map(lifetime);
                     let failed = before.filter(|_| lifetime.is_none());
                     let plan = failed.map(|name| name.plan.without_certificate());
-                    Name {
+                    NameState {
                         plan: plan.unwrap_or_else(|| NamePlan::new(lifetime, now, chance())),
                         certificate,
                         unsaved: None,
@@ -270,7 +270,7 @@ impl Manager {
         if !self.authority.is_open(now) {
             return;
         }
-        let mut waiting: BTreeMap<Box<str>, Waiting> = BTreeMap::new();
+        let mut waiting: BTreeMap<Box<str>, WaitingName> = BTreeMap::new();
         for order in self.due_orders(now) {
             let DueOrder {
                 purpose,
@@ -286,15 +286,15 @@ impl Manager {
                     self.begin_order(host, tenant, now);
                     continue;
                 }
-                Err(Refusal::InFlight) => None,
-                Err(Refusal::Share) => Some(OrderWait::Share),
-                Err(Refusal::Total) => Some(OrderWait::Total),
+                Err(QuotaRefusal::InFlight) => None,
+                Err(QuotaRefusal::Share) => Some(OrderWait::Share),
+                Err(QuotaRefusal::Total) => Some(OrderWait::Total),
             };
             // A host that waited for its share waits for it still while others of its tenant are in flight.
             let reason = reason.or(name.plan.attempts().order_wait);
             name.plan.set_order_wait(reason);
             if let Some(reason) = reason {
-                let first = || Waiting {
+                let first = || WaitingName {
                     host,
                     reason,
                     hosts: 0,
@@ -342,7 +342,7 @@ impl Manager {
             "ordering a certificate"
         );
         let (account, certificates) = (Arc::clone(&self.account), Arc::clone(&self.certificates));
-        let job = Job::Order {
+        let job = CertificateJob::Order {
             host: host.clone(),
             tenant,
         };
@@ -351,14 +351,14 @@ impl Manager {
                 Ok(account) => order(&account, &host, method, replaces, &certificates).await,
                 Err(failure) => Err(failure),
             };
-            Done::Order(result)
+            JobResult::Order(result)
         });
     }
 
     fn begin_questions(&mut self, now: SystemTime) {
         let in_flight = self.jobs.iter();
-        let in_flight = in_flight.filter(|job| matches!(job, Job::Question { .. }));
-        let free = QUESTIONS.saturating_sub(in_flight.count());
+        let in_flight = in_flight.filter(|job| matches!(job, CertificateJob::Question { .. }));
+        let free = MAX_RENEWAL_QUERIES.saturating_sub(in_flight.count());
         if !self.authority.is_open(now) {
             return;
         }
@@ -371,32 +371,37 @@ impl Manager {
                 continue;
             };
             let (account, host) = (Arc::clone(&self.account), host.clone());
-            let job = Job::Question { host: host.clone() };
+            let job = CertificateJob::Question { host: host.clone() };
             self.jobs.spawn(job, async move {
                 let answer = match account.get().await {
                     Ok(account) => renewal_window(&account, &host, &identifier).await,
                     Err(_) => None,
                 };
-                Done::Question(answer)
+                JobResult::Question(answer)
             });
         }
     }
 
     /// Takes the result of a job. One that panicked fails alone, and waits as a host whose order was refused.
-    async fn take(&mut self, job: Job, done: Result<Done, JoinError>, now: SystemTime) {
+    async fn take(
+        &mut self,
+        job: CertificateJob,
+        done: Result<JobResult, JoinError>,
+        now: SystemTime,
+    ) {
         match job {
-            Job::Order { host, tenant } => {
+            CertificateJob::Order { host, tenant } => {
                 self.quota.finish(&tenant);
                 let result = match done {
-                    Ok(Done::Order(result)) => result,
-                    Ok(Done::Question(_)) => return,
+                    Ok(JobResult::Order(result)) => result,
+                    Ok(JobResult::Question(_)) => return,
                     Err(error) => Err(Failure::new(FailureKind::Program, error.to_string())),
                 };
                 self.take_order(&host, result, now).await;
             }
-            Job::Question { host } => match done {
-                Ok(Done::Question(answer)) => self.take_question(&host, answer, now),
-                Ok(Done::Order(_)) => {}
+            CertificateJob::Question { host } => match done {
+                Ok(JobResult::Question(answer)) => self.take_question(&host, answer, now),
+                Ok(JobResult::Order(_)) => {}
                 Err(error) => warn!(host = &*host, %error, "a question about renewal failed"),
             },
         }
@@ -527,19 +532,19 @@ impl Manager {
         if !self.authority.is_open(now) {
             let opens = self.authority.opens().unwrap_or(now);
             let opens = opens.duration_since(now).unwrap_or_default();
-            return opens.clamp(SHORTEST, LONGEST);
+            return opens.clamp(MIN_PAUSE, MAX_PAUSE);
         }
         let names = self.names.values();
         let names = names.filter(|name| !name.plan.attempts().is_under_way);
-        let until = |name: &Name| {
+        let until = |name: &NameState| {
             if name.plan.attempts().order_wait.is_some() {
                 return WAITING_PAUSE;
             }
             let next = name.plan.next().unwrap_or(now);
             next.duration_since(now).unwrap_or_default()
         };
-        let soonest = names.map(until).min().unwrap_or(LONGEST);
-        soonest.clamp(SHORTEST, LONGEST)
+        let soonest = names.map(until).min().unwrap_or(MAX_PAUSE);
+        soonest.clamp(MIN_PAUSE, MAX_PAUSE)
     }
 }
 

@@ -15,8 +15,8 @@
 //! **Invariant:** [`plan`] decides, without clock, disk and network; the others do. Serves no visitor.
 
 mod account;
+mod certificate_folder;
 mod client;
-mod folder;
 mod manager;
 mod order;
 mod plan;

@@ -13,20 +13,20 @@ use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::sign::CertifiedKey;
 
-use super::client::Busy;
-use super::plan::{Failure, Method};
+use super::client::AuthorityBusy;
+use super::plan::{ChallengeMethod, Failure};
 use crate::tls::attempts::FailureKind;
 use crate::tls::certificate_store::CertificateStore;
 use crate::tls::provider::provider;
 
 /// How an order is looked at until it is done: soon at first, and for two minutes.
-const PATIENCE: RetryPolicy = RetryPolicy::new()
+const ORDER_RETRIES: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(200))
     .backoff(1.5)
     .timeout(Duration::from_secs(120));
 
 /// The longest text of an authority that is passed on.
-const LONGEST: usize = 400;
+const MAX_PROBLEM_CHARACTERS: usize = 400;
 
 /// What an authority gave out, as PEM.
 #[derive(Debug)]
@@ -55,14 +55,14 @@ impl Drop for OpenChallenge<'_> {
 pub(super) async fn order(
     account: &Account,
     host: &str,
-    method: Method,
+    method: ChallengeMethod,
     replaces: Option<CertificateIdentifier<'static>>,
     store: &CertificateStore,
 ) -> Result<Issued, Failure> {
     let mut order = begin(account, host, replaces).await?;
     let challenge = answer(&mut order, host, method, store).await?;
     if let Some(challenge) = challenge {
-        let ready = order.poll_ready(&PATIENCE).await;
+        let ready = order.poll_ready(&ORDER_RETRIES).await;
         drop(challenge);
         let is_ready = matches!(ready, Ok(OrderStatus::Ready | OrderStatus::Valid));
         if !is_ready {
@@ -78,7 +78,7 @@ pub(super) async fn order(
     }
     let key = order.finalize().await.map_err(of_request)?;
     let chain = order
-        .poll_certificate(&PATIENCE)
+        .poll_certificate(&ORDER_RETRIES)
         .await
         .map_err(of_request)?;
     Ok(Issued { chain, key })
@@ -114,7 +114,7 @@ fn is_limited(problem: &Problem) -> bool {
 async fn answer<'s>(
     order: &mut Order,
     host: &'s str,
-    method: Method,
+    method: ChallengeMethod,
     store: &'s CertificateStore,
 ) -> Result<Option<OpenChallenge<'s>>, Failure> {
     let mut authorizations = order.authorizations();
@@ -136,8 +136,8 @@ async fn answer<'s>(
         }
     }
     let wanted = match method {
-        Method::Http => ChallengeType::Http01,
-        Method::TlsAlpn => ChallengeType::TlsAlpn01,
+        ChallengeMethod::Http => ChallengeType::Http01,
+        ChallengeMethod::TlsAlpn => ChallengeType::TlsAlpn01,
     };
     let Some(mut challenge) = authorization.challenge(wanted) else {
         return Err(Failure::new(
@@ -152,8 +152,10 @@ async fn answer<'s>(
         token: challenge.token.clone(),
     };
     match method {
-        Method::Http => store.tell(&challenge.token, &proof.as_str().into()),
-        Method::TlsAlpn => store.show(host, &proof_certificate(host, proof.digest().as_ref())?),
+        ChallengeMethod::Http => store.offer_challenge(&challenge.token, &proof.as_str().into()),
+        ChallengeMethod::TlsAlpn => {
+            store.show(host, &proof_certificate(host, proof.digest().as_ref())?)
+        }
     }
     challenge.set_ready().await.map_err(of_validation)?;
     Ok(Some(open))
@@ -195,7 +197,7 @@ pub(super) fn of_request(error: Error) -> Failure {
     let problem = match error {
         Error::Api(problem) => problem,
         Error::Other(error) => {
-            return match error.downcast::<Busy>() {
+            return match error.downcast::<AuthorityBusy>() {
                 Ok(busy) => of_busy(&busy),
                 Err(error) => Failure::new(FailureKind::Authority, in_words(&*error)),
             };
@@ -233,7 +235,7 @@ fn of_validation(error: Error) -> Failure {
     Failure::new(kind, words(&problem))
 }
 
-fn of_busy(busy: &Busy) -> Failure {
+fn of_busy(busy: &AuthorityBusy) -> Failure {
     let kind = match busy.status {
         http::StatusCode::TOO_MANY_REQUESTS => FailureKind::RateLimited,
         _ => FailureKind::Authority,
@@ -281,7 +283,7 @@ fn clean(text: &str) -> String {
         character if character.is_control() => ' ',
         character => character,
     });
-    plain.take(LONGEST).collect()
+    plain.take(MAX_PROBLEM_CHARACTERS).collect()
 }
 
 #[cfg(test)]
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn an_authority_that_is_busy_says_for_how_long() {
         let busy = |status| {
-            let busy = Busy {
+            let busy = AuthorityBusy {
                 status,
                 detail: "too many".to_owned(),
                 retry_after: Some(Duration::from_secs(60)),
@@ -364,6 +366,6 @@ mod tests {
     fn words_of_others_are_one_line_of_some_length() {
         let text = format!("a\nb\u{1b}[31m{}", "c".repeat(10_000));
         let clean = clean(&text);
-        assert!(clean.starts_with("a b [31mccc") && clean.len() == LONGEST);
+        assert!(clean.starts_with("a b [31mccc") && clean.len() == MAX_PROBLEM_CHARACTERS);
     }
 }

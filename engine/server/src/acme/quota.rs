@@ -36,7 +36,7 @@ pub(super) struct DueOrder {
 
 /// Why an order does not begin yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum QuotaRefusal {
     /// Other orders of the tenant, or of all, are in flight: for seconds.
     InFlight,
     /// The tenant has used its share.
@@ -84,19 +84,19 @@ impl OrderQuota {
         tenant: &str,
         purpose: Purpose,
         now: SystemTime,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), QuotaRefusal> {
         self.free_used(now);
         let free_places = MAX_IN_FLIGHT.saturating_sub(self.in_flight.values().sum());
         let in_flight = self.in_flight.get(tenant).copied().unwrap_or_default();
         if free_places == 0 || in_flight >= free_places {
-            return Err(Refusal::InFlight);
+            return Err(QuotaRefusal::InFlight);
         }
         let free = MAX_ORDERS - self.used.values().sum::<f64>();
         if free < 1.0 {
-            return Err(Refusal::Total);
+            return Err(QuotaRefusal::Total);
         }
         if purpose == Purpose::First && self.used(tenant) >= free {
-            return Err(Refusal::Share);
+            return Err(QuotaRefusal::Share);
         }
         *self.used.entry(tenant.into()).or_default() += 1.0;
         *self.in_flight.entry(tenant.into()).or_default() += 1;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Orders of a tenant, each finished at once, until one is refused.
-    fn exhaust(quota: &mut OrderQuota, tenant: &str, now: SystemTime) -> (usize, Refusal) {
+    fn exhaust(quota: &mut OrderQuota, tenant: &str, now: SystemTime) -> (usize, QuotaRefusal) {
         for count in 0.. {
             if let Err(refusal) = quota.begin(tenant, Purpose::First, now) {
                 return (count, refusal);
@@ -173,8 +173,14 @@ mod tests {
     #[test]
     fn one_tenant_leaves_orders_for_other_tenants() {
         let mut quota = OrderQuota::new(day(0));
-        assert_eq!(exhaust(&mut quota, "greedy", day(0)), (140, Refusal::Share));
-        assert_eq!(exhaust(&mut quota, "second", day(0)), (70, Refusal::Share));
+        assert_eq!(
+            exhaust(&mut quota, "greedy", day(0)),
+            (140, QuotaRefusal::Share)
+        );
+        assert_eq!(
+            exhaust(&mut quota, "second", day(0)),
+            (70, QuotaRefusal::Share)
+        );
         // However long the first tenant goes on.
         let mut now = day(0);
         for _ in 0..10_000 {
@@ -211,7 +217,7 @@ mod tests {
         assert_eq!(begun.count(), 8);
         assert!(quota.begin("other", Purpose::First, day(0)).is_ok());
         let refused = quota.begin("slow", Purpose::Renewal, day(0));
-        assert_eq!(refused, Err(Refusal::InFlight));
+        assert_eq!(refused, Err(QuotaRefusal::InFlight));
         for _ in 0..8 {
             quota.finish("slow");
         }
@@ -223,7 +229,7 @@ mod tests {
         let mut quota = OrderQuota::new(day(0));
         assert_eq!(all_tenants(&mut quota, day(0)), 280);
         let refused = quota.begin("new", Purpose::Renewal, day(0) + 39 * SECOND);
-        assert_eq!(refused, Err(Refusal::Total));
+        assert_eq!(refused, Err(QuotaRefusal::Total));
         assert_eq!(all_tenants(&mut quota, day(0) + 80 * SECOND), 2);
         assert_eq!(all_tenants(&mut quota, day(10)), 280);
         // A clock that jumps frees no more than there is, and one that is set back nothing.

@@ -116,7 +116,7 @@ pub enum ControlError {
     UnknownRelease {
         /// The tenant.
         tenant: String,
-        /// The number that was asked for.
+        /// The number that was requested.
         number: u64,
     },
     /// No number was given, and the tenant has no release before the one that is meant.

@@ -20,7 +20,7 @@ use crate::admin::status::StatusBoard;
 use crate::snapshot_store::SnapshotStore;
 
 /// The least time between two events: what changes faster than that is looked at once.
-const BREATH: Duration = Duration::from_millis(500);
+const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long a stream lasts: it ends by itself before its connection is ended.
 const STREAM: Duration = Duration::from_secs(25);
@@ -86,7 +86,7 @@ async fn send(mut sender: Sender<Bytes>, watched: Watched) {
         if sender.send_data(event.into()).await.is_err() {
             return;
         }
-        tokio::time::sleep(BREATH).await;
+        tokio::time::sleep(MIN_EVENT_INTERVAL).await;
         // Both live as long as the server.
         let _ = tokio::select! {
             changed = changes.changed() => changed,

@@ -36,7 +36,7 @@ const LONGEST_FORM: usize = 4096;
 
 /// The control, and the requests that wait for it.
 #[derive(Debug, Clone)]
-struct Releases {
+struct ReleaseRoutes {
     control: Option<Arc<dyn Control>>,
     queues: Queues,
 }
@@ -88,7 +88,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
         .route("/tenants/{id}/diff", get(diff))
         .layer(RequestBodyLimitLayer::new(0))
         .merge(commands)
-        .with_state(Releases {
+        .with_state(ReleaseRoutes {
             control,
             queues: Queues::new(),
         })
@@ -176,7 +176,7 @@ async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request
     Err(answer)
 }
 
-async fn list(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
+async fn list(Shared(releases): Shared<ReleaseRoutes>, Path(tenant): Path<String>) -> Response {
     let queue = Arc::clone(&releases.queues.lists);
     releases
         .ask(queue, move |control| control.releases(&tenant))
@@ -190,7 +190,7 @@ struct Between {
 }
 
 async fn diff(
-    Shared(releases): Shared<Releases>,
+    Shared(releases): Shared<ReleaseRoutes>,
     Path(tenant): Path<String>,
     between: Result<Query<Between>, QueryRejection>,
 ) -> Response {
@@ -205,16 +205,16 @@ async fn diff(
 }
 
 #[derive(Debug, Deserialize)]
-struct Target {
+struct RollbackTarget {
     release: Option<u64>,
 }
 
 async fn roll_back(
-    Shared(releases): Shared<Releases>,
+    Shared(releases): Shared<ReleaseRoutes>,
     Path(tenant): Path<String>,
-    target: Result<Query<Target>, QueryRejection>,
+    target: Result<Query<RollbackTarget>, QueryRejection>,
 ) -> Response {
-    let Query(Target { release }) = match target {
+    let Query(RollbackTarget { release }) = match target {
         Ok(target) => target,
         Err(error) => return refusal(error.status(), error.body_text()),
     };
@@ -225,7 +225,7 @@ async fn roll_back(
     releases.command(roll_back).await
 }
 
-async fn resume(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
+async fn resume(Shared(releases): Shared<ReleaseRoutes>, Path(tenant): Path<String>) -> Response {
     let resume = move |control: &dyn Control| {
         control.resume(&tenant)?;
         Ok(serde_json::Map::new())
@@ -233,7 +233,10 @@ async fn resume(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) 
     releases.command(resume).await
 }
 
-async fn read_again(Shared(releases): Shared<Releases>, Path(tenant): Path<String>) -> Response {
+async fn read_again(
+    Shared(releases): Shared<ReleaseRoutes>,
+    Path(tenant): Path<String>,
+) -> Response {
     let read_again = move |control: &dyn Control| {
         control.read_again(&tenant)?;
         Ok(serde_json::Map::new())
@@ -241,7 +244,7 @@ async fn read_again(Shared(releases): Shared<Releases>, Path(tenant): Path<Strin
     releases.command(read_again).await
 }
 
-impl Releases {
+impl ReleaseRoutes {
     async fn command<T, W>(self, work: W) -> Response
     where
         T: Serialize + Send + 'static,

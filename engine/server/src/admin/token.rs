@@ -8,7 +8,7 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 
 /// A shorter one could be guessed.
-const SHORTEST: usize = 16;
+const MIN_TOKEN_BYTES: usize = 16;
 
 /// The token.
 #[derive(Clone)]
@@ -27,9 +27,9 @@ impl AdminToken {
     /// When it is shorter than 16 characters, or has others than those of ASCII that can be seen.
     pub fn new(text: &str) -> Result<Self, String> {
         let token = text.trim();
-        if token.len() < SHORTEST {
+        if token.len() < MIN_TOKEN_BYTES {
             return Err(format!(
-                "the token has {} characters, and needs at least {SHORTEST}: `openssl rand -hex 32` makes one",
+                "the token has {} characters, and needs at least {MIN_TOKEN_BYTES}: `openssl rand -hex 32` makes one",
                 token.len()
             ));
         }

@@ -42,12 +42,12 @@ pub(crate) enum Overdue {
     Request,
     /// No request came.
     Idle,
-    /// No request was under way, and another connection needs the room.
+    /// No request was in flight, and another connection needs the room.
     Room,
 }
 
 impl Overdue {
-    /// Whether nothing is under way that cannot be cut: what has come meanwhile is still answered, and over HTTP/2 the client is sent a GOAWAY (RFC 9113, section 6.8).
+    /// Whether nothing is in flight that cannot be cut: what has come meanwhile is still answered, and over HTTP/2 the client is sent a GOAWAY (RFC 9113, section 6.8).
     pub(crate) const fn is_idle(self) -> bool {
         matches!(self, Self::Idle | Self::Room)
     }
@@ -67,7 +67,7 @@ pub(crate) struct ConnectionState {
     requests: Cell<u32>,
     /// The request that was last seen, and when it was first seen.
     request_seen: Cell<(u32, Instant)>,
-    /// When each request of HTTP/2 that is under way began, the oldest first.
+    /// When each request of HTTP/2 that is in flight began, the oldest first.
     streams: RefCell<BTreeMap<u32, Instant>>,
     next_stream: Cell<u32>,
     overdue: Cell<Option<Overdue>>,
@@ -196,7 +196,7 @@ impl ConnectionState {
         self.overdue.get()
     }
 
-    /// Since when no request is under way, as far as the last look knows; `None` while one is, or when the connection ends anyway. Half a head is no request yet.
+    /// Since when no request is in flight, as far as the last look knows; `None` while one is, or when the connection ends anyway. Half a head is no request yet.
     pub(crate) fn idle_since(&self, now: Instant) -> Option<Instant> {
         if self.has_request() || self.phase.get() == Phase::Closing || self.overdue.get().is_some()
         {
@@ -258,7 +258,7 @@ impl ConnectionState {
         (now.duration_since(since) >= limit).then(|| self.end(overdue))
     }
 
-    /// Whether a request is under way for longer than `limit`, however much moves.
+    /// Whether a request is in flight for longer than `limit`, however much moves.
     fn is_without_end(&self, now: Instant, limit: Duration) -> bool {
         let since = match self.phase.get() {
             Phase::Head | Phase::Responding => {

@@ -9,27 +9,27 @@ use crate::connection::connection_state::{ConnectionState, Phase};
 
 /// How serving ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// What was under way when the signal came.
-    pub waited_for: UnderWay,
-    /// What of it was still under way when the grace period was over.
-    pub cut: UnderWay,
+pub struct DrainReport {
+    /// What was in flight when the signal came.
+    pub waited_for: InFlight,
+    /// What of it was still in flight when the grace period was over.
+    pub cut: InFlight,
 }
 
-/// Connections by what they have under way.
+/// Connections by what they have in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct InFlight {
     /// The request has not arrived as a whole.
     pub arriving: usize,
     /// The response has not left as a whole.
     pub leaving: usize,
-    /// HTTP/2 with requests under way.
+    /// HTTP/2 with requests in flight.
     pub streams: usize,
-    /// No request is under way: the connection only has to end.
+    /// No request is in flight: the connection only has to end.
     pub ending: usize,
 }
 
-impl UnderWay {
+impl InFlight {
     /// Counts one connection.
     pub(crate) fn add(&mut self, state: &ConnectionState) {
         *match state.phase() {
@@ -47,7 +47,7 @@ impl UnderWay {
     }
 }
 
-impl AddAssign for UnderWay {
+impl AddAssign for InFlight {
     fn add_assign(&mut self, other: Self) {
         self.arriving += other.arriving;
         self.leaving += other.leaving;
@@ -56,14 +56,14 @@ impl AddAssign for UnderWay {
     }
 }
 
-impl AddAssign for Drained {
+impl AddAssign for DrainReport {
     fn add_assign(&mut self, other: Self) {
         self.waited_for += other.waited_for;
         self.cut += other.cut;
     }
 }
 
-impl fmt::Display for UnderWay {
+impl fmt::Display for InFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = "";
         for (count, one, more) in [
@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn what_was_waited_for_can_be_read() {
-        let mut all = UnderWay::default();
+        let mut all = InFlight::default();
         assert_eq!(all.to_string(), "nothing");
-        all += UnderWay {
+        all += InFlight {
             arriving: 1,
             leaving: 2,
-            ..UnderWay::default()
+            ..InFlight::default()
         };
         assert_eq!(all.to_string(), "1 request to arrive, 2 responses to leave");
         assert_eq!(all.connections(), 3);

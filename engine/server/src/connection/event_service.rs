@@ -21,7 +21,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use tokio::sync::watch;
 
-use crate::connection::body::SnapshotBody;
+use crate::connection::body_stream::SnapshotBody;
 use crate::connection::connection_state::{ConnectionState, Phase};
 use crate::connection::events::{Events, PATH};
 use crate::connection::request_service::RequestService;
@@ -73,7 +73,7 @@ impl EventService {
         latest.mark_changed();
         let state = Rc::clone(&self.visitors.state);
         if state.phase() != Phase::Streams {
-            // A request under way has to end after a while; this one is like waiting for the next.
+            // A request in flight has to end after a while; this one is like waiting for the next.
             state.enter(Phase::Idle);
         }
         tokio::task::spawn_local(send(sender, latest, self.draining.clone(), state));

@@ -1,10 +1,10 @@
 //! Runs connections: a worker's event loop, the state and timeouts of each connection, and the services that respond on it.
 //!
-//! [`worker`] is a thread with its event loop. [`stream`] is a connection's socket, [`protocol`] and [`proxy_header`] read how it begins, and [`connection_state`] knows what it is doing. [`request_service`] passes requests on to the layers, [`body`] sends the response, and [`event_service`] streams [`events`]. [`drain`] counts how serving ended.
+//! [`worker`] is a thread with its event loop. [`stream`] is a connection's socket, [`protocol`] and [`proxy_header`] read how it begins, and [`connection_state`] knows what it is doing. [`request_service`] passes requests on to the layers, [`body_stream`] sends the response, and [`event_service`] streams [`events`]. [`drain`] counts how serving ended.
 //!
 //! **Invariant:** knows no route and no tenant.
 
-pub(crate) mod body;
+pub(crate) mod body_stream;
 pub(crate) mod connection_counters;
 pub(crate) mod connection_state;
 pub(crate) mod context;

@@ -13,13 +13,13 @@ use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::TcpStream;
 
 /// Bytes of a header that are read. Version 1 has at most 107; version 2 has 52 with two addresses, and may add what nobody here needs.
-const MOST: usize = 4096;
+const MAX_HEADER_BYTES: usize = 4096;
 /// The longest line of version 1.
 const LONGEST_LINE: usize = 107;
 
 /// What a header says.
 #[derive(Debug, PartialEq, Eq)]
-enum Read {
+enum HeaderRead {
     /// Its length, and the visitor's address; none where the proxy itself asks (`LOCAL`, `UNKNOWN`).
     Whole(usize, Option<IpAddr>),
     /// More has to come.
@@ -33,18 +33,19 @@ enum Read {
 /// # Errors
 /// When there is no valid header.
 pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
-    let mut start = [0; MOST];
+    let mut start = [0; MAX_HEADER_BYTES];
     loop {
         let ready = socket.ready(Interest::READABLE).await?;
         let length = socket.peek(&mut start).await?;
         match parse(&start[..length]) {
-            Read::Whole(length, address) => {
+            HeaderRead::Whole(length, address) => {
                 let header = start.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
                 socket.read_exact(header).await?;
                 return Ok(address);
             }
-            Read::Part if length > 0 && length < MOST && !ready.is_read_closed() => {}
-            Read::Part | Read::Invalid => return Err(io::ErrorKind::InvalidData.into()),
+            HeaderRead::Part
+                if length > 0 && length < MAX_HEADER_BYTES && !ready.is_read_closed() => {}
+            HeaderRead::Part | HeaderRead::Invalid => return Err(io::ErrorKind::InvalidData.into()),
         }
         // What has come already does not wake this again.
         let _ = socket.try_io(Interest::READABLE, || -> io::Result<()> {
@@ -53,18 +54,18 @@ pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
     }
 }
 
-fn parse(start: &[u8]) -> Read {
+fn parse(start: &[u8]) -> HeaderRead {
     if start.starts_with(b"PROXY ") {
         // What comes after the line is no business of the parser.
         let within = &start[..start.len().min(LONGEST_LINE)];
         return match memchr::memmem::find(within, b"\r\n") {
             Some(end) => line(&start[..end + 2]),
-            None if start.len() < LONGEST_LINE => Read::Part,
-            None => Read::Invalid,
+            None if start.len() < LONGEST_LINE => HeaderRead::Part,
+            None => HeaderRead::Invalid,
         };
     }
     if b"PROXY ".starts_with(start) {
-        return Read::Part;
+        return HeaderRead::Part;
     }
     match HeaderResult::parse(start) {
         HeaderResult::V2(Ok(header)) => {
@@ -74,14 +75,14 @@ fn parse(start: &[u8]) -> Read {
                 (_, v2::Addresses::IPv6(v6)) => Some(IpAddr::from(v6.source_address)),
                 _ => None,
             };
-            Read::Whole(header.len(), address)
+            HeaderRead::Whole(header.len(), address)
         }
-        HeaderResult::V2(read) if read.is_incomplete() => Read::Part,
-        _ => Read::Invalid,
+        HeaderResult::V2(read) if read.is_incomplete() => HeaderRead::Part,
+        _ => HeaderRead::Invalid,
     }
 }
 
-fn line(line: &[u8]) -> Read {
+fn line(line: &[u8]) -> HeaderRead {
     match v1::Header::try_from(line) {
         Ok(header) => {
             let address = match header.addresses {
@@ -89,9 +90,9 @@ fn line(line: &[u8]) -> Read {
                 v1::Addresses::Tcp6(v6) => Some(IpAddr::from(v6.source_address)),
                 v1::Addresses::Unknown => None,
             };
-            Read::Whole(line.len(), address)
+            HeaderRead::Whole(line.len(), address)
         }
-        Err(_) => Read::Invalid,
+        Err(_) => HeaderRead::Invalid,
     }
 }
 
@@ -121,9 +122,17 @@ mod tests {
             (BINARY, 28, visitor("192.0.2.7")),
             (b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16, None),
         ] {
-            assert_eq!(parse(bytes), Read::Whole(length, address), "{bytes:?}");
+            assert_eq!(
+                parse(bytes),
+                HeaderRead::Whole(length, address),
+                "{bytes:?}"
+            );
             for short in 1..length {
-                assert_eq!(parse(&bytes[..short]), Read::Part, "{short} of {bytes:?}");
+                assert_eq!(
+                    parse(&bytes[..short]),
+                    HeaderRead::Part,
+                    "{short} of {bytes:?}"
+                );
             }
         }
     }
@@ -140,7 +149,7 @@ mod tests {
             b"proxy TCP4 192.0.2.7 127.0.0.1 1 2\r\n",
             &endless,
         ] {
-            assert_eq!(parse(bytes), Read::Invalid, "{bytes:?}");
+            assert_eq!(parse(bytes), HeaderRead::Invalid, "{bytes:?}");
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 
-use crate::connection::body::{OpenStream, SnapshotBody};
+use crate::connection::body_stream::{OpenStream, SnapshotBody};
 use crate::connection::connection_state::ConnectionState;
 use crate::connection::context::WorkerContext;
 use crate::listen::admission::Peer;
@@ -100,12 +100,12 @@ fn may_come(name: &SecureName, head: &RequestHead<'_>) -> bool {
 }
 
 /// How long a request waits for its tenant to be rendered, or a picture of it to be drawn.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RENDER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often who waits looks whether there is another snapshot.
-const LOOK: Duration = Duration::from_millis(50);
+const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits until what a request asks for is made, or for [`PATIENCE`]. Others are answered meanwhile. Gives the snapshot in which it is: in the next one it may be out of memory again.
+/// Waits until what a request asks for is made, or for [`RENDER_TIMEOUT`]. Others are answered meanwhile. Gives the snapshot in which it is: in the next one it may be out of memory again.
 async fn wait(
     snapshots: &SnapshotStore,
     head: &RequestHead<'_>,
@@ -115,10 +115,10 @@ async fn wait(
     let found = loop {
         snapshots.want(what.wanted());
         // It may be another one by now, which nobody makes this one for.
-        let _ = timeout(LOOK, what.filled()).await;
+        let _ = timeout(SNAPSHOT_CHECK_INTERVAL, what.filled()).await;
         let snapshot = snapshots.current();
         match awaited(&snapshot, head) {
-            Some(next) if started.elapsed() < PATIENCE => what = next,
+            Some(next) if started.elapsed() < RENDER_TIMEOUT => what = next,
             _ => break snapshot,
         }
     };

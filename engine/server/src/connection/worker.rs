@@ -33,7 +33,7 @@ use tracing::debug;
 
 use crate::connection::connection_state::{ConnectionState, Overdue, Phase};
 use crate::connection::context::WorkerContext;
-use crate::connection::drain::{Drained, UnderWay};
+use crate::connection::drain::{DrainReport, InFlight};
 use crate::connection::event_service::EventService;
 use crate::connection::protocol::opens_with_preface;
 use crate::connection::proxy_header;
@@ -81,7 +81,7 @@ pub(crate) fn run(
     (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
     (connections, wants_room): (mpsc::Receiver<NewConnection>, Arc<Notify>),
     draining: watch::Receiver<bool>,
-) -> io::Result<Drained> {
+) -> io::Result<DrainReport> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
@@ -131,11 +131,11 @@ impl Worker {
         mut new_connections: mpsc::Receiver<NewConnection>,
         wants_room: &Notify,
         mut draining: watch::Receiver<bool>,
-    ) -> Drained {
+    ) -> DrainReport {
         let mut checks = tokio::time::interval(CHECK_INTERVAL);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut deadline = None;
-        let mut drained = Drained::default();
+        let mut drained = DrainReport::default();
         loop {
             let open = self.connections.borrow().len();
             if let Some(deadline) = deadline
@@ -372,20 +372,20 @@ impl Worker {
         })
     }
 
-    /// Asks all connections to end. What has nothing under way does so at once.
-    fn drain(&self) -> UnderWay {
+    /// Asks all connections to end. What has nothing in flight does so at once.
+    fn drain(&self) -> InFlight {
         self.is_draining.set(true);
         for state in self.connections.borrow().values() {
             state.wake();
         }
-        UnderWay {
+        InFlight {
             ending: 0,
             ..self.under_way()
         }
     }
 
-    fn under_way(&self) -> UnderWay {
-        let mut all = UnderWay::default();
+    fn under_way(&self) -> InFlight {
+        let mut all = InFlight::default();
         for state in self.connections.borrow().values() {
             all.add(state);
         }

@@ -1,6 +1,6 @@
 //! Accepts connections and gives each to the worker with the fewest.
 //!
-//! A connection needs a permit. Where all are taken, the connections that have been idle for longest are ended; where all have a request under way, the new one waits until one of them ends.
+//! A connection needs a permit. Where all are taken, the connections that have been idle for longest are ended; where all have a request in flight, the new one waits until one of them ends.
 //!
 //! **Invariant:** reads and writes no byte of a connection.
 

@@ -11,12 +11,12 @@ use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::listen::permit::{ClientShare, ClientSubnets};
+use crate::listen::client_subnets::{ClientShare, ClientSubnets};
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::handshake_gate::{HandshakeGate, HandshakeLimits, HandshakePass};
 
-/// What all client subnets have open and under way.
+/// What all client subnets have open and in flight.
 #[derive(Debug)]
 pub(crate) struct Admission {
     subnets: Arc<ClientSubnets>,

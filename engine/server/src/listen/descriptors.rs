@@ -10,9 +10,9 @@ use rlimit::{Resource, getrlimit, increase_nofile_limit};
 use tracing::warn;
 
 /// Descriptors that the program needs itself: 64 of the admin listener, and files and folders that are read at the same time.
-const OWN: u64 = 256;
+const PROCESS_DESCRIPTORS: u64 = 256;
 /// Those of an event loop: the system's queue, its wake-up and its signals.
-const OF_A_WORKER: u64 = 4;
+const DESCRIPTORS_PER_WORKER: u64 = 4;
 
 /// How many of `wanted` connections may be open at once. Raises the soft limit of descriptors (`RLIMIT_NOFILE`, see setrlimit(2)) to the hard one first, and warns where that does not suffice.
 #[must_use]
@@ -38,7 +38,7 @@ pub fn connections_that_fit(wanted: usize, workers: NonZeroUsize) -> usize {
 
 fn own(workers: NonZeroUsize) -> u64 {
     let workers = u64::try_from(workers.get()).unwrap_or(u64::MAX);
-    OWN.saturating_add(workers.saturating_mul(OF_A_WORKER))
+    PROCESS_DESCRIPTORS.saturating_add(workers.saturating_mul(DESCRIPTORS_PER_WORKER))
 }
 
 /// At least one, or nobody is served at all.

@@ -7,9 +7,9 @@
 
 pub(crate) mod acceptor;
 pub(crate) mod admission;
+pub(crate) mod client_subnets;
 pub mod descriptors;
 pub(crate) mod error;
-pub(crate) mod permit;
 pub(crate) mod serve;
 use std::io;
 use std::net::{SocketAddr, TcpListener};

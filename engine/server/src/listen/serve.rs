@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::error;
 
-use crate::connection::drain::Drained;
+use crate::connection::drain::DrainReport;
 use crate::connection::worker;
 use crate::listen::acceptor::{Acceptor, WorkerHandle};
 use crate::listen::admission::Admission;
@@ -21,7 +21,7 @@ use crate::listen::{self, Listeners};
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 
-/// Serves what is in `snapshots` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests under way finish within [`ServeSettings::grace`].
+/// Serves what is in `snapshots` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests in flight finish within [`ServeSettings::grace`].
 ///
 /// Dropping the future ends everything at once, which is what a second signal should do.
 ///
@@ -32,7 +32,7 @@ pub async fn run(
     snapshots: Arc<SnapshotStore>,
     settings: ServeSettings,
     shutdown: impl Future<Output = ()>,
-) -> Result<Drained, ServeError> {
+) -> Result<DrainReport, ServeError> {
     let listeners = listeners.into();
     if settings.tls.is_none() && !(listeners.tls.is_empty() && listeners.redirect.is_empty()) {
         return Err(ServeError::NoTls);
@@ -74,7 +74,7 @@ pub async fn run(
     // Nobody listens if all workers are gone, which the loop below reports.
     let _ = drain.send(true);
 
-    let mut drained = Drained::default();
+    let mut drained = DrainReport::default();
     while let Some(result) = results.join_next().await {
         let Ok(Some(result)) = result else {
             return Err(ServeError::Lost);
@@ -89,7 +89,13 @@ fn start_worker(
     number: usize,
     context: (&Arc<SnapshotStore>, &Arc<ServeSettings>, &Arc<Admission>),
     draining: &watch::Receiver<bool>,
-) -> Result<(WorkerHandle, impl Future<Output = Option<Drained>> + use<>), ServeError> {
+) -> Result<
+    (
+        WorkerHandle,
+        impl Future<Output = Option<DrainReport>> + use<>,
+    ),
+    ServeError,
+> {
     // Each connection in it holds a permit, and there are no more permits than places.
     let (connections, received) = mpsc::channel(context.1.limits.connections.max(1));
     let wants_room = Arc::new(Notify::new());

@@ -1,7 +1,7 @@
 //! The paths of the last day that tenants have no page for, for the console: what a redirect might be made for.
 //!
-//! A visitor's path is the only thing that is kept, without host, query and address. What may name somebody (an `@`) and what is longer than [`LONGEST`] is passed over.
-//! There is room for [`MOST`] paths, [`MOST_OF_A_TENANT`] of each tenant. Those that are asked for most often stay, although a scanner makes up new ones all the time: a new path takes the place of the least frequent one together with its weight (the space-saving algorithm of Metwally, Agrawal and El Abbadi, 2005).
+//! A visitor's path is the only thing that is kept, without host, query and address. What may name somebody (an `@`) and what is longer than [`MAX_PATH_BYTES`] is passed over.
+//! There is room for [`MAX_PATHS`] paths, [`MAX_PATHS_PER_TENANT`] of each tenant. Those that are requested most often stay, although a scanner makes up new ones all the time: a new path takes the place of the least frequent one together with its weight (the space-saving algorithm of Metwally, Agrawal and El Abbadi, 2005).
 //!
 //! **Invariant:** bounded, whatever clients ask for; a request waits for nobody here.
 
@@ -10,51 +10,51 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// The longest path that is kept, in bytes.
-pub const LONGEST: usize = 120;
+pub const MAX_PATH_BYTES: usize = 120;
 /// Paths of one tenant.
-pub const MOST_OF_A_TENANT: usize = 32;
+pub const MAX_PATHS_PER_TENANT: usize = 32;
 /// Paths of all tenants together: a megabyte.
-pub const MOST: usize = 4_096;
+pub const MAX_PATHS: usize = 4_096;
 
 const HOURS: usize = 24;
 const SECONDS_PER_HOUR: u64 = 3_600;
 
-/// A path that was asked for, and not found.
+/// A path that was requested, and not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct NotFoundPath {
     /// The path from the tenant's own root on.
     pub path: String,
-    /// How often it was asked for in the last day, at least.
+    /// How often it was requested in the last day, at least.
     pub count: u64,
 }
 
 /// The paths that were not found.
 #[derive(Debug)]
-pub struct NotFound {
+pub struct NotFoundPaths {
     begun: Instant,
-    table: Mutex<Table>,
+    table: Mutex<PathTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    tenants: HashMap<Arc<str>, Vec<Entry>>,
+struct PathTable {
+    tenants: HashMap<Arc<str>, Vec<PathEntry>>,
     count: usize,
     /// The hour in which what is over was last thrown out.
     swept: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PathEntry {
     path: Box<str>,
     /// By the hour of the day since the start.
     hours: [u32; HOURS],
-    /// The hour in which it was last asked for.
+    /// The hour in which it was last requested.
     last: u64,
     /// The weight of what was in this place before.
     inherited: u64,
 }
 
-impl Default for NotFound {
+impl Default for NotFoundPaths {
     fn default() -> Self {
         Self {
             begun: Instant::now(),
@@ -63,7 +63,7 @@ impl Default for NotFound {
     }
 }
 
-impl NotFound {
+impl NotFoundPaths {
     /// Counts a path that `tenant` has not. Where another thread counts just now, this one is not counted.
     pub(crate) fn record(&self, tenant: &Arc<str>, path: &str) {
         if is_kept(path) {
@@ -78,7 +78,7 @@ impl NotFound {
 
     /// The paths of a tenant, the most frequent first.
     #[must_use]
-    pub fn of(&self, tenant: &str) -> Vec<Missing> {
+    pub fn of(&self, tenant: &str) -> Vec<NotFoundPath> {
         let hour = self.hour();
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.of(tenant, hour)
@@ -86,7 +86,7 @@ impl NotFound {
 
     /// The tenants with the most frequent path of each, the most frequent first.
     #[must_use]
-    pub fn tenants(&self) -> Vec<(Arc<str>, Vec<Missing>)> {
+    pub fn tenants(&self) -> Vec<(Arc<str>, Vec<NotFoundPath>)> {
         let hour = self.hour();
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let tenants = table.tenants.keys();
@@ -118,7 +118,7 @@ fn counted_for(elapsed: Duration) -> Duration {
 
 /// Whether a path can be shown, and led elsewhere.
 fn is_kept(path: &str) -> bool {
-    path.len() <= LONGEST
+    path.len() <= MAX_PATH_BYTES
         && path.starts_with('/')
         && path
             .bytes()
@@ -126,15 +126,15 @@ fn is_kept(path: &str) -> bool {
         && !path.contains("%40")
 }
 
-impl Table {
+impl PathTable {
     fn record(&mut self, tenant: &Arc<str>, path: &str, hour: u64) {
-        if self.count >= MOST && self.swept != hour {
+        if self.count >= MAX_PATHS && self.swept != hour {
             self.sweep(hour);
         }
-        let is_full = self.count >= MOST;
+        let is_full = self.count >= MAX_PATHS;
         let Some(entries) = self.tenants.get_mut(tenant) else {
             if !is_full {
-                let entries = vec![Entry::new(path, hour)];
+                let entries = vec![PathEntry::new(path, hour)];
                 self.tenants.insert(Arc::clone(tenant), entries);
                 self.count += 1;
             }
@@ -142,19 +142,19 @@ impl Table {
         };
         if let Some(entry) = entries.iter_mut().find(|entry| *entry.path == *path) {
             entry.ask(hour);
-        } else if entries.len() < MOST_OF_A_TENANT && !is_full {
-            entries.push(Entry::new(path, hour));
+        } else if entries.len() < MAX_PATHS_PER_TENANT && !is_full {
+            entries.push(PathEntry::new(path, hour));
             self.count += 1;
         } else if let Some(least) = entries.iter_mut().min_by_key(|entry| entry.weight(hour)) {
             let inherited = least.weight(hour);
-            *least = Entry {
+            *least = PathEntry {
                 inherited,
-                ..Entry::new(path, hour)
+                ..PathEntry::new(path, hour)
             };
         }
     }
 
-    /// Throws out what nobody has asked for in a day.
+    /// Throws out what nobody has requested in a day.
     fn sweep(&mut self, hour: u64) {
         self.swept = hour;
         self.tenants.retain(|_, entries| {
@@ -164,9 +164,9 @@ impl Table {
         self.count = self.tenants.values().map(Vec::len).sum();
     }
 
-    fn of(&self, tenant: &str, hour: u64) -> Vec<Missing> {
+    fn of(&self, tenant: &str, hour: u64) -> Vec<NotFoundPath> {
         let entries = self.tenants.get(tenant).into_iter().flatten();
-        let missing = entries.map(|entry| Missing {
+        let missing = entries.map(|entry| NotFoundPath {
             path: entry.path.to_string(),
             count: entry.count(hour),
         });
@@ -179,7 +179,7 @@ impl Table {
     }
 }
 
-impl Entry {
+impl PathEntry {
     fn new(path: &str, hour: u64) -> Self {
         let mut entry = Self {
             path: path.into(),
@@ -204,7 +204,7 @@ impl Entry {
         *count = count.saturating_add(1);
     }
 
-    /// How often it was asked for within a day before the end of `hour`.
+    /// How often it was requested within a day before the end of `hour`.
     fn count(&self, hour: u64) -> u64 {
         let first = (hour + 1).saturating_sub(HOURS as u64);
         let counted = first.max((self.last + 1).saturating_sub(HOURS as u64))..=self.last;
@@ -233,14 +233,14 @@ mod tests {
         name.into()
     }
 
-    fn counts(table: &Table, hour: u64) -> Vec<(String, u64)> {
+    fn counts(table: &PathTable, hour: u64) -> Vec<(String, u64)> {
         let all = table.of("app", hour).into_iter();
         all.map(|missing| (missing.path, missing.count)).collect()
     }
 
     #[test]
     fn paths_are_counted_for_a_day() {
-        let (mut table, app) = (Table::default(), tenant("app"));
+        let (mut table, app) = (PathTable::default(), tenant("app"));
         for (path, hour) in [("/old", 0), ("/old", 0), ("/new", 1), ("/old", 23)] {
             table.record(&app, path, hour);
         }
@@ -266,13 +266,13 @@ mod tests {
 
     #[test]
     fn a_tenant_has_so_many_paths_and_the_frequent_ones_stay() {
-        let (mut table, app) = (Table::default(), tenant("app"));
+        let (mut table, app) = (PathTable::default(), tenant("app"));
         for number in 0..10_000 {
             table.record(&app, &format!("/made-up/{number}"), 0);
             table.record(&app, "/pricing", 0);
         }
         let counts = counts(&table, 0);
-        assert_eq!(counts.len(), MOST_OF_A_TENANT);
+        assert_eq!(counts.len(), MAX_PATHS_PER_TENANT);
         assert_eq!(counts[0], ("/pricing".to_owned(), 10_000));
         // What a path inherits is not shown as its own.
         assert!(
@@ -283,12 +283,12 @@ mod tests {
 
     #[test]
     fn all_tenants_together_have_so_many() {
-        let mut table = Table::default();
-        for number in 0..MOST + 100 {
+        let mut table = PathTable::default();
+        for number in 0..MAX_PATHS + 100 {
             table.record(&tenant(&format!("tenant-{number}")), "/x", 0);
         }
-        let count = |table: &Table| table.tenants.values().map(Vec::len).sum::<usize>();
-        assert_eq!((table.count, count(&table)), (MOST, MOST));
+        let count = |table: &PathTable| table.tenants.values().map(Vec::len).sum::<usize>();
+        assert_eq!((table.count, count(&table)), (MAX_PATHS, MAX_PATHS));
         // The next day has room again.
         table.record(&tenant("late"), "/y", 24);
         assert_eq!((table.count, count(&table)), (1, 1));
@@ -297,13 +297,13 @@ mod tests {
 
     #[test]
     fn what_names_somebody_or_is_long_is_passed_over() {
-        let not_found = NotFound::default();
-        let long = format!("/{}", "a".repeat(LONGEST));
+        let not_found = NotFoundPaths::default();
+        let long = format!("/{}", "a".repeat(MAX_PATH_BYTES));
         for path in ["/a@b.example", "/a%40b", "*", "", "/ä", &long] {
             not_found.record(&tenant("app"), path);
         }
         assert_eq!(not_found.of("app"), []);
-        not_found.record(&tenant("app"), &long[..LONGEST]);
+        not_found.record(&tenant("app"), &long[..MAX_PATH_BYTES]);
         not_found.record(&tenant("app"), "/pricing");
         assert_eq!(not_found.of("app").len(), 2);
         assert_eq!(not_found.tenants()[0].0, tenant("app"));

@@ -2,9 +2,9 @@
 //!
 //! Every [`STEP`](crate::metrics::history::STEP) the counters that requests add to in any case are read, as [`history`](crate::metrics::history) does it of all together. Three steps make a point, so that an hour has [`POINTS`].
 //!
-//! A point is kept only where there was a request in its time, and only for [`MOST`] tenants: those that were asked for last. With an hour of requests to each of them this comes to 8 MB; of every other tenant that was ever asked for, only the counters of the last step are kept.
+//! A point is kept only where there was a request in its time, and only for [`MAX_TENANTS`] tenants: those that were requested last. With an hour of requests to each of them this comes to 8 MB; of every other tenant that was ever requested, only the counters of the last step are kept.
 //!
-//! **Invariant:** bounded by [`MOST`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients ask for; a request does nothing for it.
+//! **Invariant:** bounded by [`MAX_TENANTS`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients ask for; a request does nothing for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,33 +15,33 @@ use release::snapshot::TrafficTable;
 use release::snapshot::traffic::LATENCY_BOUNDS;
 
 /// So many steps make a point: half a minute.
-pub const OF_A_POINT: usize = 3;
+pub const STEPS_PER_POINT: usize = 3;
 
 /// How many points there are: an hour of them.
-pub const POINTS: usize = KEPT / OF_A_POINT;
+pub const POINTS: usize = KEPT / STEPS_PER_POINT;
 
 /// Tenants whose points are kept.
-pub const MOST: usize = 1_024;
+pub const MAX_TENANTS: usize = 1_024;
 
-/// The last hour of the tenants that were asked for.
+/// The last hour of the tenants that were requested.
 #[derive(Debug, Default)]
-pub struct TenantHistory(Mutex<Table>);
+pub struct TenantHistory(Mutex<HistoryTable>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct HistoryTable {
     /// How many steps there were.
     steps: usize,
     /// How long each point took, the newest last.
     times: VecDeque<Duration>,
-    tenants: HashMap<Arc<str>, Entry>,
+    tenants: HashMap<Arc<str>, HistoryEntry>,
 }
 
-/// A tenant that was ever asked for.
+/// A tenant that was ever requested.
 #[derive(Debug, Default)]
-struct Entry {
+struct HistoryEntry {
     /// Its counters at the last step.
     total: Sample,
-    /// The step in which it was last asked for.
+    /// The step in which it was last requested.
     last: usize,
     /// Whether points of the last hour were given up for those of others, up to and with this one.
     lost: Option<usize>,
@@ -78,10 +78,10 @@ impl TenantHistory {
     }
 }
 
-impl Table {
+impl HistoryTable {
     /// The number of the point that is growing.
     fn newest(&self) -> usize {
-        self.steps.saturating_sub(1) / OF_A_POINT
+        self.steps.saturating_sub(1) / STEPS_PER_POINT
     }
 
     /// The number of the first point of the last hour.
@@ -90,7 +90,7 @@ impl Table {
     }
 
     fn step(&mut self, took: Duration) {
-        let begins = self.steps.is_multiple_of(OF_A_POINT);
+        let begins = self.steps.is_multiple_of(STEPS_PER_POINT);
         self.steps += 1;
         match self.times.back_mut() {
             Some(time) if !begins => *time += took,
@@ -107,7 +107,7 @@ impl Table {
             if total.requests == 0 {
                 return;
             }
-            self.tenants.insert(Arc::clone(id), Entry::default());
+            self.tenants.insert(Arc::clone(id), HistoryEntry::default());
         }
         let Some(entry) = self.tenants.get_mut(id) else {
             return;
@@ -128,7 +128,7 @@ impl Table {
         }
     }
 
-    /// Gives up what is older than an hour, and the points of the tenants that were asked for longest ago.
+    /// Gives up what is older than an hour, and the points of the tenants that were requested longest ago.
     fn shorten(&mut self) {
         let oldest = self.oldest();
         let mut kept = Vec::new();
@@ -147,11 +147,11 @@ impl Table {
                 kept.push((entry.last, entry.points.len(), Arc::clone(id)));
             }
         }
-        let over = kept.len().saturating_sub(MOST);
+        let over = kept.len().saturating_sub(MAX_TENANTS);
         if over == 0 {
             return;
         }
-        // Of those that were asked for at the same time, the ones go that have less to lose.
+        // Of those that were requested at the same time, the ones go that have less to lose.
         kept.sort_unstable();
         for (_, _, id) in kept.into_iter().take(over) {
             if let Some(entry) = self.tenants.get_mut(&id) {
@@ -273,7 +273,7 @@ mod tests {
         assert!(samples[1..].iter().rev().skip(1).all(|it| it.requests == 3));
         assert_eq!(STEP * 3 * 120, Duration::from_secs(3_600));
         // An hour later nothing of it is left but the counters.
-        for _ in 0..KEPT + OF_A_POINT {
+        for _ in 0..KEPT + STEPS_PER_POINT {
             history.take(&all, STEP);
         }
         assert_eq!(requests(&history, "one"), [0; POINTS]);
@@ -283,26 +283,26 @@ mod tests {
 
     #[test]
     fn of_more_tenants_than_there_is_room_for_those_are_kept_that_were_asked_for_last() {
-        let all = tenants((0..2 * MOST).map(|number| format!("tenant-{number:05}")));
+        let all = tenants((0..2 * MAX_TENANTS).map(|number| format!("tenant-{number:05}")));
         let history = TenantHistory::default();
         let kept = || {
             let table = history.0.lock().unwrap();
             let points = table.tenants.values().map(|entry| entry.points.len());
             points.filter(|points| *points > 0).count()
         };
-        // Who is never asked for has nothing at all.
+        // Who is never requested has nothing at all.
         history.take(&all, STEP);
         assert!(history.0.lock().unwrap().tenants.is_empty());
         for name in all.keys() {
             ask(&all, name, 1, StatusCode::OK);
         }
         history.take(&all, STEP);
-        assert_eq!(kept(), MOST);
-        for number in 0..MOST {
+        assert_eq!(kept(), MAX_TENANTS);
+        for number in 0..MAX_TENANTS {
             ask(&all, &format!("tenant-{number:05}"), 2, StatusCode::OK);
         }
         history.take(&all, STEP);
-        assert_eq!(kept(), MOST);
+        assert_eq!(kept(), MAX_TENANTS);
         // It was given up before: nobody knows all of its hour.
         assert_eq!(history.of("tenant-00000"), None);
         for _ in 0..KEPT {
@@ -317,9 +317,17 @@ mod tests {
     #[test]
     fn a_full_table_takes_eight_megabytes() {
         let deque = |points: usize| points.next_power_of_two() * size_of::<Point>();
-        assert!(MOST * deque(POINTS) <= 9_000_000, "{}", deque(POINTS));
+        assert!(
+            MAX_TENANTS * deque(POINTS) <= 9_000_000,
+            "{}",
+            deque(POINTS)
+        );
         // Beside a tenant's own counters.
-        assert!(size_of::<Entry>() <= 200, "{}", size_of::<Entry>());
+        assert!(
+            size_of::<HistoryEntry>() <= 200,
+            "{}",
+            size_of::<HistoryEntry>()
+        );
     }
 
     #[test]

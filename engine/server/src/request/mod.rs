@@ -4,10 +4,10 @@
 //!
 //! **Invariant:** a field that a client made up becomes no state and no log field.
 
-pub(crate) mod condition;
 pub(crate) mod forwarded;
 pub(crate) mod host;
 pub(crate) mod layers;
 pub(crate) mod negotiate;
 pub(crate) mod path;
+pub(crate) mod preconditions;
 pub(crate) mod trace;

@@ -1,7 +1,7 @@
-//! Which coding of a body a client gets (RFC 9110, section 12.5.3).
+//! Which encoding of a body a client gets (RFC 9110, section 12.5.3).
 //!
-//! 1. Without `Accept-Encoding` the body goes out as it is: the client may understand any coding, but has not said so.
-//! 2. Every coding gets the weight of its own element, else that of `*`, else none. `x-gzip` means `gzip`. Where an element comes twice, the higher weight counts; an element that is no valid one counts as absent.
+//! 1. Without `Accept-Encoding` the body goes out as it is: the client may understand any encoding, but has not said so.
+//! 2. Every encoding gets the weight of its own element, else that of `*`, else none. `x-gzip` means `gzip`. Where an element comes twice, the higher weight counts; an element that is no valid one counts as absent.
 //! 3. `identity` that is not mentioned is acceptable, below everything that is.
 //! 4. The highest weight wins; at the same weight the server's own order does, smallest body first.
 //! 5. Where nothing is acceptable, the body goes out as it is. The RFC allows 406 if `identity` is refused, and equally to ignore that: a page that can perhaps be read helps more than none.
@@ -13,13 +13,13 @@ use http::header::HeaderValue;
 use release::snapshot::{Coding, Variant, Variants};
 
 /// Weights are kept in thousandths, which is all the digits a weight may have.
-type Weight = u16;
+type QualityWeight = u16;
 
-/// What a client accepts, by coding.
+/// What a client accepts, by encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    listed: [Option<Weight>; Coding::ALL.len()],
-    any: Option<Weight>,
+    listed: [Option<QualityWeight>; Coding::ALL.len()],
+    any: Option<QualityWeight>,
 }
 
 impl Accepted {
@@ -41,7 +41,7 @@ impl Accepted {
     }
 
     /// The weight of `coding`, zero if it is not acceptable.
-    const fn weight(&self, coding: Coding) -> Weight {
+    const fn weight(&self, coding: Coding) -> QualityWeight {
         match (self.listed[coding as usize], self.any) {
             // One step above nothing, so that it is below whatever has a weight; hence all weights are doubled.
             (None, None) if matches!(coding, Coding::Identity) => 1,
@@ -79,7 +79,7 @@ fn coding(token: &[u8]) -> Option<Coding> {
 }
 
 /// `q=0.5` in thousandths: `0` or `1` with up to three digits, of which `1` has only zeros (RFC 9110, section 12.4.2).
-fn weight(parameter: &[u8]) -> Option<Weight> {
+fn weight(parameter: &[u8]) -> Option<QualityWeight> {
     let [b'q' | b'Q', b'=', value @ ..] = parameter.trim_ascii() else {
         return None;
     };

@@ -7,7 +7,7 @@ use std::fmt;
 use http::HeaderMap;
 use http::header::HeaderName;
 
-use crate::request::condition::only;
+use crate::request::preconditions::only;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 

@@ -33,7 +33,7 @@ pub struct Answer<'s> {
     pub owner: Owner<'s>,
     /// Which route answered; nothing of it comes from the client.
     pub route: Route<'s>,
-    /// The coding of the body.
+    /// The encoding of the body.
     pub coding: Coding,
 }
 

@@ -7,9 +7,9 @@
 //! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
 //! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks what is [`awaited`] first.
 //! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
-//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share. What the mount answers with 302 is asked for last: it stands in for a picture that is still to be made.
+//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share. What the mount answers with 302 is requested last: it stands in for a picture that is still to be made.
 //! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
-//! 10. *Body.* The best coding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
+//! 10. *Body.* The best encoding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
 //!
 //! A hit costs three hash look-ups, one copy of a header map that is ready, and no allocation besides that copy; `benches/respond.rs` holds it to that.
 //!
@@ -24,10 +24,10 @@ use http::header::{
 };
 use http::{Method, Response, StatusCode, Version};
 
-use crate::request::condition::{Conditions, Outcome, Validators, evaluate};
 use crate::request::host::requested_host;
 use crate::request::negotiate::{Accepted, choose};
 use crate::request::path::normal_path;
+use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
 pub use crate::response::answer::{Answer, Owner, RequestHead, Route};
 use crate::response::answer::{plain, refused};
 use crate::response::redirect;
@@ -399,11 +399,11 @@ fn resource_response(
             },
         )
     } else {
-        Outcome::Whole
+        ConditionOutcome::Whole
     };
 
     let response = match outcome {
-        Outcome::Whole => {
+        ConditionOutcome::Whole => {
             let whole = ResponseBody::whole(&variant.bytes);
             let mut response = with_fields(body, variant.coding, &variant.etag, whole);
             *response.status_mut() = body.status;
@@ -412,7 +412,7 @@ fn resource_response(
             }
             response
         }
-        Outcome::Part(range) => {
+        ConditionOutcome::Part(range) => {
             let part = ResponseBody::part(&variant.bytes, range.clone());
             let mut response = with_fields(body, variant.coding, &variant.etag, part);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
@@ -422,14 +422,14 @@ fn resource_response(
             );
             response
         }
-        Outcome::NotModified => {
+        ConditionOutcome::NotModified => {
             let mut response = Response::new(Bytes::new().into());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             *response.headers_mut() = body.fields.not_modified(&variant.etag);
             response
         }
-        Outcome::Failed => plain(StatusCode::PRECONDITION_FAILED),
-        Outcome::Unsatisfiable => {
+        ConditionOutcome::Failed => plain(StatusCode::PRECONDITION_FAILED),
+        ConditionOutcome::Unsatisfiable => {
             let mut response = plain(StatusCode::RANGE_NOT_SATISFIABLE);
             set_content_range(&mut response, format!("bytes */{length}"));
             response

@@ -24,7 +24,7 @@ use crate::connection::events::Events;
 pub struct ServeSettings {
     /// Threads that answer requests, each with its own event loop. Default: one a core, since a request only computes.
     pub workers: NonZeroUsize,
-    /// How long requests under way may take after the signal to stop. Default: 20 s, below the 30 s after which orchestrators kill.
+    /// How long requests in flight may take after the signal to stop. Default: 20 s, below the 30 s after which orchestrators kill.
     pub grace: Duration,
     /// Peers that are believed what they say of a request (see [`forwarded`](crate::request::forwarded)), and whose connections do not count towards [`Limits::connections_per_address`]. Default: nobody.
     pub trusted_proxies: Vec<IpNet>,
@@ -78,7 +78,7 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Time for a TLS handshake.
     pub handshake: Duration,
-    /// TLS handshakes of one address (IPv6: of one /64 network) under way at once; further ones are closed at once.
+    /// TLS handshakes of one address (IPv6: of one /64 network) in flight at once; further ones are closed at once.
     pub handshakes_per_address: usize,
     /// TLS handshakes that one address may begin in a second, over time; four times as many may begin together.
     pub handshake_rate: u32,
@@ -96,7 +96,7 @@ pub struct Limits {
     pub header_fields: usize,
     /// Bytes of a request's path and query; more is answered with 414.
     pub uri_bytes: usize,
-    /// Requests under way at once on one HTTP/2 connection.
+    /// Requests in flight at once on one HTTP/2 connection.
     pub http2_streams: u32,
     /// Requests that an HTTP/2 client may take back before they are looked at; then the connection ends.
     pub http2_resets: usize,

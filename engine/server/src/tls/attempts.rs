@@ -77,7 +77,7 @@ pub enum OrderWait {
 /// What was tried for one host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attempts {
-    /// Whether an order is under way.
+    /// Whether an order is in flight.
     pub is_under_way: bool,
     /// Why an order that is due does not begin, where that takes longer than seconds.
     pub order_wait: Option<OrderWait>,

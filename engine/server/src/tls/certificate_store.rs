@@ -16,13 +16,13 @@ use super::certificate::Certificate;
 /// Certificates by the names that they cover, and the answers to open challenges.
 #[derive(Default)]
 pub struct CertificateStore {
-    files: ArcSwap<Table>,
-    issued: ArcSwap<Table>,
+    files: ArcSwap<CertificateTable>,
+    issued: ArcSwap<CertificateTable>,
     challenges: ArcSwap<Challenges>,
 }
 
 /// Certificates by name, as certificates write it.
-type Table = HashMap<Box<str>, Arc<Certificate>>;
+type CertificateTable = HashMap<Box<str>, Arc<Certificate>>;
 
 /// What authorities are to find.
 #[derive(Clone, Default)]
@@ -64,7 +64,7 @@ impl CertificateStore {
 
     /// The operators' own certificates, in place of those of before. Of two for one name the first counts.
     pub fn set_files(&self, certificates: &[Arc<Certificate>]) {
-        let mut table = Table::new();
+        let mut table = CertificateTable::new();
         for certificate in certificates {
             for name in &certificate.names {
                 let place = table.entry(name.clone());
@@ -77,7 +77,7 @@ impl CertificateStore {
     /// What an authority has given out for a host, in place of what was there.
     pub fn set_issued(&self, host: &str, certificate: &Arc<Certificate>) {
         self.issued.rcu(|issued| {
-            let mut issued = Table::clone(issued);
+            let mut issued = CertificateTable::clone(issued);
             issued.insert(host.into(), Arc::clone(certificate));
             issued
         });
@@ -107,7 +107,7 @@ impl CertificateStore {
     }
 
     /// Tells an authority that asks for `token` this text.
-    pub(crate) fn tell(&self, token: &str, text: &Arc<str>) {
+    pub(crate) fn offer_challenge(&self, token: &str, text: &Arc<str>) {
         self.change(|challenges| {
             challenges.texts.insert(token.into(), Arc::clone(text));
         });
@@ -172,7 +172,7 @@ mod tests {
         let store = CertificateStore::default();
         let key = Arc::clone(&certificate(&["own.example"]).key);
         store.show("own.example", &key);
-        store.tell("token", &"text".into());
+        store.offer_challenge("token", &"text".into());
         assert!(store.challenge("own.example").is_some());
         assert_eq!(store.challenge_text("token").as_deref(), Some("text"));
         // It is for authorities only.

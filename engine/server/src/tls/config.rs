@@ -85,7 +85,7 @@ impl ResolvesServerCert for ByName {
     }
 }
 
-/// Shows an authority what it asked for.
+/// Shows an authority what it requested.
 #[derive(Debug)]
 struct ByChallenge(Arc<CertificateStore>);
 

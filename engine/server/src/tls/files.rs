@@ -18,7 +18,7 @@ use super::certificate_store::CertificateStore;
 use crate::settings::operator_file::{self, OperatorFileError};
 
 /// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where a certificate and its key are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl FileCertificates {
         let name = "certificates".to_owned();
         thread::Builder::new().name(name).spawn(move || {
             loop {
-                thread::sleep(LOOK);
+                thread::sleep(CHECK_INTERVAL);
                 self.look();
             }
         })?;

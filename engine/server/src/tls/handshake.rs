@@ -20,7 +20,7 @@ use crate::snapshot_store::SnapshotStore;
 /// What a handshake was about.
 #[derive(Debug)]
 pub(crate) struct SecureName {
-    /// The host that the client asked for.
+    /// The host that the client requested.
     host: Box<str>,
     certificate: Arc<Certificate>,
 }

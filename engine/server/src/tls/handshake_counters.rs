@@ -19,7 +19,7 @@ pub struct HandshakeCounters {
     pub failed: AtomicU64,
     /// Ended because they took too long.
     pub slow: AtomicU64,
-    /// Closed at once, since their subnet has too many under way, or too many in a short time.
+    /// Closed at once, since their subnet has too many in flight, or too many in a short time.
     pub refused: AtomicU64,
     /// Of authorities, which looked for the answer to a challenge.
     pub challenges: AtomicU64,

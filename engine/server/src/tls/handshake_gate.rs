@@ -1,4 +1,4 @@
-//! How many handshakes a client subnet may have under way, and how many it may begin in a second.
+//! How many handshakes a client subnet may have in flight, and how many it may begin in a second.
 //!
 //! A handshake costs some hundred times what a request does. A subnet that asks for more than its part is closed at accepting, before any of that is spent.
 //!
@@ -9,22 +9,22 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::listen::permit::client_subnet;
+use crate::listen::client_subnets::client_subnet;
 
 /// What a client subnet may do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HandshakeLimits {
-    /// Handshakes under way.
+    /// Handshakes in flight.
     pub(crate) at_once: usize,
     /// Handshakes that begin in a second, over time; four times as many may begin together.
     pub(crate) rate: u32,
 }
 
 /// Seconds for which a budget that nobody used grows.
-const BURST: f64 = 4.0;
+const BURST_SECONDS: f64 = 4.0;
 
 /// Below so many subnets nobody looks which of them can be forgotten.
-const FEW: usize = 1024;
+const MIN_SWEPT_SUBNETS: usize = 1024;
 
 /// Handshakes by client subnet.
 #[derive(Debug, Default)]
@@ -34,13 +34,13 @@ pub(crate) struct HandshakeGate {
 
 #[derive(Debug, Default)]
 struct Subnets {
-    by_address: HashMap<IpAddr, Budget>,
+    by_address: HashMap<IpAddr, HandshakeBudget>,
     /// How many were left when some were forgotten last.
     left: usize,
 }
 
 #[derive(Debug)]
-struct Budget {
+struct HandshakeBudget {
     under_way: usize,
     /// Handshakes that may begin, as of `at`.
     free: f64,
@@ -54,10 +54,10 @@ pub(crate) struct HandshakePass {
     subnet: IpAddr,
 }
 
-impl Budget {
+impl HandshakeBudget {
     fn free(&self, rate: f64, now: Instant) -> f64 {
         let grown = now.saturating_duration_since(self.at).as_secs_f64() * rate;
-        (self.free + grown).min(rate * BURST)
+        (self.free + grown).min(rate * BURST_SECONDS)
     }
 }
 
@@ -73,9 +73,9 @@ impl HandshakeGate {
         let rate = f64::from(limits.rate);
         let mut subnets = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
         subnets.forget(rate, now);
-        let budget = subnets.by_address.entry(subnet).or_insert(Budget {
+        let budget = subnets.by_address.entry(subnet).or_insert(HandshakeBudget {
             under_way: 0,
-            free: rate * BURST,
+            free: rate * BURST_SECONDS,
             at: now,
         });
         budget.free = budget.free(rate, now);
@@ -102,11 +102,12 @@ impl HandshakeGate {
 impl Subnets {
     /// Forgets the subnets that may do all that a new one may, once there are twice as many as the last time.
     fn forget(&mut self, rate: f64, now: Instant) {
-        if self.by_address.len() < FEW.max(self.left * 2) {
+        if self.by_address.len() < MIN_SWEPT_SUBNETS.max(self.left * 2) {
             return;
         }
-        self.by_address
-            .retain(|_, budget| budget.under_way > 0 || budget.free(rate, now) < rate * BURST);
+        self.by_address.retain(|_, budget| {
+            budget.under_way > 0 || budget.free(rate, now) < rate * BURST_SECONDS
+        });
         self.left = self.by_address.len();
     }
 }
@@ -166,6 +167,6 @@ mod tests {
         }
         let known = gate.subnets.lock().unwrap().by_address.len();
         // One pass of the budget is back after half a second: some 500 are remembered for a reason.
-        assert!(known <= 2 * FEW, "{known}");
+        assert!(known <= 2 * MIN_SWEPT_SUBNETS, "{known}");
     }
 }

@@ -23,7 +23,7 @@ pub struct CertificateLine {
     /// Until when it is valid, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_after: Option<u64>,
-    /// Whether an order is under way.
+    /// Whether an order is in flight.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ordering: bool,
     /// Why an order that is due does not begin.

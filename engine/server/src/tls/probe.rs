@@ -17,7 +17,7 @@ use super::provider::provider;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ProbeResult {
     /// The version of TLS, as in `TLSv1_3`.
     pub version: String,
     /// The protocol of ALPN; empty where none was agreed on.
@@ -68,7 +68,7 @@ pub fn probe(
     host: &str,
     roots: Option<&[u8]>,
     patience: Duration,
-) -> Result<Found, ProbeError> {
+) -> Result<ProbeResult, ProbeError> {
     let in_words = |error: rustls::Error| ProbeError::Roots(error.to_string());
     let roots = root_store(roots).map_err(in_words)?;
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -89,7 +89,7 @@ pub fn probe(
     let certificate = session.peer_certificates().and_then(|chain| chain.first());
     let version = session.protocol_version();
     let protocol = session.alpn_protocol().unwrap_or_default();
-    Ok(Found {
+    Ok(ProbeResult {
         version: version.map_or_else(String::new, |version| format!("{version:?}")),
         protocol: String::from_utf8_lossy(protocol).into_owned(),
         days: certificate.map(days).unwrap_or_default(),

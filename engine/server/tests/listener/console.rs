@@ -10,7 +10,7 @@ use crate::wire::{Reply, Server, get, request};
 use server::admin::AdminToken;
 use server::admin::control::{Control, ControlError, PageChange, ReleaseLine};
 use server::admin::status::Status;
-use server::metrics::not_found::{LONGEST, MOST_OF_A_TENANT};
+use server::metrics::not_found::{MAX_PATH_BYTES, MAX_PATHS_PER_TENANT};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -218,7 +218,7 @@ fn paths_without_a_page_are_noted_for_their_tenant_and_within_bounds() {
         );
         assert_eq!(visit("/bluedoor/pricing?secret=1", "studio.example"), 404);
     }
-    let long = format!("/{}", "a".repeat(LONGEST));
+    let long = format!("/{}", "a".repeat(MAX_PATH_BYTES));
     for path in [&*long, "/someone@example.org", "/someone%40example.org"] {
         assert_eq!(visit(path, "studio.example"), 404, "{path}");
     }
@@ -226,7 +226,7 @@ fn paths_without_a_page_are_noted_for_their_tenant_and_within_bounds() {
     assert_eq!(visit("/nothing", "unknown.example"), 421);
     let not_found = &server.snapshots.not_found;
     let paths = not_found.of("bluedoor");
-    assert_eq!(paths.len(), MOST_OF_A_TENANT);
+    assert_eq!(paths.len(), MAX_PATHS_PER_TENANT);
     // Another worker may have counted at the same moment.
     assert_eq!(paths[0].path, "/pricing");
     assert!(paths[0].count > 50, "{paths:?}");

@@ -81,7 +81,7 @@ fn more_connections_than_allowed_wait_for_their_turn() {
     let server = limited(|limits| limits.connections = 1);
     let mut first = server.connect();
     let ask = get("/about", "studio.example");
-    // As long as nobody reads it, the response is under way.
+    // As long as nobody reads it, the response is in flight.
     first
         .write_all(get("/assets/large.bin", "studio.example").as_bytes())
         .unwrap();

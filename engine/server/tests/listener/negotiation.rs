@@ -1,4 +1,4 @@
-//! What clients say of the body that they want, over real sockets: codings, conditions, ranges.
+//! What clients say of the body that they want, over real sockets: encodings, conditions, ranges.
 
 use std::io::{Read, Write};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::wire::{self, Server, get, request};
 use server::access_log::spans::{AccessEntry, RequestSpans, Trace};
-use server::access_log::{AccessLog, Format};
+use server::access_log::{AccessLog, LogFormat};
 use server::settings::ServeSettings;
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 
@@ -31,7 +31,7 @@ impl Log {
     fn open(&self, addresses: bool) -> (Option<AccessLog>, WorkerGuard) {
         let (writer, guard) = NonBlocking::new(self.clone());
         let log = AccessLog {
-            format: Format::Json,
+            format: LogFormat::Json,
             addresses,
             writer,
         };

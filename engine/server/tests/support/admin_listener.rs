@@ -77,7 +77,7 @@ impl AdminListener {
     }
 }
 
-/// A console that shows what it was asked for.
+/// A console that shows the paths that were requested.
 #[derive(Debug)]
 struct OnePage;
 

@@ -244,7 +244,7 @@ fn asset_headers(kind: &'static str) -> HeaderMap {
     headers
 }
 
-/// Not truly compressed: each coding only has to be told from the others.
+/// Not truly compressed: each encoding only has to be told from the others.
 fn variants(text: &[u8]) -> Variants {
     Coding::ALL
         .iter()

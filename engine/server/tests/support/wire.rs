@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use server::connection::drain::Drained;
+use server::connection::drain::DrainReport;
 use server::listen::{self, Listeners};
 use server::settings::{ServeSettings, network};
 use server::snapshot_store::SnapshotStore;
@@ -41,7 +41,7 @@ pub struct Server {
     pub address: SocketAddr,
     pub snapshots: Arc<SnapshotStore>,
     stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<Drained>>,
+    thread: Option<JoinHandle<DrainReport>>,
 }
 
 impl Server {
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    pub fn ended(&mut self) -> Drained {
+    pub fn ended(&mut self) -> DrainReport {
         self.thread.take().unwrap().join().unwrap()
     }
 }

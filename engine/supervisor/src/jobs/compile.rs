@@ -9,7 +9,7 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic};
-use content::tenant::{MANIFEST, Site, Written};
+use content::tenant::{MANIFEST, Site, ThemedValues};
 use release::store::Store;
 use render::Cache;
 use render::Deployment;
@@ -318,7 +318,12 @@ const BYTES_PER_PAGE: u64 = 48 << 10;
 const BYTES_PER_PACKED_BYTE: u64 = 24;
 
 /// Estimates the memory that rendering a tenant takes, in bytes.
-fn weight_of(written: &Written, pages: usize, addresses: usize, packed: Option<&Packed>) -> u64 {
+fn weight_of(
+    written: &ThemedValues,
+    pages: usize,
+    addresses: usize,
+    packed: Option<&Packed>,
+) -> u64 {
     let texts: usize = written.texts.values().map(String::len).sum();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let packed = packed.map_or(0, Packed::len);

@@ -82,7 +82,7 @@ impl MadeFrom {
             return None;
         }
         let [known, materials] = &kept.outcome;
-        let (compiled, report) = Compiled::recalled(
+        let (compiled, report) = Compiled::restore(
             [known, materials],
             &self.site,
             &self.addresses,

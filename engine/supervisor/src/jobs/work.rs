@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report};
-use content::source::{self, Activity, Folder, Hashes, LargeFile, Limits, Tree};
-use content::tenant::{Site, Written, read_or_written};
+use content::source::{self, Activity, Folder, FolderLimits, Hashes, LargeFile, Tree};
+use content::tenant::{Site, ThemedValues, read_or_written};
 use release::large;
 use release::store::{Mark, Release, Store};
 use render::{Compiled, reading_key};
@@ -71,7 +71,7 @@ pub(crate) struct Read {
     /// Its content, when that could be made out.
     pub(crate) site: Option<Site>,
     /// What is written, where it could not be made out.
-    pub(crate) written: Option<Written>,
+    pub(crate) written: Option<ThemedValues>,
     pub(crate) report: Report,
     /// What was kept of a tenant that is new, where its folder is of no use.
     pub(crate) last_good: Option<Site>,
@@ -108,7 +108,7 @@ pub(crate) struct ToRead {
     pub(crate) now: SystemTime,
     /// Whether the file system responds.
     pub(crate) activity: Activity,
-    /// See [`Limits::upload_pause`].
+    /// See [`FolderLimits::upload_pause`].
     pub(crate) upload_pause: Duration,
 }
 
@@ -228,9 +228,9 @@ impl ToRead {
 
     /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
     fn list(&self) -> Listed {
-        let limits = Limits {
+        let limits = FolderLimits {
             upload_pause: self.upload_pause,
-            ..Limits::default()
+            ..FolderLimits::default()
         };
         let tree = source::walk(&self.path, &self.label, limits, &self.activity);
         if tree.is_gone {

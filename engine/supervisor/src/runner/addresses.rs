@@ -14,7 +14,7 @@ use crate::runner::tenant::{TenantData, one_line};
 use crate::source::survey::deployment_file;
 use crate::state::persisted::Persisted;
 use content::address::deployment::DeploymentFile;
-use content::address::{self, Assignment, Origin, Rules};
+use content::address::{self, AddressRules, Assignment, Origin};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::Site;
@@ -138,7 +138,7 @@ impl Addresses {
             }
             return Arc::clone(&self.assignment);
         }
-        let rules = Rules {
+        let rules = AddressRules {
             origin,
             deployment: self.deployment.as_ref(),
             before: &self.assignment.owners,

@@ -1,4 +1,4 @@
-//! Makes what nobody waits for at once, on threads of their own: pictures, and the best codings of pages. Neither a visitor nor a saved file is held up by it, and a processor is left for both.
+//! Makes what nobody waits for at once, on threads of their own: pictures, and the best encodings of pages. Neither a visitor nor a saved file is held up by it, and a processor is left for both.
 //!
 //! No such job can be stopped. One that takes long goes on, with a line in the log, and the others no longer wait for it.
 
@@ -19,7 +19,7 @@ const LATE: Duration = Duration::from_secs(5);
 /// The most jobs at one time: each picture has its layers in memory.
 const MOST: usize = 3;
 /// The most that are late at one time. With so many, nothing more is begun until one of them is done.
-const MOST_LATE: usize = 3;
+const MAX_LATE: usize = 3;
 
 /// The threads that work in the background, for as long as this lives.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct Job {
 enum JobId {
     /// A picture, by its digest.
     Picture([u8; 32]),
-    /// The best coding of a body, by its place in memory.
+    /// The best encoding of a body, by its place in memory.
     Coding(usize),
 }
 
@@ -138,7 +138,7 @@ struct Dispatcher {
     done: Sender<Message>,
 }
 
-/// A job that is under way.
+/// A job that is in flight.
 struct Begun {
     id: JobId,
     name: String,
@@ -200,11 +200,11 @@ impl Dispatcher {
         }
     }
 
-    /// Begins as many as may be under way at one time.
+    /// Begins as many as may be in flight at one time.
     fn begin(&mut self) {
         let mut in_time = self.in_time().count();
         let late = self.begun.len() - in_time;
-        while in_time < self.most && late < MOST_LATE {
+        while in_time < self.most && late < MAX_LATE {
             let Some(Job { id, name, work }) = self.waiting.pop_front() else {
                 return;
             };
@@ -309,10 +309,10 @@ mod tests {
             })
         });
         worker.order(jobs.collect());
-        wait(|| begun.load(SeqCst) > MOST_LATE);
+        wait(|| begun.load(SeqCst) > MAX_LATE);
         thread::sleep(SOON * 10);
         let most = begun.load(SeqCst);
-        assert!(most <= MOST_LATE + 2, "{most} threads");
+        assert!(most <= MAX_LATE + 2, "{most} threads");
         drop(release);
         wait(|| begun.load(SeqCst) == 20);
         wait(|| worker.has_finished());

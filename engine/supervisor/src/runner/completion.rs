@@ -1,4 +1,4 @@
-//! What is made only for tenants that somebody asks for: their pictures, and the best codings of their pages.
+//! What is made only for tenants that somebody asks for: their pictures, and the best encodings of their pages.
 //!
 //! Both take longer than everything else. A server of ten thousand tenants, of which few have visitors at a time, does without for the others.
 
@@ -21,7 +21,7 @@ use crate::runner::tenant::TenantData;
 const TOGETHER: usize = 64;
 
 impl TenantData {
-    /// Notes whether somebody has asked for it since it was last looked.
+    /// Notes whether somebody has requested it since it was last looked.
     pub(crate) fn look(&mut self) {
         let compiled = self.compiled();
         let mut mounts = compiled.iter().flat_map(|compiled| &compiled.mounts);
@@ -33,7 +33,7 @@ impl TenantData {
         }
     }
 
-    /// Whether somebody asked for it since it came into memory. Counters of a tenant that was away begin anew.
+    /// Whether somebody requested it since it came into memory. Counters of a tenant that was away begin anew.
     pub(crate) const fn is_asked(&self) -> bool {
         self.demand.is_wanted || self.demand.requests != self.demand.asleep_at
     }
@@ -57,7 +57,7 @@ impl TenantData {
         self.demand.since
     }
 
-    /// What it serves, where somebody asked for it and something is still to be made.
+    /// What it serves, where somebody requested it and something is still to be made.
     pub(crate) fn unfinished(&self) -> Option<&Arc<Compiled>> {
         let compiled = self.compiled().filter(|_| self.is_asked())?;
         let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));

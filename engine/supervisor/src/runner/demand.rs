@@ -1,4 +1,4 @@
-//! Who is asked for, and what is in memory.
+//! Which tenants are requested, and which are in memory.
 //!
 //! **Invariant:** plain values; decides nothing.
 
@@ -32,7 +32,7 @@ impl Names {
     }
 }
 
-/// Whether somebody has asked for a tenant.
+/// Whether somebody has requested a tenant.
 #[derive(Debug)]
 pub(crate) struct Demand {
     /// The number of its requests when it was last looked, and when that was another number.

@@ -108,7 +108,7 @@ impl Inbox {
 pub struct Operator {
     /// Where releases are kept, if they are.
     pub store: Option<Arc<Store>>,
-    /// Where the owner looks for what is asked for.
+    /// Where the owner looks for what is requested.
     pub inbox: Inbox,
     /// What wakes it.
     pub owner: NoticeSender,

@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub(crate) memory: Option<usize>,
     /// The time that replaced files stay.
     pub(crate) keep_assets: SignedDuration,
-    /// See [`content::source::Limits::upload_pause`].
+    /// See [`content::source::FolderLimits::upload_pause`].
     pub(crate) upload_pause: Duration,
     /// Whether pages are compressed.
     pub(crate) compresses: bool,

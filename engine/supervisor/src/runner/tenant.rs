@@ -230,7 +230,7 @@ impl TenantData {
             ..
         } = made_from;
         let before = self.rendered().map(AsRef::as_ref);
-        let waiting = || Compiled::waiting(site, addresses, inputs, before);
+        let waiting = || Compiled::pending(site, addresses, inputs, before);
         let waiting = guard("wait", site.id.as_str(), &site.label, waiting);
         let waiting = Arc::new(waiting.ok().flatten()?);
         self.served = Some(Served {
@@ -256,7 +256,7 @@ impl TenantData {
         let made_from = &mut served.made_from;
         made_from.inputs.cache = Arc::clone(&self.persisted.cache);
         made_from.inputs.progress = Arc::default();
-        served.compiled = Arc::new(served.compiled.asleep(&self.persisted.cache));
+        served.compiled = Arc::new(served.compiled.evicted(&self.persisted.cache));
         let evicted = (served.made_from.clone(), Arc::clone(&served.compiled));
         self.demand.sleep();
         Some(evicted)
@@ -276,7 +276,8 @@ impl TenantData {
             (None, None) => None,
         };
         if let Some(folder) = folder {
-            self.replaced.follow(render::former_files(&folder, secure));
+            self.replaced
+                .follow(render::replaced_files(&folder, secure));
         }
     }
 

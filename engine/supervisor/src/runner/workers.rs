@@ -353,7 +353,7 @@ impl<T: Send + 'static> Shared<T> {
             let is_wanted = queue.wanted.contains(name.as_str());
             let is_over = queue.waiting.is_empty() || queue.allowed == 0;
             let is_awaited = lane == Lane::Front || is_wanted || is_over;
-            // Whoever it is by now: the owner listens only once what it begins with is under way.
+            // Whoever it is by now: the owner listens only once what it begins with is in flight.
             if let Some(owner) = queue.owner.as_ref().filter(|_| is_awaited) {
                 let _ = owner.send(Notice::Ready);
             }

@@ -22,11 +22,11 @@ use release::store::{PlacedPages, Release};
 use server::admin::control::{Change, PageChange};
 
 /// Lines of a page's difference; the rest is counted.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 /// Characters of a line; the rest is cut off.
 const LONGEST_LINE: usize = 400;
 /// Bytes of differences of all pages together; after that, pages are only named.
-const MOST_TEXT: usize = 2 * 1024 * 1024;
+const MAX_TEXT: usize = 2 * 1024 * 1024;
 /// Bytes of a text that is compared line by line; of larger ones, the sizes are said.
 const LARGEST_TEXT: usize = 512 * 1024;
 /// Unchanged lines that are shown before a change and after it.
@@ -104,7 +104,7 @@ impl Changes {
         if old.is_same(&new) {
             return;
         }
-        let text = if self.text < MOST_TEXT {
+        let text = if self.text < MAX_TEXT {
             difference(&old, &new)
         } else {
             "(not shown: there are too many changes)\n".to_owned()
@@ -202,7 +202,7 @@ fn media_type(body: &Body) -> &str {
     media_type.map_or("application/octet-stream", str::trim)
 }
 
-/// The bytes without a coding.
+/// The bytes without an encoding.
 fn identity(body: &Body) -> &Payload {
     static NONE: Payload = Payload::Memory(Bytes::new());
     body.variants
@@ -266,7 +266,7 @@ impl Shown {
     fn lines(&mut self, sign: char, lines: &[&str]) {
         for line in lines {
             self.count += 1;
-            if self.count <= MOST_LINES {
+            if self.count <= MAX_LINES {
                 self.text.push(sign);
                 push_line(&mut self.text, line);
             }
@@ -275,14 +275,14 @@ impl Shown {
 
     /// Lines that are the same in both are passed over.
     fn gap(&mut self) {
-        if self.count < MOST_LINES {
+        if self.count < MAX_LINES {
             self.text.push_str("...\n");
         }
     }
 
     fn text(mut self) -> String {
-        if self.count > MOST_LINES {
-            let more = self.count - MOST_LINES;
+        if self.count > MAX_LINES {
+            let more = self.count - MAX_LINES;
             self.text.push_str(&format!("and {more} more lines\n"));
         }
         self.text

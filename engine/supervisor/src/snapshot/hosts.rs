@@ -332,7 +332,7 @@ impl Hosts {
             let (_, name) = picture.path.rsplit_once(ASSETS)?;
             let path = format!("{ASSETS}{name}");
             let bytes = self.pending.file_of(picture)?;
-            let file = render::former(&path, bytes.into(), Whose::Tenant, secure);
+            let file = render::replaced_file(&path, bytes.into(), Whose::Tenant, secure);
             Some((path.into(), Arc::new(file)))
         })
         .collect()

@@ -17,7 +17,7 @@ use render::Whose;
 
 /// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
 pub(crate) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
-/// The most bytes of replaced files of one tenant, or of what all share, with their codings. The oldest go first.
+/// The most bytes of replaced files of one tenant, or of what all share, with their encodings. The oldest go first.
 pub const OF_ONE: u64 = 32 << 20;
 /// The same for all tenants together.
 pub const OF_ALL: u64 = 96 << 20;
@@ -153,7 +153,7 @@ impl ReplacedFiles {
                 Payload::Memory(bytes) => Bytes::copy_from_slice(bytes).into(),
                 large @ Payload::Large(_) => large.clone(),
             };
-            let resource = || Arc::new(render::former(path, bytes(), whose, secure));
+            let resource = || Arc::new(render::replaced_file(path, bytes(), whose, secure));
             match i64::from_le_bytes(*at) {
                 i64::MAX => {
                     replaced.before.insert(path.into(), resource());
@@ -281,7 +281,8 @@ mod tests {
         let files = files.iter();
         files
             .map(|(path, length)| {
-                let resource = render::former(path, vec![7; *length].into(), Whose::Shared, true);
+                let resource =
+                    render::replaced_file(path, vec![7; *length].into(), Whose::Shared, true);
                 ((*path).into(), Arc::new(resource))
             })
             .collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use content::report::guard::guard;
 use content::report::{Diagnostic, Report};
-use content::source::{self, Folder, Limits, SourceError};
+use content::source::{self, Folder, FolderLimits, SourceError};
 
 /// The folders of all themes.
 #[derive(Debug)]
@@ -50,6 +50,6 @@ impl ThemeFolders {
 
 fn themes_folder(name: &str, path: &Path) -> Result<(Folder, Report), Diagnostic> {
     let label = path.display().to_string();
-    let read = || source::read(path, &label, Limits::default(), None);
+    let read = || source::read(path, &label, FolderLimits::default(), None);
     guard("read theme", name, &label, read)
 }

@@ -13,7 +13,7 @@
 //! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for pages that still name them |
 //! | `old.shared` | the same of what all tenants share, and what they share now |
 //!
-//! A copy is only asked for while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
+//! A copy is only requested while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -412,7 +412,7 @@ pub(crate) fn kept_replaced(
     let rows = store.table(&format!("{OLD_TENANT}{id}"));
     let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), Whose::Tenant, secure);
     if !is_same && let Some(good) = kept_folder(store, &format!("{GOOD_TENANT}{id}"), id.as_str()) {
-        replaced.follow(render::former_files(&good, secure));
+        replaced.follow(render::replaced_files(&good, secure));
     }
     replaced
 }

@@ -32,7 +32,7 @@ fn answer(resource: &Resource) -> String {
         fields.not_modified(&etag),
         fields.ranges(),
         body.cache_tag,
-        // Other codings are not kept.
+        // Other encodings are not kept.
         body.variants
             .identity()
             .map(|body| (&body.bytes, &body.etag)),

@@ -31,12 +31,12 @@ struct Made {
     is_cheap: bool,
 }
 
-/// Gives what was used before, when it is first asked for.
+/// Gives what was used before, when it is first requested.
 type Load = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
 
 #[derive(Default)]
 struct Generations {
-    /// What was used before, while nobody has asked for it.
+    /// What was used before, while nobody has requested it.
     unread: Option<Load>,
     before: HashMap<Key, Made>,
     used: HashMap<Key, Made>,
@@ -105,7 +105,7 @@ impl Cache {
         }
     }
 
-    /// Whether all costly results that were there before were used, or nobody asked for any of them.
+    /// Whether all costly results that were there before were used, or nobody requested any of them.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.generations().before.values().all(|made| made.is_cheap)

@@ -139,7 +139,7 @@ fn what_is_no_picture_stays_as_it_is() {
 
 #[test]
 fn orientation_turns_size_and_pixels_of_every_format() {
-    use crate::images::raster::Raster;
+    use crate::images::image_header::Raster;
     for (name, whole) in [
         ("a.jpg", jpeg_with(6)),
         ("a.png", png_with(6)),

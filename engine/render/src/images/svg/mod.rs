@@ -5,12 +5,12 @@
 //!
 //! **Invariant:** what comes out is one `<svg>` element of listed elements and attributes, whatever goes in. Themes are trusted, and their drawings stay as they are.
 
-pub(crate) mod apart;
 pub(crate) mod cost;
-pub(crate) mod fit;
 pub(crate) mod fonts;
-mod shown;
+mod isolate;
 pub(crate) mod size;
+pub(crate) mod sprite;
+pub(crate) mod text_fit;
 pub(crate) mod weight;
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use cssparser::{ParseError, Parser, ParserInput, Token};
 use resvg::usvg::roxmltree::{Document, Node, NodeType, ParsingOptions};
 
-pub(crate) use self::shown::{Page, isolated};
+pub(crate) use self::isolate::{DrawingContext, isolated};
 use crate::markdown::escape;
 use content::report::{Code, Diagnostic, Place};
 
@@ -112,7 +112,7 @@ transform-origin type unicode-bidi values vector-effect version viewBox visibili
 writing-mode x x1 x2 xChannelSelector y y1 y2 yChannelSelector z zoomAndPan ";
 
 /// How deep brackets may stand in one another in a style.
-const DEEPEST: usize = 32;
+const MAX_BRACKET_DEPTH: usize = 32;
 
 /// A drawing with only what is harmless in it, and what was left out: its words with the line and column of the element, from 1.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ fn cleaned(text: &str) -> Result<Cleaned, (String, (usize, usize))> {
         let message = "the file is no drawing: its root is no `<svg>`".to_owned();
         return Err((message, (at.row as usize, at.col as usize)));
     }
-    let mut writer = Writer {
+    let mut writer = SvgWriter {
         document: &document,
         namespace,
         cleaned: Cleaned {
@@ -186,13 +186,13 @@ fn cleaned(text: &str) -> Result<Cleaned, (String, (usize, usize))> {
     Ok(writer.cleaned)
 }
 
-struct Writer<'d, 'i> {
+struct SvgWriter<'d, 'i> {
     document: &'d Document<'i>,
     namespace: Option<&'d str>,
     cleaned: Cleaned,
 }
 
-impl<'d, 'i> Writer<'d, 'i> {
+impl<'d, 'i> SvgWriter<'d, 'i> {
     /// Without recursion: nobody says how deep elements may stand in one another.
     fn write(&mut self, root: Node<'d, 'i>) {
         // Each with its next child, and where its content begins.
@@ -361,7 +361,7 @@ fn is_local(css: &str) -> bool {
 }
 
 fn all_local<'i>(parser: &mut Parser<'i, '_>, depth: usize) -> Result<(), ParseError<'i, ()>> {
-    if depth > DEEPEST {
+    if depth > MAX_BRACKET_DEPTH {
         return Err(parser.new_custom_error(()));
     }
     while let Ok(token) = parser.next().cloned() {

@@ -4,7 +4,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 /// The longest side that is believed, in pixels.
-const LONGEST: f64 = 100_000.0;
+const MAX_SIDE_PIXELS: f64 = 100_000.0;
 
 /// Width and height in pixels. A side that is not said follows from the `viewBox`, as one in per cent does.
 #[must_use]
@@ -53,13 +53,13 @@ fn view_box(root: &BytesStart<'_>) -> Option<(f64, f64)> {
 
 fn number(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
-    (number > 0.0 && number <= LONGEST).then_some(number)
+    (number > 0.0 && number <= MAX_SIDE_PIXELS).then_some(number)
 }
 
 fn whole(side: f64) -> Option<u32> {
     let side = side.round().max(1.0);
     // It is at least 1, and no longer than fits.
-    (side <= LONGEST).then_some(side as u32)
+    (side <= MAX_SIDE_PIXELS).then_some(side as u32)
 }
 
 #[cfg(test)]

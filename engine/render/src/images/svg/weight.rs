@@ -9,11 +9,11 @@ use resvg::usvg::roxmltree::{Document, Node, NodeId};
 use simplecss::{AttributeOperator, Element, PseudoClass, StyleSheet};
 
 /// The most that a drawing may weigh. The largest of the theme's has some two hundred elements.
-const HEAVIEST: u64 = 10_000;
+const MAX_WEIGHT: u64 = 10_000;
 /// The most characters of a drawing.
-const LONGEST: usize = 1 << 20;
+const MAX_CHARACTERS: usize = 1 << 20;
 /// How many elements may stand or refer within one another.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 /// What an effect on a whole area weighs, compared to a shape.
 const AREA: u64 = 50;
 /// How many bytes of an element's attributes weigh as much as an element: the points of a path are drawn, too.
@@ -46,9 +46,9 @@ pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
         message,
         place: None,
     };
-    if svg.len() > LONGEST {
+    if svg.len() > MAX_CHARACTERS {
         return Err(whole(format!(
-            "the drawing has {} bytes, more than the {LONGEST} that one may have",
+            "the drawing has {} bytes, more than the {MAX_CHARACTERS} that one may have",
             svg.len()
         )));
     }
@@ -105,17 +105,17 @@ pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
         ));
     }
     match scale.weigh(root, 0) {
-        Ok(weight) if weight <= HEAVIEST => Ok(()),
+        Ok(weight) if weight <= MAX_WEIGHT => Ok(()),
         Ok(weight) => Err(at(
             root,
             format!(
-                "the drawing comes to {weight} elements with what they refer to, more than {HEAVIEST}"
+                "the drawing comes to {weight} elements with what they refer to, more than {MAX_WEIGHT}"
             ),
         )),
         Err(node) => Err(at(
             node,
             format!(
-                "more than {DEEPEST} elements stand in or refer to one another here, or they do so in a circle"
+                "more than {MAX_DEPTH} elements stand in or refer to one another here, or they do so in a circle"
             ),
         )),
     }
@@ -136,7 +136,8 @@ impl<'d, 'i> Scale<'d, 'i> {
             let context = context
                 .split([' ', '>', '+'])
                 .filter(|part| !part.is_empty());
-            let context = (DEEPEST as u64).saturating_pow(context.count().saturating_sub(1) as u32);
+            let context =
+                (MAX_DEPTH as u64).saturating_pow(context.count().saturating_sub(1) as u32);
             context.saturating_add(rule.declarations.len() as u64)
         });
         let rules = rules.fold(0, u64::saturating_add);
@@ -147,7 +148,7 @@ impl<'d, 'i> Scale<'d, 'i> {
         if let Some(weight) = self.known.get(&node.id()) {
             return Ok(*weight);
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(node);
         }
         let is_effect = node.tag_name().name().starts_with("fe");

@@ -2,16 +2,16 @@
 //!
 //! Everything is written here and nowhere else: a template only says `{{ head }}`.
 
-pub(crate) mod script;
-pub(crate) mod speculation;
-pub(crate) mod structured;
+pub(crate) mod script_tags;
+pub(crate) mod speculation_rules;
+pub(crate) mod structured_data;
 use serde_json::Value as Json;
 
 use crate::markdown::escape;
 
 /// The values of a page's head.
 #[derive(Debug, Default)]
-pub(crate) struct Head {
+pub(crate) struct PageHead {
     /// The whole title: `<page> | <company>`.
     pub title: String,
     /// The description, where there is one.
@@ -59,7 +59,7 @@ pub(crate) const STYLE_MARK: &str = "<!--style-->";
 /// Stands in the head until it is known which islands the page uses.
 pub(crate) const SCRIPTS_MARK: &str = "<!--scripts-->";
 
-impl Head {
+impl PageHead {
     /// The HTML.
     #[must_use]
     pub(crate) fn html(&self) -> String {
@@ -201,12 +201,12 @@ mod tests {
 
     #[test]
     fn every_value_is_encoded() {
-        let head = Head {
+        let head = PageHead {
             title: "A & \"B\" <C> | D".to_owned(),
             description: Some("</title><script>".to_owned()),
             kind: "website",
             structured_data: Some(serde_json::json!({"name": "</script><!--\u{2028}"})),
-            ..Head::default()
+            ..PageHead::default()
         };
         let html = head.html();
         assert!(html.contains("<title>A &amp; &quot;B&quot; &lt;C&gt; | D</title>"));

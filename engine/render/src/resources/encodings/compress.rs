@@ -1,4 +1,4 @@
-//! The codings of a body, made once so that none is made for a request.
+//! The encodings of a body, made once so that none is made for a request.
 
 use std::io::Write as _;
 
@@ -17,9 +17,9 @@ use release::snapshot::{Coding, Variant, Variants};
 /// How hard to compress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Not at all: [`Encoder`](crate::resources::encodings::coded::Encoder) does it once somebody asks.
+    /// Not at all: [`Encoder`](crate::resources::encodings::page_encodings::Encoder) does it once somebody asks.
     Later,
-    /// Pages: they are many, change often, and somebody may wait for them. Brotli 5 and gzip 5 together cost a fifteenth of the best coding, which is made later for what somebody asks for ([`improve`]). Zstandard is larger than Brotli at the same cost, and who takes it takes Brotli.
+    /// Pages: they are many, change often, and somebody may wait for them. Brotli 5 and gzip 5 together cost a fifteenth of the best encoding, which is made later for what somebody asks for ([`improve`]). Zstandard is larger than Brotli at the same cost, and who takes it takes Brotli.
     Page,
     /// Error pages: every tenant has some at every address, and nobody comes for them. They are compressed in one way only, by gzip: everybody takes it.
     Error,
@@ -28,26 +28,26 @@ pub(crate) enum Level {
 }
 
 /// Bodies below this many bytes fit one packet either way.
-const SMALLEST: usize = 512;
+const MIN_COMPRESSED_BYTES: usize = 512;
 
 /// Bodies above this many bytes are compressed by gzip only: it works in a quarter of a megabyte, Brotli needs as much again as the body.
-const LARGE: usize = 4 << 20;
+const MAX_BROTLI_BYTES: usize = 4 << 20;
 
 /// What a page has of what a server may send before it hears from the other side, in bytes: ten segments (RFC 6928) of 1,460, less what its header fields take.
 const FIRST_ROUND_TRIP: usize = 14_600 - 2_200;
 
-/// From this many bytes on, the codings of a body together are no larger than the body: all of them stay in memory. Of a text that both codings make two times smaller, both are kept; of one that hardly shrinks, the smallest.
+/// From this many bytes on, the encodings of a body together are no larger than the body: all of them stay in memory. Of a text that both encodings make two times smaller, both are kept; of one that hardly shrinks, the smallest.
 const WEIGHED: usize = 64 << 10;
 
-/// A body in the codings of its level that make it smaller, smallest first, identity last.
+/// A body in the encodings of its level that make it smaller, smallest first, identity last.
 #[must_use]
 pub(crate) fn variants(bytes: Bytes, compressible: bool, level: Level) -> Variants {
-    kept_variants(bytes, compressible, level, &Cache::default())
+    cached_variants(bytes, compressible, level, &Cache::default())
 }
 
 /// The same; what was compressed before is taken from the cache.
 #[must_use]
-pub(crate) fn kept_variants(
+pub(crate) fn cached_variants(
     bytes: Bytes,
     compressible: bool,
     level: Level,
@@ -55,7 +55,7 @@ pub(crate) fn kept_variants(
 ) -> Variants {
     let digest = Sha256::digest(&bytes);
     let mut variants = Vec::with_capacity(3);
-    let is_worth_it = compressible && level != Level::Later && bytes.len() >= SMALLEST;
+    let is_worth_it = compressible && level != Level::Later && bytes.len() >= MIN_COMPRESSED_BYTES;
     if is_worth_it {
         let key = cache::key("compressed", &[&[level as u8], &digest]);
         let work = || Ok::<_, ()>(compressed(&bytes, level).into());
@@ -100,7 +100,7 @@ pub(crate) fn large(file: LargeFile) -> Variants {
     variants
 }
 
-/// A body whose best coding was made before, and gzip for who does not take that.
+/// A body whose best encoding was made before, and gzip for who does not take that.
 #[must_use]
 pub(crate) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
     let gzip = gzip(&bytes, Level::Page).map(|gzip| variant(Coding::Gzip, gzip.into()));
@@ -116,12 +116,12 @@ pub(crate) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
     variants
 }
 
-/// Makes the best coding of a body: Brotli as small as it gets, which takes fifty times as long as the others. What was made before is taken from the cache.
+/// Makes the best encoding of a body: Brotli as small as it gets, which takes fifty times as long as the others. What was made before is taken from the cache.
 pub(crate) fn improve(variants: &Variants, cache: &Cache) {
     let Some(identity) = variants.identity() else {
         return;
     };
-    // Files that are too large for memory have no better coding.
+    // Files that are too large for memory have no better encoding.
     let Some(bytes) = identity.bytes.in_memory() else {
         return;
     };
@@ -136,7 +136,7 @@ fn best_key(digest: &[u8]) -> cache::Key {
     cache::key("best", &[digest])
 }
 
-/// Adds the best coding, unless there are smaller ones.
+/// Adds the best encoding, unless there are smaller ones.
 fn put_best(variants: &Variants, best: Bytes) {
     let smallest = variants.iter().map(|variant| variant.bytes.len()).min();
     let is_better =
@@ -144,12 +144,16 @@ fn put_best(variants: &Variants, best: Bytes) {
     variants.improve(is_better.then(|| variant(Coding::Brotli, best)));
 }
 
-/// Every coding that is smaller than the bytes, by its token.
+/// Every encoding that is smaller than the bytes, by its token.
 fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
     let mut codings = vec![(Coding::Gzip, gzip(bytes, level))];
     match level {
-        Level::Page if bytes.len() <= LARGE => codings.push((Coding::Brotli, brotli(bytes, 5))),
-        Level::Shared if bytes.len() <= LARGE => codings.push((Coding::Brotli, brotli(bytes, 11))),
+        Level::Page if bytes.len() <= MAX_BROTLI_BYTES => {
+            codings.push((Coding::Brotli, brotli(bytes, 5)))
+        }
+        Level::Shared if bytes.len() <= MAX_BROTLI_BYTES => {
+            codings.push((Coding::Brotli, brotli(bytes, 11)))
+        }
         _ => {}
     }
     codings.sort_by_key(|(_, compressed)| compressed.as_ref().map(Vec::len));
@@ -169,7 +173,7 @@ fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
 
 /// Brotli 10, which is half the work of 11 and two parts in a hundred larger; 11 where that misses the first round trip.
 fn fitted(bytes: &[u8]) -> Option<Vec<u8>> {
-    if bytes.len() > LARGE {
+    if bytes.len() > MAX_BROTLI_BYTES {
         return None;
     }
     let small = brotli(bytes, 10)?;
@@ -282,13 +286,13 @@ mod tests {
     fn the_best_coding_is_another_representation_and_made_once() {
         let text = Bytes::from("the same words again and again. ".repeat(100));
         let cache = Cache::default();
-        let first = kept_variants(text.clone(), true, Level::Page, &cache);
+        let first = cached_variants(text.clone(), true, Level::Page, &cache);
         let tags = || first.iter().map(|variant| variant.etag.clone());
         let mut all: std::collections::BTreeSet<_> = tags().collect();
         improve(&first, &cache);
         all.extend(tags());
         assert_eq!(all.len(), 4, "RFC 9110, section 8.8.3.3");
-        let again = kept_variants(text, true, Level::Page, &cache);
+        let again = cached_variants(text, true, Level::Page, &cache);
         assert!(!again.can_improve());
         assert_eq!(lengths(&again), lengths(&first));
     }
@@ -330,7 +334,7 @@ mod tests {
             (random(b"0123456789abcdef", WEIGHED), 1),
             (random(b"ab", WEIGHED), 2),
             (random(b"0123456789abcdef", WEIGHED / 2), 2),
-            (random(b"ab", LARGE + 1), 1),
+            (random(b"ab", MAX_BROTLI_BYTES + 1), 1),
         ] {
             let made = variants(body.clone(), true, Level::Page);
             let lengths = lengths(&made);

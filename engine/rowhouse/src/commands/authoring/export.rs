@@ -11,8 +11,8 @@ use crate::commands::authoring::check::as_text;
 use crate::commands::output::{ERRORS, print, say};
 use crate::commands::setup::registry;
 use crate::commands::{memory, progress};
-use crate::export::folder::Writer;
-use crate::export::rules::Counts;
+use crate::export::folder::ExportWriter;
+use crate::export::rules::RuleCounts;
 use crate::export::{Exported, Options, WebServer, export};
 use content::report::{Report, Severity};
 use server::admin::status::StatusBoard;
@@ -28,7 +28,7 @@ const NOTHING_WRITTEN: &str =
 
 /// Compiles all tenants and writes what would be served, with no more of them in memory than there is room for.
 ///
-/// With an error nothing is written, unless the flags say so: what has one would be missing. An operator who says so gets what was asked for, so that the command succeeds.
+/// With an error nothing is written, unless the flags say so: what has one would be missing. An operator who says so gets what was requested, so that the command succeeds.
 pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
     let memory = arguments.memory.unwrap_or_else(memory::half);
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             StaticHost::Any | StaticHost::Cloudflare | StaticHost::Netlify => None,
         },
     };
-    let mut writer = Writer::begin(&arguments.directory)?;
+    let mut writer = ExportWriter::begin(&arguments.directory)?;
     let Exported { counts, left_out } = export(&registry, &snapshot, options, &mut writer)?;
     for one in &left_out {
         say(&format!("error: {one}"));
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn over_limits(host: &str, counts: Counts) -> Option<String> {
+fn over_limits(host: &str, counts: RuleCounts) -> Option<String> {
     let over = |count, limit, file: &str| {
         (count > limit).then(|| format!("`{host}/{file}` has {count} rules, more than {limit}"))
     };

@@ -17,7 +17,7 @@ use server::tls::attempts::{FailureKind, OrderWait};
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// For each step of the question.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is asked of `/tenants`.
 #[derive(Debug, Deserialize)]
@@ -35,7 +35,7 @@ pub(crate) fn diagnostics(admin: SocketAddr, tenants: &Path) -> anyhow::Result<V
         say("note: the running server does not speak HTTPS, and has no certificates");
         return Ok(Vec::new());
     };
-    let answer = ask(admin, "GET", "/tenants", "", PATIENCE)
+    let answer = ask(admin, "GET", "/tenants", "", STEP_TIMEOUT)
         .with_context(|| format!("nobody answers at `{admin}`"))?;
     ensure!(answer.status == 200, "the server answers {}", answer.status);
     let served: Vec<ServedTenant> = serde_json::from_str(&answer.text)
@@ -66,7 +66,7 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
         if is_valid {
             return None;
         }
-        // An order that is under way is no error yet.
+        // An order that is in flight is no error yet.
         if line.ordering {
             let hint = "it is being ordered: ask again in a minute";
             return Some(Diagnostic::warning(Code::Certificate, folder, what).hint(hint));

@@ -18,7 +18,7 @@ use supervisor::Registry;
 
 /// One page or text at one address.
 #[derive(Debug, Serialize)]
-struct Route {
+struct RouteLine {
     host: String,
     path: String,
     tenant: String,
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
+fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
     let mut routes = Vec::new();
     for (site, compiled) in registry.sites() {
         for placed in &compiled.mounts {
@@ -53,7 +53,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
                     if !is_answered_by(snapshot, host, &full, &placed.mount.prefix) {
                         continue;
                     }
-                    routes.push(Route {
+                    routes.push(RouteLine {
                         host: host.clone(),
                         path: full,
                         tenant: site.id.to_string(),
@@ -69,7 +69,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<Route> {
             for (path, file) in texts.filter(|(path, _)| is_answered_by(snapshot, host, path, "")) {
                 let asset = named(&site.assets, file.as_str(), MANIFEST);
                 let file = asset.map_or_else(|| file.as_str().to_owned(), |(key, _)| file_of(key));
-                routes.push(Route {
+                routes.push(RouteLine {
                     host: host.clone(),
                     path,
                     tenant: site.id.to_string(),
@@ -93,8 +93,8 @@ fn is_answered_by(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> 
     }
 }
 
-fn as_table(routes: &[Route]) {
-    let width = |column: fn(&Route) -> &str| {
+fn as_table(routes: &[RouteLine]) {
+    let width = |column: fn(&RouteLine) -> &str| {
         routes
             .iter()
             .map(|route| column(route).len())

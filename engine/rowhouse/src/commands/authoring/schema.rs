@@ -16,7 +16,7 @@ use crate::commands::setup::themes_folder;
 use content::address::deployment::Claims;
 use content::formats::schema_of;
 use content::name::TenantId;
-use content::source::{self, Folder, Limits};
+use content::source::{self, Folder, FolderLimits};
 use content::tenant::manifest::DEFAULT_THEME;
 use content::tenant::{FrontMatter, MANIFEST, Manifest};
 use content::theme::strings::{Strings, Text};
@@ -108,7 +108,7 @@ fn theme_folders(directory: Option<&Path>) -> anyhow::Result<BTreeMap<String, Fo
     };
     let folders = source::list(directory)?.into_iter().map(|(name, path)| {
         let label = path.display().to_string();
-        let (folder, _) = source::read(&path, &label, Limits::default(), None);
+        let (folder, _) = source::read(&path, &label, FolderLimits::default(), None);
         (name, folder)
     });
     Ok(folders.collect())
@@ -126,7 +126,7 @@ fn manifest(theme: &Theme) -> Json {
     schema
 }
 
-/// A front matter's schema with the theme's kinds of section.
+/// A front matter's schema with the theme's section types.
 fn front_matter(theme: &Theme) -> Json {
     let mut schema = titled(schema_of::<FrontMatter>(), "A page's front matter");
     let mut kinds = Vec::new();

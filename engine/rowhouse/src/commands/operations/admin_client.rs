@@ -7,11 +7,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Bytes of an answer that are read: the differences of a release take a few millions.
-const MOST: u64 = 64 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What a server answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct AdminResponse {
     /// The status code.
     pub(crate) status: u16,
     /// The content as text.
@@ -30,7 +30,7 @@ pub(crate) fn ask(
     target: &str,
     fields: &str,
     patience: Duration,
-) -> io::Result<Answer> {
+) -> io::Result<AdminResponse> {
     let mut stream = TcpStream::connect_timeout(&admin, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
@@ -39,7 +39,7 @@ pub(crate) fn ask(
     );
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
-    match stream.take(MOST).read_to_end(&mut answer) {
+    match stream.take(MAX_RESPONSE_BYTES).read_to_end(&mut answer) {
         // That is how systems call a time-out of a socket.
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"))
@@ -50,7 +50,7 @@ pub(crate) fn ask(
 }
 
 /// An answer whose content ends with the connection.
-fn parsed(answer: &[u8]) -> io::Result<Answer> {
+fn parsed(answer: &[u8]) -> io::Result<AdminResponse> {
     let answer = String::from_utf8_lossy(answer);
     let no_http = || io::Error::new(ErrorKind::InvalidData, "the answer is no whole HTTP answer");
     let (head, content) = answer.split_once("\r\n\r\n").ok_or_else(no_http)?;
@@ -66,7 +66,7 @@ fn parsed(answer: &[u8]) -> io::Result<Answer> {
     if length.is_some_and(|length| content.len() < length) {
         return Err(no_http());
     }
-    Ok(Answer {
+    Ok(AdminResponse {
         status,
         text: content.to_owned(),
     })

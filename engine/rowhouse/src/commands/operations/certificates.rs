@@ -16,7 +16,7 @@ use server::tls::attempts::OrderWait;
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// For each step of the question.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Prints a line for each host; 1 where one of them has no valid certificate.
 pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode>
 /// # Errors
 /// When nobody answers there, or something else than this version of rowhouse.
 pub(crate) fn asked(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateLine>>> {
-    let answer = ask(admin, "GET", "/certificates", "", PATIENCE)
+    let answer = ask(admin, "GET", "/certificates", "", STEP_TIMEOUT)
         .with_context(|| format!("nobody answers at `{admin}`"))?;
     match answer.status {
         404 => Ok(None),

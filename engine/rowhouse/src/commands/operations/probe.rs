@@ -10,13 +10,13 @@ use server::settings::operator_file;
 use server::tls::probe::probe;
 
 /// For each step of the question; a server that takes longer is not well.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Prints what `/readyz` says, and what a browser finds: 0 ready, 1 not ready, nobody there, or a certificate that is not good.
 ///
 /// Not 2, as for whatever else could not run: container engines keep that one for themselves.
 pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
-    match ask(arguments.server.admin, "GET", "/readyz", "", PATIENCE) {
+    match ask(arguments.server.admin, "GET", "/readyz", "", STEP_TIMEOUT) {
         Ok(answer) => {
             print(answer.text.trim_end());
             let is_well = answer.status == 200 && is_secure(arguments);
@@ -53,7 +53,7 @@ fn is_secure(arguments: &ProbeArguments) -> bool {
     };
     let mut is_well = true;
     for host in &arguments.host {
-        match probe(address, host, roots.as_deref(), PATIENCE) {
+        match probe(address, host, roots.as_deref(), STEP_TIMEOUT) {
             Ok(found) => print(&format!(
                 "{host}: {} {}, {} days left",
                 found.version, found.protocol, found.days

@@ -22,10 +22,10 @@ use server::admin::COMMAND;
 use server::admin::control::{Change, PageChange, Refusal, ReleaseLine, RolledBack};
 
 /// For each step of a question. The server itself gives up a little earlier.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// So many files are named as a release's cause; the others are counted.
-const MOST_CAUSES: usize = 3;
+const MAX_CAUSES: usize = 3;
 
 const HEADING: Style = Style::new().bold();
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -133,7 +133,7 @@ fn question<T: DeserializeOwned>(
     fields: &str,
 ) -> anyhow::Result<Result<T, Refusal>> {
     let admin = server.admin;
-    let answer = ask(admin, method, target, fields, PATIENCE).map_err(|error| {
+    let answer = ask(admin, method, target, fields, STEP_TIMEOUT).map_err(|error| {
         anyhow!(
             "no server answers at `{admin}` ({error}): start it with `rowhouse serve --state DIR`, or name its admin address with `--admin`"
         )
@@ -214,7 +214,7 @@ fn moment(seconds: u64, zone: &TimeZone) -> String {
 
 /// The files that had changed, or as many as fit.
 fn cause(files: &[String]) -> String {
-    let (named, others) = files.split_at(files.len().min(MOST_CAUSES));
+    let (named, others) = files.split_at(files.len().min(MAX_CAUSES));
     let named = shown(&named.join(", "));
     match others.len() {
         0 => named,

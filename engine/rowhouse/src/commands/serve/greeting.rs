@@ -25,7 +25,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// So many sites fit a screen; of further ones only those with a problem are listed.
-const MOST: usize = 20;
+const MAX_LISTED_SITES: usize = 20;
 
 /// All that there is to say.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Greeting {
 #[derive(Debug)]
 pub(crate) struct Overview {
     origin: Origin,
-    sites: Vec<Site>,
+    sites: Vec<GreetedSite>,
     /// What no tenant's folder holds: themes, `deployment.yaml`.
     elsewhere: Problems,
     /// Why the folders could not be read.
@@ -52,7 +52,7 @@ pub(crate) struct Overview {
 }
 
 #[derive(Debug)]
-struct Site {
+struct GreetedSite {
     id: String,
     state: State,
     is_under_way: bool,
@@ -83,7 +83,7 @@ impl Overview {
         }
         let mut addresses = addresses(registry);
         let status = registry.status();
-        let site = |tenant: &TenantStatus| Site {
+        let site = |tenant: &TenantStatus| GreetedSite {
             id: tenant.id.to_string(),
             state: tenant.state,
             is_under_way: tenant.is_under_way,
@@ -199,7 +199,7 @@ impl fmt::Display for Problems {
     }
 }
 
-impl Site {
+impl GreetedSite {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>, widths: [usize; 2]) -> fmt::Result {
         let [id, address] = widths;
         write!(formatter, "  {BOLD}{:id$}{BOLD:#}", self.id)?;
@@ -268,12 +268,14 @@ impl fmt::Display for Greeting {
 
 impl fmt::Display for Overview {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_listed = |number: usize, site: &Site| number < MOST || site.problems.errors > 0;
+        let is_listed = |number: usize, site: &GreetedSite| {
+            number < MAX_LISTED_SITES || site.problems.errors > 0
+        };
         let all = self.sites.iter().enumerate();
-        let listed: Vec<&Site> = all
+        let listed: Vec<&GreetedSite> = all
             .filter(|(number, site)| is_listed(*number, site))
             .map(|(_, site)| site)
-            .take(2 * MOST)
+            .take(2 * MAX_LISTED_SITES)
             .collect();
         let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
         let ids = widest(&mut listed.iter().map(|site| site.id.len()));
@@ -359,7 +361,7 @@ mod tests {
         problems
     }
 
-    fn site(id: &str, state: State, problems: Problems) -> Site {
+    fn site(id: &str, state: State, problems: Problems) -> GreetedSite {
         let mut addresses = vec![
             format!("http://localhost:8080/{id}"),
             format!("http://{id}.localhost:8080"),
@@ -367,7 +369,7 @@ mod tests {
         if state == State::Absent {
             addresses.clear();
         }
-        Site {
+        GreetedSite {
             id: id.to_owned(),
             state,
             is_under_way: false,
@@ -376,7 +378,7 @@ mod tests {
         }
     }
 
-    fn greeting(sites: Vec<Site>) -> Greeting {
+    fn greeting(sites: Vec<GreetedSite>) -> Greeting {
         Greeting {
             took: Duration::from_millis(412),
             listen: vec![([127, 0, 0, 1], 8080).into()],
@@ -437,7 +439,7 @@ mod tests {
 
     #[test]
     fn of_many_sites_those_without_an_error_are_counted() {
-        let mut sites: Vec<Site> = (0..1000)
+        let mut sites: Vec<GreetedSite> = (0..1000)
             .map(|number| site(&format!("t{number}"), State::Live, Problems::default()))
             .collect();
         let error = Diagnostic::error(Code::UnknownKey, "tenants/t900/tenant.yaml", "no key `a`");

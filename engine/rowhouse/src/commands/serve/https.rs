@@ -76,7 +76,7 @@ pub(crate) fn tls(
     Ok(Some(Arc::new(tls)))
 }
 
-/// Has certificates asked for, where the flags want that.
+/// Has certificates requested, where the flags want that.
 pub(crate) fn start_acme(
     arguments: &ServeArguments,
     listeners: &Listeners,

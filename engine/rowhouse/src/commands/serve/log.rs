@@ -9,9 +9,9 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::cli::{AccessLog as Form, ServeArguments};
+use crate::cli::{AccessLogFlag as Form, ServeArguments};
 use crate::commands::progress::AboveBars;
-use server::access_log::{AccessLog, Format};
+use server::access_log::{AccessLog, LogFormat};
 
 /// Pieces of the access log that may wait to be written. A piece has some 16 KB, so that a log that nobody reads costs 2 MB.
 const WAITING: usize = 128;
@@ -24,8 +24,8 @@ pub(crate) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<Worke
     let mut guards = vec![start_events()];
     let format = match arguments.access_log {
         Form::Off => None,
-        Form::Text => Some(Format::Text),
-        Form::Json => Some(Format::Json),
+        Form::Text => Some(LogFormat::Text),
+        Form::Json => Some(LogFormat::Json),
     };
     let access = format.map(|format| {
         let (writer, guard) = NonBlockingBuilder::default()

@@ -28,7 +28,7 @@ use crate::commands::operations::admin_token;
 use crate::commands::output::FAILED;
 use crate::commands::progress;
 use crate::commands::setup::registry;
-use crate::console::{Pages, Parts};
+use crate::console::{ConsolePages, ConsoleParts};
 use content::report::guard::guard;
 use greeting::{Greeting, Overview};
 use otlp::Spans;
@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         board: Arc::clone(&board),
         tenants: arguments.content.tenants.clone(),
     });
-    let console = Pages::new(Parts {
+    let console = ConsolePages::new(ConsoleParts {
         operator: Arc::clone(&operator),
         snapshots: Arc::clone(&snapshots),
         tls: tls.clone(),
@@ -134,7 +134,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    let running = Running {
+    let running = RunningServer {
         visitors,
         operators,
         admin: Admin {
@@ -166,7 +166,7 @@ const fn watch_method(method: WatchMethod) -> Method {
 }
 
 /// What is running.
-struct Running {
+struct RunningServer {
     visitors: Listeners,
     operators: TcpListener,
     admin: Admin,
@@ -179,7 +179,7 @@ struct Running {
     spans: Option<Arc<dyn RequestSpans>>,
 }
 
-impl Running {
+impl RunningServer {
     async fn serve(mut self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::new()?;
         let mut again = Stop::new()?;

@@ -25,7 +25,7 @@ use url::Url;
 use server::access_log::spans::{AccessEntry, RequestSpans, Trace};
 
 /// How long a collector may take to answer, and the last spans to be sent at the end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends spans for as long as it lives, and the last of them when it is dropped.
 #[derive(Debug)]
@@ -40,12 +40,12 @@ impl Spans {
             .context("cannot start the event loop for `--otlp`")?;
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client {
+            .with_http_client(CollectorClient {
                 runtime,
-                inner: HyperClient::with_default_connector(PATIENCE, None),
+                inner: HyperClient::with_default_connector(EXPORT_TIMEOUT, None),
             })
             .with_endpoint(endpoint(collector))
-            .with_timeout(PATIENCE)
+            .with_timeout(EXPORT_TIMEOUT)
             .build()
             .context("cannot send to the collector of `--otlp`")?;
         let provider = SdkTracerProvider::builder()
@@ -63,7 +63,7 @@ impl Spans {
 
 impl Drop for Spans {
     fn drop(&mut self) {
-        if let Err(error) = self.0.shutdown_with_timeout(PATIENCE) {
+        if let Err(error) = self.0.shutdown_with_timeout(EXPORT_TIMEOUT) {
             warn!(%error, "the last spans could not be sent");
         }
     }
@@ -129,13 +129,13 @@ fn endpoint(collector: &Url) -> String {
 
 /// The thread that sends has no event loop: this brings one along.
 #[derive(Debug)]
-struct Client {
+struct CollectorClient {
     runtime: Runtime,
     inner: HyperClient,
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         self.runtime.block_on(self.inner.send_bytes(request))
     }

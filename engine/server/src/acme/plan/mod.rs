@@ -13,7 +13,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How an authority makes sure that a name leads here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum ChallengeMethod {
     /// A text at a path of the name (RFC 8555, section 8.3).
     Http,
     /// A certificate that the name shows (RFC 8737).
@@ -158,9 +158,12 @@ impl NamePlan {
     }
 
     /// How the authority is to make sure that the name leads here: another way after each failure. `methods` is not empty.
-    pub(super) fn method(&self, methods: &[Method]) -> Method {
+    pub(super) fn method(&self, methods: &[ChallengeMethod]) -> ChallengeMethod {
         let number = usize::try_from(self.failures).unwrap_or(0) % methods.len().max(1);
-        methods.get(number).copied().unwrap_or(Method::TlsAlpn)
+        methods
+            .get(number)
+            .copied()
+            .unwrap_or(ChallengeMethod::TlsAlpn)
     }
 
     /// An order begins.
@@ -180,7 +183,7 @@ impl NamePlan {
         self.is_under_way = false;
         self.failures = 0;
         self.failure = None;
-        // Whatever the authority gives out, and however wrong the clock is: no name is asked for twice within minutes.
+        // Whatever the authority gives out, and however wrong the clock is: no name is requested twice within minutes.
         self.wait = Some(Wait::new(now, MINUTE.min(certificate.length() / 3)));
         self.set(certificate, now, chance);
     }
@@ -257,7 +260,7 @@ impl NamePlan {
         }
     }
 
-    /// The plan of a name that nobody asks about any more: nothing comes of an order that is under way.
+    /// The plan of a name that nobody asks about any more: nothing comes of an order that is in flight.
     pub(super) fn at_rest(self) -> Self {
         Self {
             is_under_way: false,
@@ -328,7 +331,7 @@ impl AuthorityPlan {
     pub(super) fn fail(&mut self, failure: &Failure, now: SystemTime, chance: f64) {
         let pause = match failure.kind {
             FailureKind::Authority | FailureKind::Account => {
-                // Orders that were under way together fail together.
+                // Orders that were in flight together fail together.
                 if !self.is_open(now) {
                     return;
                 }

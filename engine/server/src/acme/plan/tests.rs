@@ -4,7 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use super::*;
 
-const BOTH: [Method; 2] = [Method::Http, Method::TlsAlpn];
+const BOTH: [ChallengeMethod; 2] = [ChallengeMethod::Http, ChallengeMethod::TlsAlpn];
 
 fn day(number: u32) -> SystemTime {
     UNIX_EPOCH + 20_000 * DAY + number * DAY
@@ -49,7 +49,7 @@ fn a_name_that_comes_back_without_its_certificate_needs_another() {
     let plan = plan.at_rest();
     assert!(!plan.is_due(day(1)));
     let lost = plan.without_certificate();
-    // Not within the minute in which nothing is asked for twice.
+    // Not within the minute in which nothing is requested twice.
     assert!(!lost.is_due(day(0)) && lost.is_due(day(1)));
     assert!(!lost.is_question_due(day(1)));
     // One that failed waits on.
@@ -75,7 +75,7 @@ fn a_name_that_fails_tries_the_other_way_and_then_waits_longer_each_time() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     let mut now = day(0);
     let mut pauses = Vec::new();
-    assert_eq!(plan.method(&BOTH), Method::Http);
+    assert_eq!(plan.method(&BOTH), ChallengeMethod::Http);
     for _ in 0..14 {
         plan.begin(now);
         plan.fail(failure(FailureKind::Unreachable), now, 0.5, 2);
@@ -83,7 +83,7 @@ fn a_name_that_fails_tries_the_other_way_and_then_waits_longer_each_time() {
         pauses.push(next.duration_since(now).unwrap());
         now = next;
     }
-    assert_eq!(plan.method(&BOTH), Method::Http);
+    assert_eq!(plan.method(&BOTH), ChallengeMethod::Http);
     assert_eq!(pauses[0], SECOND);
     assert_eq!(pauses[1], 2 * MINUTE);
     assert_eq!(pauses[2], 4 * MINUTE);
@@ -91,7 +91,7 @@ fn a_name_that_fails_tries_the_other_way_and_then_waits_longer_each_time() {
     assert_eq!(*pauses.last().unwrap(), DAY);
     plan.succeed(days(0, 90), now, 0.5);
     assert_eq!(plan.attempts().failure, None);
-    assert_eq!(plan.method(&BOTH), Method::Http);
+    assert_eq!(plan.method(&BOTH), ChallengeMethod::Http);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_name_without_an_address_is_not_looked_for_in_another_way() {
     plan.fail(failure(FailureKind::Dns), day(0), 0.0, 2);
     let pause = plan.next().unwrap().duration_since(day(0)).unwrap();
     assert_eq!(pause, 2 * MINUTE * 3 / 4);
-    assert_eq!(plan.method(&BOTH), Method::TlsAlpn);
+    assert_eq!(plan.method(&BOTH), ChallengeMethod::TlsAlpn);
     assert_eq!(plan.attempts().failure.unwrap().0, FailureKind::Dns);
 }
 
@@ -127,7 +127,7 @@ fn an_authority_that_is_down_makes_all_wait_and_no_name_longer_than_that() {
         plan.begin(now);
         let down = failure(FailureKind::Authority);
         authority.fail(&down, now, 0.5);
-        // The others that were under way.
+        // The others that were in flight.
         authority.fail(&down, now, 0.5);
         plan.fail(down, now, 0.5, 2);
         assert!(!authority.is_open(now));

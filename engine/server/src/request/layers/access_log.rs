@@ -1,4 +1,4 @@
-//! Writes a line of the access log for each request, and makes its span, where either is asked for.
+//! Writes a line of the access log for each request, and makes its span, where either is requested.
 //!
 //! **Invariant:** changes nothing; waits for nobody.
 

@@ -15,7 +15,7 @@ use http::header::HeaderValue;
 use tower::Service;
 
 use super::exchange::{Answered, Exchange, Inner};
-use crate::request::condition::only;
+use crate::request::preconditions::only;
 use crate::response::answer::Answer;
 use release::snapshot::fields::{X_REQUEST_ID, set};
 

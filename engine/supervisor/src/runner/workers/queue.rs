@@ -1,4 +1,4 @@
-//! What waits, what is under way, and whose turn it is.
+//! What waits, what is in flight, and whose turn it is.
 //!
 //! **Invariant:** starts no thread and does no job.
 
@@ -86,7 +86,7 @@ impl<T> Job<T> {
 /// Makes a job once more.
 pub(crate) type Again<T> = Box<dyn FnOnce() -> Job<T> + Send>;
 
-/// Asked now and then while a job is under way. What it returns is the result of a job that is given up.
+/// Asked now and then while a job is in flight. What it returns is the result of a job that is given up.
 pub(crate) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
 
 /// All jobs, and what is known of their threads.
@@ -95,11 +95,11 @@ pub(super) struct Queue<T> {
     pub(super) waiting: BTreeMap<Turn, Job<T>>,
     /// What is begun only when somebody asks.
     pub(super) asleep: BTreeMap<TenantId, Job<T>>,
-    /// The tenants that somebody asked for while nothing of theirs could be brought to the front.
+    /// The tenants that somebody requested while nothing of theirs could be brought to the front.
     pub(super) wanted: BTreeSet<String>,
     /// When each of those that wait has its turn.
     pub(super) turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
-    /// What is under way, by its number.
+    /// What is in flight, by its number.
     pub(super) running: BTreeMap<u64, Running<T>>,
     /// How many jobs of the background may still be begun.
     pub(super) allowed: usize,
@@ -150,7 +150,7 @@ pub(super) const MANY: usize = 64;
 /// So many folders for each processor: those who read wait for the disk most of the time, until the system has it all in memory.
 const READERS: usize = 4;
 
-/// A job that is under way.
+/// A job that is in flight.
 pub(super) struct Running<T> {
     pub(super) id: TenantId,
     pub(super) kind: Kind,
@@ -170,7 +170,7 @@ const MAX_SLOW_READERS: usize = 128;
 /// Work that takes no more than this is begun whatever else is in progress: a saved page never waits for a large tenant.
 const LIGHT: u64 = 8 << 20;
 
-/// The background steps back for everything else. A job that has been under way there for so long may go on for many times as long, on a busy machine.
+/// The background steps back for everything else. A job that has been in flight there for so long may go on for many times as long, on a busy machine.
 const SLOW: Duration = Duration::from_millis(100);
 
 impl<T> Queue<T> {
@@ -207,13 +207,13 @@ impl<T> Queue<T> {
         }
     }
 
-    /// What is under way on threads of a kind.
+    /// What is in flight on threads of a kind.
     pub(super) fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &Running<T>> {
         let running = self.running.values();
         running.filter(move |running| running.lane == lane)
     }
 
-    /// How many of them have been under way for longer than [`EXPECTED_TIME`].
+    /// How many of them have been in flight for longer than [`EXPECTED_TIME`].
     pub(super) fn old(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         running
@@ -264,13 +264,13 @@ impl<T> Queue<T> {
         Some(again())
     }
 
-    /// Whether something is under way for a tenant.
+    /// Whether something is in flight for a tenant.
     pub(super) fn is_under_way(&self, id: &str) -> bool {
         let mut running = self.not_given_up();
         running.any(|running| running.id.as_str() == id)
     }
 
-    /// What is under way and not given up.
+    /// What is in flight and not given up.
     pub(super) fn not_given_up(&self) -> impl Iterator<Item = &Running<T>> {
         let running = self.running.values();
         running.filter(|running| !running.is_given_up)

@@ -185,7 +185,7 @@ fn of_the_background_no_more_is_begun_than_is_allowed() {
     }
     workers.hand_over(vec![job("front", || 10)]);
     done.extend(all(&workers, Wait::Each(EXPECTED_TIME)));
-    // Taken one after the other, and either of two that are under way may end first.
+    // Taken one after the other, and either of two that are in flight may end first.
     done.sort_unstable();
     assert_eq!(done, [0, 1, 2, 10]);
     assert!(workers.has_background());

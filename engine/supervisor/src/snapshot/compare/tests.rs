@@ -215,7 +215,7 @@ fn long_differences_and_long_lines_are_cut() {
         body(200, "text/plain", lines.join("\n").as_bytes())
     };
     let text = changed(many("old"), many("new"));
-    assert_eq!(text.lines().count(), MOST_LINES + 1);
+    assert_eq!(text.lines().count(), MAX_LINES + 1);
     assert!(text.ends_with("\nand 100 more lines\n"), "{text}");
 
     let long = |last: &str| html(&format!("<p>{}{last}</p>", "é".repeat(LONGEST_LINE)));

@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use content::source::{self, Activity, Identity, Limits};
+use content::source::{self, Activity, FolderLimits, Identity};
 
 /// A folder that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,7 +142,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, Place)>> {
     if !source::is_folder(directory) {
         return Some(Vec::new());
     }
-    let tree = source::walk(directory, "", Limits::default(), &Activity::default());
+    let tree = source::walk(directory, "", FolderLimits::default(), &Activity::default());
     if tree.is_cut || tree.folders.is_empty() {
         return None;
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The limit on paths in a mailbox. Beyond it, folders stand for the paths below them.
 const MAX_PATHS: usize = 4096;
 
-/// Something noticed, or asked for.
+/// Something noticed, or requested.
 #[derive(Debug)]
 pub enum Notice {
     /// A path changed.

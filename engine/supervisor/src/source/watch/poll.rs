@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::notice::{Notice, NoticeSender};
 use super::probe::Probe;
-use content::source::{self, Activity, Limits};
+use content::source::{self, Activity, FolderLimits};
 
 /// How often polling looks.
 pub const POLL: Duration = Duration::from_secs(1);
@@ -143,7 +143,7 @@ fn look(path: &Path, mut show: impl FnMut(&Path, Option<&Metadata>)) {
     let mut look_at = |path: &Path| show(path, fs::metadata(path).ok().as_ref());
     look_at(path);
     if source::is_folder(path) {
-        let tree = source::walk(path, "", Limits::default(), &Activity::default());
+        let tree = source::walk(path, "", FolderLimits::default(), &Activity::default());
         let folders = tree.folders.iter().map(|(folder, _)| folder);
         for inner in folders.chain(&tree.files) {
             look_at(&path.join(inner));

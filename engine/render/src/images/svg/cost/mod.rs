@@ -14,9 +14,9 @@ use resvg::tiny_skia::{IntRect, PathSegment, Point, Rect, Transform};
 use resvg::usvg::{ClipPath, Group, Mask, Node, NonZeroRect, Paint, Path, Pattern, Tree};
 
 /// The most bytes that are in use at one time: 16 layers of a large social image.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// The most steps: a second or two of a processor. The largest of the theme's drawings takes a fiftieth.
-const MOST_STEPS: u64 = 2_000_000_000;
+const MAX_STEPS: u64 = 2_000_000_000;
 
 /// Bytes of a pixel.
 const PIXEL: u64 = 4;
@@ -61,7 +61,7 @@ pub(crate) fn check(
         bytes: 0,
         layers: 0,
         steps: 0,
-        most: MOST_STEPS,
+        most: MAX_STEPS,
     };
     // As large as the renderer lets a layer become.
     let largest = IntRect::from_xywh(
@@ -131,11 +131,11 @@ impl Meter {
     ) -> Result<(), TooMuch> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.layers += 1;
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             return Err(TooMuch(format!(
                 "the drawing has {} layers within one another here, which take more than {} MiB: every group with an opacity, a mask, a clip path, a filter or a blend mode is one, and every tile of a pattern",
                 self.layers,
-                MOST_BYTES >> 20
+                MAX_BYTES >> 20
             )));
         }
         let done = work(self);
@@ -248,7 +248,7 @@ impl Meter {
         if !path.is_visible() {
             return Ok(());
         }
-        let outline = Outline::of(path, canvas, transform);
+        let outline = PathOutline::of(path, canvas, transform);
         let area = |area: Rect| {
             let area = area.transform(transform);
             area.map_or(canvas.pixels(), |area| canvas.covered(area))
@@ -355,7 +355,7 @@ fn layer(
 }
 
 /// What following the edges of a path takes.
-struct Outline {
+struct PathOutline {
     steps: u64,
     bytes: u64,
     segments: u64,
@@ -363,7 +363,7 @@ struct Outline {
     length: f64,
 }
 
-impl Outline {
+impl PathOutline {
     fn of(path: &Path, canvas: Canvas, transform: Transform) -> Self {
         let (mut segments, mut rows, mut length) = (0_u64, 0_u64, 0_f64);
         let high = f64::from(canvas.height);

@@ -19,7 +19,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         Self { answers, questions }
     }
 
-    /// The id of a tenant, asked for until it is one.
+    /// The id of a tenant, requested until it is one.
     pub(super) fn id(&mut self) -> anyhow::Result<TenantId> {
         loop {
             let answer =
@@ -31,7 +31,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         }
     }
 
-    /// A name, asked for until it is one; an empty answer takes the default.
+    /// A name, requested until it is one; an empty answer takes the default.
     pub(super) fn name(&mut self, question: &str, default: &str) -> anyhow::Result<String> {
         loop {
             let answer = self.line(&format!("{question} [{default}]: "))?;

@@ -1,0 +1,289 @@
+//! The picture that shared links show: the theme's `social.svg` with the page's title, by day.
+//!
+//! Where no font has a character of the drawing's texts, the drawing is shown without any text, and a warning says so: a title with gaps says something else.
+//!
+//! The template sees what a page's layout sees. It names colours as style sheets do, `var(--ink)`, and gets the tenant's, because the renderer knows no custom properties.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use resvg::usvg::roxmltree::Document;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::{Drawing, PictureFormat, undrawn};
+use crate::compile::parallel::map_parallel;
+use crate::lints::at_key::keyed;
+use crate::pages::site_view;
+use crate::pages::view::{PageView, TemplateView};
+use crate::theme::{SOCIAL, Scope};
+use content::name::nfc;
+use content::report::{Code, Diagnostic, Report, Severity};
+use content::tenant::{MANIFEST, Page, Site};
+
+/// What the sites that show shared links recommend.
+const SIZE: PictureFormat = PictureFormat::Png(1200, 630);
+
+/// The drawings of the pages that name no picture, by the page's path, the templates that failed with the file of the page, and warnings.
+#[derive(Default)]
+pub(crate) struct Social {
+    pub(crate) drawings: BTreeMap<String, Arc<Drawing>>,
+    pub(crate) failures: Vec<(Diagnostic, String)>,
+    pub(crate) warnings: Report,
+}
+
+/// A drawing as SVG, and the characters for which its texts were left out.
+struct SocialPicture {
+    svg: String,
+    missing: BTreeSet<char>,
+}
+
+/// Prepares the drawings of a tenant. None where the theme has no template for them.
+pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Social {
+    let mut social = Social::default();
+    let templates = &scope.templates;
+    if site.manifest.image.is_some() || !templates.theme.files.contains_key(SOCIAL) {
+        return social;
+    }
+    let pages = site.pages.values();
+    let pages = pages.filter(|page| page.front.image.is_none());
+    let made = map_parallel(pages, |page| (page, shown(site, page, scope)));
+    let mut beside_titles = BTreeSet::new();
+    for (page, shown) in made {
+        match shown {
+            Ok(SocialPicture { svg, mut missing }) => {
+                let drawing = Drawing::new(svg, SIZE, ground, &templates.fonts)
+                    .of_file(site.name_of(&page.file));
+                social.drawings.insert(page.path.clone(), Arc::new(drawing));
+                if let Some(letters) = taken_out(heading(page), &mut missing) {
+                    let file = site.name_of(&page.file);
+                    let warn = || of_page(site, page, scope, &letters);
+                    let warnings = &mut social.warnings;
+                    warnings.add(Severity::Warning, Code::MissingLetters, &file, warn);
+                }
+                beside_titles.append(&mut missing);
+            }
+            Err(diagnostic) => social.failures.push((diagnostic, page.file.clone())),
+        }
+    }
+    let beside_titles = of_site(site, scope, beside_titles);
+    social.warnings.extend(beside_titles);
+    social
+}
+
+/// What the picture calls a page.
+fn heading(page: &Page) -> &str {
+    page.front.heading.as_deref().unwrap_or(&page.front.title)
+}
+
+/// Takes the characters of a text, in whichever case, out of the missing ones. Returns the letters of the text that have one, as its author wrote them.
+fn taken_out(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String>> {
+    let text = nfc(text);
+    let mut taken = BTreeSet::new();
+    let mut letters: Vec<String> = Vec::new();
+    for letter in text.graphemes(true) {
+        let cases = [letter, &letter.to_uppercase(), &letter.to_lowercase()].concat();
+        let own: Vec<char> = cases.chars().filter(|one| missing.contains(one)).collect();
+        if !own.is_empty() && !letters.iter().any(|other| other == letter) {
+            letters.push(letter.to_owned());
+        }
+        taken.extend(own);
+    }
+    missing.retain(|character| !taken.contains(character));
+    (!letters.is_empty()).then_some(letters)
+}
+
+/// How many letters a warning names.
+const NAMED_LETTERS: usize = 8;
+
+/// ``the fonts of theme `base` lack `a`, `b` and 2 more``
+fn lack(scope: &Scope, letters: &[String]) -> String {
+    let (named, more) = letters.split_at(letters.len().min(NAMED_LETTERS));
+    let mut named: Vec<String> = named.iter().map(|letter| format!("`{letter}`")).collect();
+    if !more.is_empty() {
+        named.push(format!("{} more", more.len()));
+    }
+    let last = named.pop().unwrap_or_default();
+    let named = match named.is_empty() {
+        true => last,
+        false => format!("{} and {last}", named.join(", ")),
+    };
+    let theme = &scope.templates.theme.name;
+    format!("the fonts of theme `{theme}` lack {named}")
+}
+
+fn of_page(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> Diagnostic {
+    let key = match page.front.heading {
+        Some(_) => "heading",
+        None => "title",
+    };
+    let message = format!(
+        "{}: the page's social image shows no text",
+        lack(scope, letters)
+    );
+    keyed(site, page, key, Code::MissingLetters, message)
+        .hint("name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme")
+}
+
+/// A warning for the characters that no title of a page has: they are in the names of the site and the company, else in a drawing.
+fn of_site(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
+    let company = &scope.resolver.deployment.company.name;
+    let name = &site.manifest.name;
+    let names = format!("{name} {company}");
+    let (letters, hint) = match taken_out(&names, &mut missing) {
+        Some(letters) => (
+            letters,
+            "name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme",
+        ),
+        None => {
+            let letters: Vec<String> = missing.iter().map(char::to_string).collect();
+            (letters, "turn the texts of the site's drawings into paths")
+        }
+    };
+    if letters.is_empty() {
+        return None;
+    }
+    let message = format!("{}: the social images show no text", lack(scope, &letters));
+    let warning = Diagnostic::warning(Code::MissingLetters, site.name_of(MANIFEST), message);
+    let warning = match site.place_of(name) {
+        Some(place) => site.locate(warning, MANIFEST, place),
+        None => warning,
+    };
+    Some(warning.hint(hint))
+}
+
+/// What the picture shows, in words.
+#[must_use]
+pub(crate) fn words(site: &Site, page: &Page) -> String {
+    let title = heading(page);
+    match site.manifest.name.as_str() {
+        name if name == title => title.to_owned(),
+        name => format!("{name}: {title}"),
+    }
+}
+
+/// The drawing of a page.
+fn shown(site: &Site, page: &Page, scope: &Scope) -> Result<SocialPicture, Diagnostic> {
+    let (templates, prepared, resolver) = (&scope.templates, &scope.prepared, &scope.resolver);
+    let view = TemplateView {
+        head: String::new(),
+        site: site_view::site(site, scope, &page.path),
+        company: site_view::company(resolver, &page.path),
+        page: PageView {
+            path: &page.path,
+            title: &page.front.title,
+            heading: heading(page),
+            tags: &page.front.tags,
+            date_text: page.front.date.map(|date| prepared.language.date(date)),
+            ..PageView::default()
+        },
+    };
+    let (text, _) = templates.render(SOCIAL, &view, scope.clone())?;
+    let text = with_colours(&text, |role| {
+        let (day, _) = prepared.role(role, &templates.theme)?;
+        Some(day)
+    });
+    let mut svg = composed(&text);
+    let document = Document::parse(&svg).map_err(|error| {
+        Diagnostic::error(
+            Code::TemplateFailed,
+            format!("{}/{SOCIAL}", templates.theme.label),
+            format!("the drawing is no XML: {error}"),
+        )
+    })?;
+    let missing = undrawn(&document, &templates.fonts);
+    if !missing.is_empty() {
+        svg = without_texts(&document);
+    }
+    Ok(SocialPicture { svg, missing })
+}
+
+/// A text with its letters and marks composed, since fonts seldom have the marks alone, and without characters that are never visible and that the renderer cannot tell from missing ones. Those that join letters or turn their direction stay.
+fn composed(text: &str) -> String {
+    let is_invisible = |character: &char| {
+        matches!(
+            character,
+            '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        )
+    };
+    let text = nfc(text);
+    text.chars().filter(|one| !is_invisible(one)).collect()
+}
+
+/// A drawing without its texts.
+fn without_texts(document: &Document<'_>) -> String {
+    let svg = document.input_text();
+    let mut out = String::with_capacity(svg.len());
+    let mut end = 0;
+    let nodes = document.descendants();
+    for text in nodes.filter(|node| node.tag_name().name() == "text") {
+        let range = text.range();
+        // A text within a text is out with it.
+        if range.start >= end {
+            out.push_str(&svg[end..range.start]);
+            end = range.end;
+        }
+    }
+    out.push_str(&svg[end..]);
+    out
+}
+
+/// Puts colours in the place of `var(--role)`. Where there is no such role, what stands behind its comma, else `currentColor`.
+fn with_colours<'a>(svg: &str, colour: impl Fn(&str) -> Option<&'a str>) -> String {
+    let mut out = String::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some((before, after)) = rest.split_once("var(--") {
+        out.push_str(before);
+        let (inside, behind) = after.split_once(')').unwrap_or((after, ""));
+        let (name, other) = inside.split_once(',').unwrap_or((inside, "currentColor"));
+        let role = name.trim().replace('-', "_");
+        out.push_str(colour(&role).unwrap_or(other.trim()));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_named_as_their_author_wrote_them() {
+        let mut missing = BTreeSet::from(['Ł', 'Ź', '自', '\u{303}', '🚲']);
+        let letters = taken_out("łódź, łan: m\u{303} 🚲🚲 x", &mut missing);
+        let expected = ["ł", "ź", "m\u{303}", "🚲"].map(ToOwned::to_owned);
+        assert_eq!(letters, Some(expected.into()));
+        assert_eq!(missing, BTreeSet::from(['自']));
+        assert_eq!(taken_out("x", &mut missing), None);
+    }
+
+    #[test]
+    fn letters_are_composed_and_soft_hyphens_are_out() {
+        assert_eq!(
+            composed("Gro\u{308}\u{ad}ße\u{fe0f} ن\u{200c}ا"),
+            "Größe ن\u{200c}ا"
+        );
+    }
+
+    #[test]
+    fn drawing_without_its_texts_is_whole() {
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><g><text>a<tspan>b</tspan></text></g><path/><svg><text/></svg></svg>";
+        let document = Document::parse(svg).expect("a drawing");
+        assert_eq!(
+            without_texts(&document),
+            "<svg xmlns=\"http://www.w3.org/2000/svg\"><g></g><path/><svg></svg></svg>"
+        );
+    }
+
+    #[test]
+    fn custom_properties_become_colours() {
+        let found = with_colours(
+            "<style>a{fill:var(--on-ink)}</style><path fill=\"var(--ink)\"/><b c=\"var( --ink\"/><i d=\"var(--on-ink, 1)\" e=\"var(--ink, none)\"/>",
+            |role| (role == "on_ink").then_some("#14181e"),
+        );
+        assert_eq!(
+            found,
+            "<style>a{fill:#14181e}</style><path fill=\"currentColor\"/><b c=\"var( --ink\"/><i d=\"#14181e\" e=\"none\"/>"
+        );
+    }
+}

@@ -1,0 +1,386 @@
+//! Breaks a text into lines that fit a box, as large as they can be: for drawings, which know no line breaks.
+//!
+//! Templates call it as `fit(text=..., width=..., height=..., family=..., weight=..., largest=..., smallest=..., line=...)` and get `size` and `lines`.
+
+use serde::Serialize;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::images::svg::fonts::Fonts;
+use content::name::nfc;
+
+/// The room for a text. All lengths in the units of the drawing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+    /// The font size to begin with.
+    pub(crate) largest: f32,
+    /// The font size below which words are left out instead.
+    pub(crate) smallest: f32,
+    /// The distance of two lines, in units of the font size.
+    pub(crate) line: f32,
+}
+
+impl Room {
+    /// Refuses what is no room, or so large that it must be an error. A comparison with what is no number fails.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let sides = [
+            ("width", self.width, f32::MIN_POSITIVE),
+            ("height", self.height, f32::MIN_POSITIVE),
+            ("largest", self.largest, 1.0),
+            ("smallest", self.smallest, 1.0),
+            ("line", self.line, 0.1),
+        ];
+        for (name, value, least) in sides {
+            if !(value >= least && value <= MAX_PIXELS) {
+                let least = if least < 0.1 {
+                    "above 0".to_owned()
+                } else {
+                    format!("at least {least}")
+                };
+                return Err(format!(
+                    "`fit` needs a `{name}` of {least} and at most {MAX_PIXELS}, not {value}"
+                ));
+            }
+        }
+        if self.smallest > self.largest {
+            return Err(format!(
+                "`fit` needs a `smallest` of at most `largest`: {} is more than {}",
+                self.smallest, self.largest
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A text in its box.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Fitted {
+    /// The font size.
+    size: f32,
+    /// The lines, as even as they can be.
+    lines: Vec<String>,
+}
+
+/// What stands where words were left out.
+const REST: &str = "\u{2026}";
+
+/// How much the font size goes down from one size to the next.
+const STEP: f32 = 2.0;
+
+/// The longest that a side of the room, and the largest that the font may be. A picture has 1200 pixels.
+const MAX_PIXELS: f32 = 10_000.0;
+
+/// Measures in one font.
+pub(crate) struct Measure<'a> {
+    pub(crate) fonts: &'a Fonts,
+    pub(crate) family: &'a str,
+    pub(crate) weight: u16,
+}
+
+impl Measure<'_> {
+    fn widths(&self, texts: &[String]) -> Option<Vec<f32>> {
+        self.fonts.widths(self.family, self.weight, texts)
+    }
+
+    fn width(&self, text: &str) -> Option<f32> {
+        self.widths(&[text.to_owned()])?.pop()
+    }
+}
+
+/// A word and its width, in units of the font size.
+type Word = (String, f32);
+
+/// The text in its room; nothing where there is no such font.
+pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
+    // Fonts have letters with their marks, and seldom the marks alone.
+    let text = nfc(text);
+    let words: Vec<String> = text.split_whitespace().map(ToOwned::to_owned).collect();
+    let widths = measure.widths(&words)?;
+    let words: Vec<Word> = words.into_iter().zip(widths).collect();
+    let space = measure.width(" ")?;
+    let widest = words.iter().map(|(_, width)| *width).fold(0.0, f32::max);
+    let at = |size: f32| {
+        let width = room.width / size;
+        let lines = wrap(&words, space, width);
+        let fits = widest <= width && lines.len() as f32 * room.line * size <= room.height;
+        fits.then_some((width, lines))
+    };
+    // What fits at one size fits at every smaller one, so that the largest is found by halving. Both numbers are small, and the sizes exact.
+    let size_of = |step: u16| room.largest - STEP * f32::from(step);
+    let steps = ((room.largest - room.smallest) / STEP) as u16;
+    let (mut step, mut end) = (0, steps + 1);
+    while step < end {
+        let middle = step.midpoint(end);
+        match at(size_of(middle)) {
+            Some(_) => end = middle,
+            None => step = middle + 1,
+        }
+    }
+    if step <= steps
+        && let Some((width, lines)) = at(size_of(step))
+    {
+        let lines = evened(&words, space, width, lines);
+        return Some(Fitted {
+            size: size_of(step),
+            lines: lines.iter().map(|line| joined(line)).collect(),
+        });
+    }
+    cut(&words, space, room, measure)
+}
+
+/// At the smallest size: words that are too long are broken, and what does not fit is left out.
+fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
+    let size = room.smallest;
+    let width = room.width / size;
+    let mut pieces: Vec<Word> = Vec::new();
+    for (word, own) in words {
+        if *own <= width {
+            pieces.push((word.clone(), *own));
+            continue;
+        }
+        let letters: Vec<String> = word.graphemes(true).map(ToOwned::to_owned).collect();
+        let widths = measure.widths(&letters)?;
+        let mut piece = (String::new(), 0.0);
+        for (letter, own) in letters.iter().zip(widths) {
+            if piece.1 + own > width && !piece.0.is_empty() {
+                pieces.push(std::mem::replace(&mut piece, (String::new(), 0.0)));
+            }
+            piece = (piece.0 + letter, piece.1 + own);
+        }
+        pieces.push(piece);
+    }
+    let lines = wrap(&pieces, space, width);
+    // As a count of lines, the room is small and never negative.
+    let most = ((room.height / (room.line * size)) as usize).max(1);
+    let mut shown: Vec<String> = lines.iter().take(most).map(|line| joined(line)).collect();
+    if lines.len() > most
+        && let Some(last) = shown.last_mut()
+    {
+        let rest = measure.width(REST)?;
+        while measure.width(last)? + rest > width && last.pop().is_some() {}
+        last.truncate(last.trim_end().len());
+        last.push_str(REST);
+    }
+    Some(Fitted { size, lines: shown })
+}
+
+/// As many words a line as fit.
+fn wrap(words: &[Word], space: f32, width: f32) -> Vec<Vec<&Word>> {
+    let mut lines: Vec<Vec<&Word>> = Vec::new();
+    let mut taken = 0.0;
+    for word in words {
+        let with_word = taken + space + word.1;
+        match lines.last_mut() {
+            Some(line) if with_word <= width => {
+                line.push(word);
+                taken = with_word;
+            }
+            _ => {
+                lines.push(vec![word]);
+                taken = word.1;
+            }
+        }
+    }
+    lines
+}
+
+/// The same number of lines in the narrowest column that holds them, so that none stands out.
+fn evened<'w>(
+    words: &'w [Word],
+    space: f32,
+    width: f32,
+    lines: Vec<Vec<&'w Word>>,
+) -> Vec<Vec<&'w Word>> {
+    const TRIES: u16 = 40;
+    let count = lines.len();
+    let widest = words.iter().map(|(_, width)| *width).fold(0.0, f32::max);
+    (0..TRIES)
+        .map(|step| widest + (width - widest) * f32::from(step) / f32::from(TRIES))
+        .map(|narrow| wrap(words, space, narrow))
+        .find(|narrow| narrow.len() <= count)
+        .unwrap_or(lines)
+}
+
+fn joined(line: &[&Word]) -> String {
+    let words: Vec<&str> = line.iter().map(|(word, _)| word.as_str()).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: Room = Room {
+        width: 700.0,
+        height: 330.0,
+        largest: 124.0,
+        smallest: 52.0,
+        line: 0.95,
+    };
+
+    fn fonts() -> Fonts {
+        let (theme, report) = content::theme::load("base", &content::theme::embedded());
+        Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")))
+    }
+
+    fn set(text: &str) -> (Fitted, f32) {
+        let fonts = fonts();
+        let measure = Measure {
+            fonts: &fonts,
+            family: "big-shoulders",
+            weight: 800,
+        };
+        let fitted = fit(text, ROOM, &measure).expect("a font");
+        let widths = measure.widths(&fitted.lines).expect("widths");
+        let widest = widths.into_iter().fold(0.0, f32::max) * fitted.size;
+        (fitted, widest)
+    }
+
+    #[test]
+    fn no_title_leaves_its_box() {
+        for text in [
+            "Terms",
+            "Build Web, Mobile, TV, and Game Applications",
+            "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft",
+            &"word ".repeat(200),
+            &"W".repeat(500),
+            "",
+        ] {
+            let (fitted, widest) = set(text);
+            let height = fitted.lines.len() as f32 * ROOM.line * fitted.size;
+            assert!(widest <= ROOM.width, "{text}: {widest} {fitted:?}");
+            assert!(height <= ROOM.height, "{text}: {height} {fitted:?}");
+            assert!(fitted.size >= ROOM.smallest && fitted.size <= ROOM.largest);
+        }
+    }
+
+    #[test]
+    fn short_titles_are_large_and_long_ones_end_in_an_ellipsis() {
+        let (short, _) = set("Terms");
+        assert_eq!(
+            (short.size, short.lines),
+            (ROOM.largest, vec!["Terms".to_owned()])
+        );
+        let (long, _) = set(&"word ".repeat(200));
+        assert!(long.lines.last().is_some_and(|line| line.ends_with(REST)));
+    }
+
+    #[test]
+    fn lines_are_even() {
+        let (fitted, widest) = set("In-app purchase or card form");
+        let fonts = fonts();
+        let measure = Measure {
+            fonts: &fonts,
+            family: "big-shoulders",
+            weight: 800,
+        };
+        let widths = measure.widths(&fitted.lines).expect("widths");
+        let narrowest = widths.into_iter().fold(f32::MAX, f32::min) * fitted.size;
+        assert!(
+            fitted.lines.len() > 1 && narrowest > widest / 2.0,
+            "{fitted:?}"
+        );
+    }
+
+    /// The size as it is found by trying one after the other.
+    fn tried(text: &str, room: Room, measure: &Measure<'_>) -> f32 {
+        let mut size = room.largest;
+        while size >= room.smallest {
+            let one = Room {
+                largest: size,
+                smallest: size,
+                ..room
+            };
+            let fitted = fit(text, one, measure).expect("a font");
+            let shown = fitted.lines.join(" ");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            if shown == words.join(" ") {
+                return size;
+            }
+            size -= STEP;
+        }
+        room.smallest
+    }
+
+    #[test]
+    fn halving_finds_the_size_that_trying_each_finds() {
+        let fonts = fonts();
+        let measure = Measure {
+            fonts: &fonts,
+            family: "big-shoulders",
+            weight: 800,
+        };
+        for words in [0, 1, 3, 9, 20, 39] {
+            let text = ["Terms", "of", "Service", "and", "Privacy"][..]
+                .iter()
+                .cycle()
+                .take(words)
+                .copied()
+                .collect::<Vec<_>>()
+                .join(" ");
+            for (largest, smallest) in [(124.0, 52.0), (124.7, 51.3), (60.0, 60.0)] {
+                let room = Room {
+                    largest,
+                    smallest,
+                    ..ROOM
+                };
+                let found = fit(&text, room, &measure).expect("a font").size;
+                assert_eq!(found, tried(&text, room, &measure), "{text} {room:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_or_have_no_end_are_refused() {
+        assert_eq!(ROOM.check(), Ok(()));
+        let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e9, 0.0, -1.0];
+        for value in bad {
+            for (name, room) in [
+                (
+                    "width",
+                    Room {
+                        width: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "height",
+                    Room {
+                        height: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "largest",
+                    Room {
+                        largest: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "smallest",
+                    Room {
+                        smallest: value,
+                        ..ROOM
+                    },
+                ),
+                (
+                    "line",
+                    Room {
+                        line: value,
+                        ..ROOM
+                    },
+                ),
+            ] {
+                let problem = room.check().expect_err("refused");
+                assert!(problem.contains(&format!("`{name}`")), "{problem}");
+            }
+        }
+        let turned = Room {
+            smallest: 200.0,
+            ..ROOM
+        };
+        assert!(turned.check().is_err());
+    }
+}

@@ -1,0 +1,430 @@
+//! A text as events with their places: those of pulldown-cmark, with bare addresses as links.
+//!
+//! GitHub and others make links of `https://a.example`, `www.a.example` and `a@b.example` (GitHub Flavored Markdown, section 6.9). An address that is not a valid link stays text, and so does one with a `\` before its sign.
+//!
+//! **Invariant:** there is one reader of Markdown, so that what is checked, searched and rendered is the same.
+
+use std::ops::Range;
+
+use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
+
+use content::formats::link::{Target, target};
+
+/// A text that was read.
+pub(super) struct Parsed<'a> {
+    /// What it holds, in its order.
+    pub(super) events: Vec<Placed<'a>>,
+    /// The references without a definition.
+    pub(super) undefined: Vec<Undefined>,
+    /// The names of the definitions that there are.
+    pub(super) definitions: Vec<String>,
+}
+
+/// An event and the bytes of the text that it stands for.
+pub(super) type Placed<'a> = (Event<'a>, Range<usize>);
+
+/// A reference that nothing defines: `[text][name]`.
+pub(super) struct Undefined {
+    /// The name.
+    pub(super) name: String,
+    /// Whether it stands alone, as any words in brackets do: `[name]`.
+    pub(super) is_shortcut: bool,
+    /// Where it is written.
+    pub(super) range: Range<usize>,
+}
+
+/// The dialect that authors write.
+const fn options() -> Options {
+    Options::ENABLE_TABLES
+        .union(Options::ENABLE_FOOTNOTES)
+        .union(Options::ENABLE_STRIKETHROUGH)
+        .union(Options::ENABLE_SMART_PUNCTUATION)
+        .union(Options::ENABLE_HEADING_ATTRIBUTES)
+        .union(Options::ENABLE_DEFINITION_LIST)
+        .union(Options::ENABLE_TASKLISTS)
+        .union(Options::ENABLE_GFM)
+}
+
+/// Reads a text.
+pub(super) fn parse(text: &str) -> Parsed<'_> {
+    let mut undefined = Vec::new();
+    let note = |link: BrokenLink<'_>| {
+        undefined.push(Undefined {
+            name: link.reference.to_string(),
+            is_shortcut: link.link_type == LinkType::Shortcut,
+            range: link.span,
+        });
+        None
+    };
+    let parser = Parser::new_with_broken_link_callback(text, options(), Some(note));
+    let definitions = parser.reference_definitions().iter();
+    let definitions = definitions.map(|(name, _)| name.to_owned()).collect();
+    let events = with_bare_addresses(parser.into_offset_iter(), text);
+    Parsed {
+        events,
+        undefined,
+        definitions,
+    }
+}
+
+/// The events with links in the place of bare addresses.
+fn with_bare_addresses<'a>(
+    events: impl Iterator<Item = Placed<'a>>,
+    text: &str,
+) -> Vec<Placed<'a>> {
+    let mut linked = Vec::new();
+    let mut run: Vec<Placed<'a>> = Vec::new();
+    // Links, pictures and blocks of code around the event.
+    let mut depth = 0_usize;
+    for (event, range) in events {
+        let continues = run.last().is_none_or(|(_, last)| last.end == range.start);
+        if depth == 0 && continues && matches!(event, Event::Text(_)) {
+            run.push((event, range));
+            continue;
+        }
+        flush(&mut run, text, &mut linked);
+        match event {
+            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_)) => depth += 1,
+            Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => {
+                depth = depth.saturating_sub(1);
+            }
+            Event::Text(_) if depth == 0 => {
+                run.push((event, range));
+                continue;
+            }
+            _ => {}
+        }
+        linked.push((event, range));
+    }
+    flush(&mut run, text, &mut linked);
+    linked
+}
+
+/// Texts that follow one another become texts and links.
+fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>) {
+    let words: String = run.iter().map(|placed| written(placed, text)).collect();
+    let addresses = addresses(&words);
+    let mut addresses = addresses.into_iter().peekable();
+    if addresses.peek().is_none() {
+        return linked.append(run);
+    }
+    let pieces = pieces(run, text);
+    for (placed, piece) in run.drain(..).zip(&pieces) {
+        let Range {
+            start: from,
+            end: to,
+        } = piece.shown;
+        let mut at = from;
+        while let Some(address) = addresses.peek().filter(|address| address.range.start < to) {
+            let (start, end) = (address.range.start.max(at), address.range.end.min(to));
+            if at < start {
+                let before = words[at..start].to_owned();
+                linked.push((Event::Text(before.into()), piece.source_of(at..start)));
+            }
+            if address.range.start >= from {
+                // The link has one text, whatever it was made of.
+                let shown = words[address.range.clone()].to_owned();
+                let place = source_of(&pieces, &address.range);
+                let tag = Tag::Link {
+                    link_type: address.kind,
+                    dest_url: address.destination.clone().into(),
+                    title: CowStr::Borrowed(""),
+                    id: CowStr::Borrowed(""),
+                };
+                linked.push((Event::Start(tag), place.clone()));
+                linked.push((Event::Text(shown.into()), place.clone()));
+                linked.push((Event::End(TagEnd::Link), place));
+            }
+            at = end;
+            if address.range.end > to {
+                break;
+            }
+            addresses.next();
+        }
+        if at == from {
+            linked.push(placed);
+        } else if at < to {
+            let after = words[at..to].to_owned();
+            linked.push((Event::Text(after.into()), piece.source_of(at..to)));
+        }
+    }
+}
+
+/// A text event: its bytes within the texts of its run, and the bytes of the source that it stands for.
+///
+/// The two differ in length where the source has an entity: `&amp;` is shown as `&`.
+struct TextPiece {
+    shown: Range<usize>,
+    source: Range<usize>,
+    is_verbatim: bool,
+}
+
+impl TextPiece {
+    /// The bytes of the source that some of the shown bytes come from: all of an entity, if it is one.
+    fn source_of(&self, shown: Range<usize>) -> Range<usize> {
+        if !self.is_verbatim {
+            return self.source.clone();
+        }
+        let place = |at: usize| self.source.start + (at - self.shown.start);
+        place(shown.start)..place(shown.end)
+    }
+}
+
+/// The pieces of a run of texts.
+fn pieces(run: &[Placed<'_>], text: &str) -> Vec<TextPiece> {
+    let mut end = 0;
+    let pieces = run.iter().map(|placed| {
+        let start = end;
+        let shown = written(placed, text);
+        end += shown.len();
+        TextPiece {
+            shown: start..end,
+            source: placed.1.clone(),
+            is_verbatim: text.get(placed.1.clone()) == Some(shown),
+        }
+    });
+    pieces.collect()
+}
+
+/// The bytes of the source that an address comes from, from its first piece to its last.
+fn source_of(pieces: &[TextPiece], address: &Range<usize>) -> Range<usize> {
+    let within = pieces.iter().filter_map(|piece| {
+        let start = address.start.max(piece.shown.start);
+        let end = address.end.min(piece.shown.end);
+        (start < end).then(|| piece.source_of(start..end))
+    });
+    let whole = within.reduce(|whole, part| whole.start..part.end);
+    whole.unwrap_or_default()
+}
+
+/// A text as its author wrote it, where only quotes and dashes were made typographic.
+fn written<'e>((event, range): &'e Placed<'_>, text: &'e str) -> &'e str {
+    let source = text.get(range.clone()).unwrap_or_default();
+    let is_typographic = |sign: char| matches!(sign, '\'' | '"' | '-' | '.');
+    match event {
+        Event::Text(piece) if !source.chars().all(is_typographic) => piece,
+        _ => source,
+    }
+}
+
+/// A bare address within a text.
+struct BareAddress {
+    range: Range<usize>,
+    kind: LinkType,
+    destination: String,
+}
+
+/// What an address of the web begins with, and what is to be put before it.
+const STARTS: [(&str, &str); 3] = [("https://", ""), ("http://", ""), ("www.", "https://")];
+
+/// Endings of names of files, which no domain has: `icon@2x.png` is not an address.
+const FILES: [&str; 12] = [
+    "avif", "css", "gif", "html", "jpeg", "jpg", "js", "json", "pdf", "png", "svg", "webp",
+];
+
+/// The longest address of the web that becomes a link, in bytes.
+const LONGEST_ADDRESS: usize = 2_000;
+
+/// The bare addresses of a text in their order.
+fn addresses(text: &str) -> Vec<BareAddress> {
+    let mut found: Vec<BareAddress> = Vec::new();
+    // The end of the signs that could be of one address.
+    let (mut at, mut end) = (0, 0);
+    while let Some(next) = text[at..].find(['h', 'H', 'w', 'W', '@']) {
+        let start = at + next;
+        at = start + 1;
+        let address = match text.as_bytes()[start] {
+            b'@' => mail(text, start, found.last().map_or(0, |last| last.range.end)),
+            _ => {
+                if end <= start {
+                    let rest = &text[start..];
+                    end = start + rest.find(ends_address).unwrap_or(rest.len());
+                }
+                web(text, start, end)
+            }
+        };
+        if let Some(address) = address {
+            at = address.range.end;
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// The address of the web that begins at a byte, of the signs up to `end`.
+fn web(text: &str, start: usize, end: usize) -> Option<BareAddress> {
+    let before = text[..start].chars().next_back();
+    let rest = &text[start..end];
+    let begins = |begin: &str| {
+        let head = rest.get(..begin.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(begin))
+    };
+    let (begin, scheme) = STARTS.into_iter().find(|(begin, _)| begins(begin))?;
+    let is_apart = match scheme {
+        "" => !before.is_some_and(|sign| sign.is_ascii_alphanumeric()),
+        _ => !before.is_some_and(|sign| sign.is_alphanumeric() || "/.-_@:".contains(sign)),
+    };
+    if !is_apart || rest.len() > LONGEST_ADDRESS {
+        return None;
+    }
+    let length = web_length(rest);
+    if length <= begin.len() {
+        return None;
+    }
+    let address = &rest[..length];
+    let host = address[begin.len()..].split(['/', '?', '#']).next()?;
+    let destination = format!("{scheme}{address}");
+    let is_link = matches!(target(&destination), Ok(Target::Outside));
+    let is_host = scheme.is_empty() || host.contains('.');
+    (is_link && is_host).then(|| BareAddress {
+        range: start..start + length,
+        kind: LinkType::Autolink,
+        destination,
+    })
+}
+
+/// Whether a sign stands in no address of the web.
+fn ends_address(sign: char) -> bool {
+    sign.is_whitespace()
+        || sign.is_control()
+        || "<>\"`“”„‘’«»".contains(sign)
+        // Punctuation of Chinese and Japanese, which no space follows.
+        || matches!(sign, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}')
+}
+
+/// How far an address of the web goes: without the punctuation of the sentence around it.
+fn web_length(rest: &str) -> usize {
+    let end = rest.len();
+    let open = |bracket| rest.matches(bracket).count();
+    let (mut round, mut square) = (
+        open(')').saturating_sub(open('(')),
+        open(']').saturating_sub(open('[')),
+    );
+    let mut length = end;
+    while let Some(last) = rest[..length].chars().next_back() {
+        match last {
+            ')' if round > 0 => round -= 1,
+            ']' if square > 0 => square -= 1,
+            last if "?!.,:;*_~'…|".contains(last) => {}
+            _ => break,
+        }
+        length -= last.len_utf8();
+    }
+    length
+}
+
+fn mail(text: &str, sign: usize, from: usize) -> Option<BareAddress> {
+    let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b".+_-".contains(&byte);
+    let local = text.as_bytes()[from..sign].iter().rev();
+    let start = sign - local.take_while(|byte| is_local(**byte)).count();
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
+    let host = text.as_bytes()[sign + 1..].iter();
+    let host = host.take_while(|byte| is_host(**byte)).count();
+    let host = text[sign + 1..sign + 1 + host].trim_end_matches(['.', '-']);
+    let (_, domain) = host.rsplit_once('.')?;
+    let is_domain = domain.len() > 1 && domain.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let end = sign + 1 + host.len();
+    let before = text[from..start].chars().next_back();
+    let mut behind = text[end..].chars();
+    let behind = (behind.next(), behind.next());
+    // A part of something longer: `ssh://git@host`, `git@host:path`.
+    let is_part = before.is_some_and(|sign| sign.is_alphanumeric() || "/:@".contains(sign))
+        || matches!(behind, (Some('@' | '/' | '_'), _))
+        || matches!(behind, (Some(':'), Some(next)) if !next.is_whitespace());
+    let address = &text[start..end];
+    let is_link = matches!(target(&format!("mailto:{address}")), Ok(Target::Outside));
+    (is_link && is_domain && !is_part && !FILES.contains(&domain)).then(|| BareAddress {
+        range: start..end,
+        kind: LinkType::Email,
+        destination: address.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let links = parse(text).events.into_iter().filter_map(|(event, range)| {
+            let Event::Start(Tag::Link { dest_url, .. }) = event else {
+                return None;
+            };
+            assert!(text.get(range.clone()).is_some(), "{range:?} of {text}");
+            Some(dest_url.into_string())
+        });
+        links.collect()
+    }
+
+    #[test]
+    fn bare_address_becomes_link() {
+        for (text, links) in [
+            (
+                "See https://a.example/b for c.",
+                vec!["https://a.example/b"],
+            ),
+            (
+                "https://a.example/x_y--z'?q=1&amp;r=2.",
+                vec!["https://a.example/x_y--z'?q=1&r=2"],
+            ),
+            ("(http://a.example/b_(c))", vec!["http://a.example/b_(c)"]),
+            ("**www.a.example**, too", vec!["https://www.a.example"]),
+            (
+                "詳しくはhttps://a.example/bへ。",
+                vec!["https://a.example/bへ"],
+            ),
+            ("https://a.example/b。次", vec!["https://a.example/b"]),
+            ("HTTPS://A.example", vec!["HTTPS://A.example"]),
+            ("http://localhost:8080", vec!["http://localhost:8080"]),
+            (
+                "| a |\n|---|\n| https://a.example |",
+                vec!["https://a.example"],
+            ),
+            ("write to post@a.example.", vec!["post@a.example"]),
+            ("https://user@a.example/b", vec!["https://user@a.example/b"]),
+        ] {
+            assert_eq!(found(text), links, "{text}");
+        }
+    }
+
+    #[test]
+    fn address_with_an_entity_stands_for_all_of_its_source() {
+        for (text, source) in [
+            (
+                "See https://a.example/b_c&amp;🃁ᤠ .",
+                "https://a.example/b_c&amp;🃁ᤠ",
+            ),
+            (
+                "https://a.example/?q=&#x1F0C1;",
+                "https://a.example/?q=&#x1F0C1;",
+            ),
+            ("(https://a.example/&ngE;d)", "https://a.example/&ngE;d"),
+        ] {
+            let events = parse(text).events.into_iter();
+            let mut links = events.filter(|(event, _)| matches!(event, Event::Start(_)));
+            let link = links.nth(1).map(|(_, range)| &text[range]);
+            assert_eq!(link, Some(source));
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_an_address_stays_text() {
+        for text in [
+            "`https://a.example`",
+            "    https://a.example",
+            "https\\://a.example",
+            "https://",
+            "https://…",
+            "xhttps://a.example",
+            "www.",
+            "www.x",
+            "git@a.example:b/c.git",
+            "icon@2x.png",
+            "package@1.2.3",
+            "@name and a@b",
+            "![https://a.example](x.png)",
+        ] {
+            assert_eq!(found(text), Vec::<String>::new(), "{text}");
+        }
+        assert_eq!(found("[https://a.example](/b)"), ["/b"]);
+    }
+}

@@ -1,0 +1,257 @@
+//! Structured data: one JSON-LD graph a page (<https://schema.org>).
+//!
+//! Every page has a page entry and a breadcrumb list; the type that fits comes with it.
+//! Nothing is invented: no ratings, no reviews, no prices that the manifest does not state.
+
+use serde_json::{Value as Json, json};
+
+use content::tenant::app::App;
+use content::tenant::manifest::Company;
+use content::tenant::page::PageSchema;
+
+/// What the graph of a page is made from. All URLs are absolute and canonical.
+#[derive(Debug)]
+pub(crate) struct PageFacts<'a> {
+    /// The page's URL.
+    pub url: &'a str,
+    /// Its name, without the company's.
+    pub title: &'a str,
+    /// Its description.
+    pub description: Option<&'a str>,
+    /// Its language.
+    pub language: &'a str,
+    /// What it is.
+    pub schema: Option<PageSchema>,
+    /// The day of an entry, `2025-07-21`.
+    pub published: Option<String>,
+    /// The day of the last change.
+    pub modified: Option<String>,
+    /// What it is about.
+    pub tags: &'a [String],
+    /// The social image.
+    pub image: Option<&'a str>,
+    /// The way to it: names and URLs, the page itself last.
+    pub breadcrumbs: &'a [(String, String)],
+    /// Whether it is the domain's home page.
+    pub is_home: bool,
+    /// The domain's home page.
+    pub home_url: &'a str,
+    /// The company.
+    pub company: &'a Company,
+    /// Its sign, a square picture: known on the domain's home page.
+    pub logo: Option<&'a str>,
+    /// The app, on its tenant's landing page.
+    pub app: Option<(&'a App, &'a str)>,
+    /// Questions with their answers as HTML.
+    pub questions: &'a [(String, String)],
+}
+
+/// The graph.
+#[must_use]
+pub(crate) fn graph(facts: &PageFacts<'_>) -> Json {
+    let mut graph = vec![page(facts), breadcrumbs(facts)];
+    let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
+    if facts.is_home {
+        graph.push(organization(facts, &id("organization")));
+        graph.push(json!({
+            "@type": "WebSite",
+            "@id": id("website"),
+            "url": facts.home_url,
+            "name": facts.company.name,
+            "description": facts.company.description,
+            "inLanguage": facts.language,
+            "publisher": {"@id": id("organization")},
+        }));
+    }
+    if let Some((app, name)) = facts.app {
+        graph.push(software(facts, app, name));
+    }
+    match facts.schema {
+        Some(PageSchema::Service) => graph.push(without_nulls(json!({
+            "@type": "Service",
+            "@id": format!("{}#service", facts.url),
+            "name": facts.title,
+            "serviceType": facts.title,
+            "description": facts.description,
+            "url": facts.url,
+            "provider": {"@id": id("organization")},
+            "areaServed": "US",
+        }))),
+        Some(PageSchema::Article) => graph.push(work(facts, "BlogPosting", &id("organization"))),
+        Some(PageSchema::Project) => graph.push(work(facts, "CreativeWork", &id("organization"))),
+        _ => {}
+    }
+    json!({"@context": "https://schema.org", "@graph": graph})
+}
+
+fn page(facts: &PageFacts<'_>) -> Json {
+    let own = match facts.schema {
+        Some(PageSchema::About) => Some("AboutPage"),
+        Some(PageSchema::Contact) => Some("ContactPage"),
+        Some(PageSchema::Collection) => Some("CollectionPage"),
+        _ => None,
+    };
+    let kind = match (own, facts.questions.is_empty()) {
+        (Some(own), true) => json!(own),
+        (Some(own), false) => json!([own, "FAQPage"]),
+        (None, true) => json!("WebPage"),
+        (None, false) => json!("FAQPage"),
+    };
+    let questions: Vec<Json> = facts
+        .questions
+        .iter()
+        .map(|(question, answer)| {
+            json!({
+                "@type": "Question",
+                "name": question,
+                "acceptedAnswer": {"@type": "Answer", "text": answer},
+            })
+        })
+        .collect();
+    without_nulls(json!({
+        "@type": kind,
+        "@id": format!("{}#webpage", facts.url),
+        "url": facts.url,
+        "name": facts.title,
+        "description": facts.description,
+        "inLanguage": facts.language,
+        "isPartOf": website(facts),
+        "breadcrumb": {"@id": format!("{}#breadcrumb", facts.url)},
+        "dateModified": facts.modified,
+        "primaryImageOfPage": facts.image.map(|image| json!({"@type": "ImageObject", "url": image})),
+        "mainEntity": if questions.is_empty() { Json::Null } else { questions.into() },
+    }))
+}
+
+/// The site that the page is a part of. The home page describes it and its publisher in full; every other page
+/// names both, so that what it refers to is known without a second request.
+fn website(facts: &PageFacts<'_>) -> Json {
+    let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
+    if facts.is_home {
+        return json!({"@id": id("website")});
+    }
+    json!({
+        "@type": "WebSite",
+        "@id": id("website"),
+        "url": facts.home_url,
+        "name": facts.company.name,
+        "publisher": {
+            "@type": "Organization",
+            "@id": id("organization"),
+            "name": facts.company.name,
+            "url": facts.home_url,
+        },
+    })
+}
+
+fn breadcrumbs(facts: &PageFacts<'_>) -> Json {
+    let items: Vec<Json> = facts
+        .breadcrumbs
+        .iter()
+        .enumerate()
+        .map(|(index, (name, url))| {
+            json!({"@type": "ListItem", "position": index + 1, "name": name, "item": url})
+        })
+        .collect();
+    json!({
+        "@type": "BreadcrumbList",
+        "@id": format!("{}#breadcrumb", facts.url),
+        "itemListElement": items,
+    })
+}
+
+fn organization(facts: &PageFacts<'_>, id: &str) -> Json {
+    let company = facts.company;
+    let towns: Vec<Json> = company
+        .locations
+        .iter()
+        .map(|town| {
+            let (locality, region) = match town.split_once(", ") {
+                Some((locality, region)) => (locality, Some(region)),
+                None => (town.as_str(), None),
+            };
+            json!({"@type": "Place", "address": without_nulls(json!({
+                "@type": "PostalAddress",
+                "addressLocality": locality,
+                "addressRegion": region,
+                "addressCountry": company.country,
+            }))})
+        })
+        .collect();
+    let languages = match company.contact_languages.as_slice() {
+        [] => Json::Null,
+        [one] => one.as_str().into(),
+        several => several.into(),
+    };
+    without_nulls(json!({
+        "@type": "Organization",
+        "@id": id,
+        "name": company.name,
+        "legalName": company.legal_name,
+        "url": facts.home_url,
+        "description": company.description,
+        "logo": facts.logo.map(|url| json!({"@type": "ImageObject", "url": url})),
+        "image": facts.image,
+        "email": company.email.as_str(),
+        "telephone": company.phone,
+        "sameAs": company.network.as_ref().map(|url| json!([url.as_str()])),
+        "location": if towns.is_empty() { Json::Null } else { towns.into() },
+        "contactPoint": without_nulls(json!({
+            "@type": "ContactPoint",
+            "contactType": company.contact_type,
+            "email": company.email.as_str(),
+            "telephone": company.phone,
+            "areaServed": company.country,
+            "availableLanguage": languages,
+        })),
+    }))
+}
+
+fn software(facts: &PageFacts<'_>, app: &App, name: &str) -> Json {
+    let platforms: Vec<&str> = app
+        .platforms
+        .iter()
+        .map(|platform| platform.name())
+        .collect();
+    without_nulls(json!({
+        "@type": "SoftwareApplication",
+        "@id": format!("{}#app", facts.url),
+        "name": name,
+        "description": facts.description,
+        "url": facts.url,
+        "image": facts.image,
+        "applicationCategory": app.category,
+        "operatingSystem": platforms.join(", "),
+        "offers": {"@type": "Offer", "price": app.price.to_string(), "priceCurrency": app.currency},
+        "publisher": {"@id": format!("{}#organization", facts.home_url)},
+    }))
+}
+
+fn work(facts: &PageFacts<'_>, kind: &str, organization: &str) -> Json {
+    without_nulls(json!({
+        "@type": kind,
+        "@id": format!("{}#article", facts.url),
+        "headline": facts.title,
+        "description": facts.description,
+        "url": facts.url,
+        "image": facts.image,
+        "datePublished": facts.published,
+        "dateModified": facts.modified.as_ref().or(facts.published.as_ref()),
+        "keywords": if facts.tags.is_empty() { Json::Null } else { facts.tags.into() },
+        "inLanguage": facts.language,
+        "author": {"@id": organization},
+        "publisher": {"@id": organization},
+        "mainEntityOfPage": {"@id": format!("{}#webpage", facts.url)},
+    }))
+}
+
+fn without_nulls(value: Json) -> Json {
+    match value {
+        Json::Object(pairs) => pairs
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => other,
+    }
+}

@@ -1,0 +1,315 @@
+//! Makes an author's link right for the place that a page is rendered for.
+//!
+//! Authors write from their own root (`/terms`), by the place of a file beside theirs (`terms.md`), to a neighbour by name (`shop:/contact`) or to a fact of the company (`company:email`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use url::{Position, Url};
+
+use crate::compile::site_card::Card;
+use crate::pages::links::link_base::LinkBase;
+use crate::resources::asset::{ASSETS, Asset};
+use crate::resources::header_fields::Caching;
+use content::address::{Address, Origin};
+use content::formats::link::rooted;
+pub(crate) use content::formats::link::{Target, target};
+use content::name::{TenantId, nfc};
+use content::tenant::assets::linked;
+use content::tenant::manifest::{Company, Hsts};
+use content::tenant::{MANIFEST, Site};
+
+/// A fragment that no page has: the place where it is followed stays.
+const NOWHERE: &str = "#";
+
+/// What all tenants of a deployment share: a change here touches every page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deployment {
+    /// Where the deployment lives.
+    pub origin: Origin,
+    /// The tenant at the domain's root.
+    pub root: Option<TenantId>,
+    /// The company profile, from the root tenant.
+    pub company: Company,
+    /// The social image of pages that have none of their own nor of their tenant: the root tenant's, as an absolute URL.
+    pub image: Option<String>,
+    /// The sites of the company that are shown together.
+    pub sites: Vec<Card>,
+    /// The year of the copyright line.
+    pub year: i16,
+    /// What the domain says of TLS: the root tenant decides.
+    pub hsts: Hsts,
+    /// How long shared caches may keep pages.
+    pub caching: Caching,
+    /// Whether examples of section types are pages, which other pages of the origin show in frames: in the manual of the program alone.
+    pub shows_kinds: bool,
+}
+
+/// Resolves the links of one tenant at one place.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    /// What is shared.
+    pub deployment: Arc<Deployment>,
+    /// The tenant whose links they are.
+    pub tenant: TenantId,
+    /// Where they stand.
+    pub(crate) place: LinkBase,
+    /// The tenant's files by their keys.
+    pub(crate) assets: Arc<BTreeMap<String, Asset>>,
+    /// The file that the links stand in.
+    pub(crate) file: Arc<str>,
+}
+
+impl Resolver {
+    /// The resolver of a tenant's manifest at a place. It knows no files yet.
+    #[must_use]
+    pub(crate) fn new(site: &Site, place: LinkBase, deployment: &Arc<Deployment>) -> Self {
+        Self {
+            deployment: Arc::clone(deployment),
+            tenant: site.id.clone(),
+            place,
+            assets: Arc::default(),
+            file: MANIFEST.into(),
+        }
+    }
+
+    /// The resolver of one of the tenant's addresses.
+    #[must_use]
+    pub(crate) fn at(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
+        Self::new(site, LinkBase::at(address, &deployment.origin), deployment)
+    }
+
+    /// The same, with the tenant's files.
+    #[must_use]
+    pub(crate) fn with_assets(self, assets: &Arc<BTreeMap<String, Asset>>) -> Self {
+        Self {
+            assets: Arc::clone(assets),
+            ..self
+        }
+    }
+
+    /// The same for links that stand in another file of the tenant.
+    #[must_use]
+    pub(crate) fn in_file(self, file: &str) -> Self {
+        Self {
+            file: file.into(),
+            ..self
+        }
+    }
+
+    /// Where one of the tenant's own files answers.
+    #[must_use]
+    pub(crate) fn asset(&self, asset: &Asset) -> String {
+        let path = format!("{ASSETS}{}", asset.take().hashed_name);
+        self.own(&path)
+    }
+
+    /// A path of the tenant.
+    #[must_use]
+    pub(crate) fn own(&self, path: &str) -> String {
+        below(&self.place.prefix, path)
+    }
+
+    /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
+    #[must_use]
+    pub fn href(&self, link: &str) -> String {
+        let link = &*rooted(link, &self.file);
+        if let Some((_, asset, tail)) = linked(&self.assets, link) {
+            return self.asset(asset) + tail;
+        }
+        let place = match target(link) {
+            Ok(Target::Own(path, _)) if path.is_empty() => String::new(),
+            Ok(Target::Own(path, _)) => self.own(&path),
+            Ok(Target::Neighbour(tenant, path, _)) if tenant == self.tenant.as_str() => {
+                self.own(&path)
+            }
+            Ok(Target::Neighbour(tenant, path, _)) => {
+                self.on_the_domain(&self.neighbour_path(&tenant, &path))
+            }
+            Ok(Target::Company(fact)) => return self.company_fact(&fact),
+            Ok(Target::Outside) => return link.to_owned(),
+            Ok(Target::Relative) | Err(_) => return NOWHERE.to_owned(),
+        };
+        let tail = link.find(['?', '#']).unwrap_or(link.len());
+        format!("{place}{}", composed(&link[tail..]))
+    }
+
+    /// The `Location` for a link: its `href`, percent-encoded as browsers do it (WHATWG URL, section 4.4).
+    #[must_use]
+    pub fn location(&self, link: &str) -> String {
+        let href = self.href(link);
+        let base = format!("{}{}", self.deployment.origin, self.own("/"));
+        match Url::parse(&base).and_then(|base| base.join(&href)) {
+            Ok(url) if href.starts_with(['/', '#']) => url[Position::BeforePath..].to_owned(),
+            Ok(url) => url.into(),
+            Err(_) => NOWHERE.to_owned(),
+        }
+    }
+
+    /// The `href` for a link of the company profile, whose paths are the root tenant's.
+    #[must_use]
+    pub fn company_href(&self, link: &str) -> String {
+        let link = rooted(link, MANIFEST);
+        match target(&link) {
+            Ok(Target::Own(path, _)) if !path.is_empty() => self.on_the_domain(&link),
+            _ => self.href(&link),
+        }
+    }
+
+    /// The absolute URL of one of this tenant's pages at an address.
+    #[must_use]
+    pub fn url_at(&self, address: &Address, path: &str) -> String {
+        url_at(&self.deployment.origin, address, path)
+    }
+
+    /// Whether a link, as written, leads out of the deployment.
+    #[must_use]
+    pub fn leaves(&self, link: &str) -> bool {
+        let href = self.href(link);
+        let scheme = href.split(':').next().unwrap_or_default();
+        ["http", "https"]
+            .map(str::to_owned)
+            .contains(&scheme.to_ascii_lowercase())
+            && matches!(target(link), Ok(Target::Outside | Target::Company(_)))
+    }
+
+    fn company_fact(&self, fact: &str) -> String {
+        let company = &self.deployment.company;
+        match fact {
+            "email" => Some(format!("mailto:{}", company.email.as_str())),
+            "scheduling" => company
+                .scheduling
+                .as_ref()
+                .map(|url| url.as_str().to_owned()),
+            "network" => company.network.as_ref().map(|url| url.as_str().to_owned()),
+            _ => None,
+        }
+        .unwrap_or_else(|| self.on_the_domain("/"))
+    }
+
+    /// Whether its tenant is the one at the domain's root, whatever its manifest wants.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.deployment.root.as_ref() == Some(&self.tenant)
+    }
+
+    fn neighbour_path(&self, tenant: &str, path: &str) -> String {
+        if self
+            .deployment
+            .root
+            .as_ref()
+            .is_some_and(|root| root.as_str() == tenant)
+        {
+            path.to_owned()
+        } else {
+            below(&format!("/{tenant}"), path)
+        }
+    }
+
+    /// A path of the deployment's domain, absolute where the page itself is on another host.
+    fn on_the_domain(&self, path: &str) -> String {
+        format!("{}{path}", self.place.domain)
+    }
+}
+
+fn is_strange(sign: char) -> bool {
+    sign.is_whitespace() || sign.is_control()
+}
+
+/// A query and a fragment as they are written, but for the form of the fragment's letters: ids are in NFC, and browsers compare bytes.
+fn composed(tail: &str) -> Cow<'_, str> {
+    let Some((query, fragment)) = tail.split_once('#') else {
+        return Cow::Borrowed(tail);
+    };
+    let decoded = percent_decode_str(fragment).decode_utf8_lossy();
+    match nfc(&decoded) {
+        // What else a fragment is encoded for stays as it is written.
+        composed if composed != decoded && !composed.contains(is_strange) => {
+            Cow::Owned(format!("{query}#{composed}"))
+        }
+        _ => Cow::Borrowed(tail),
+    }
+}
+
+/// The absolute URL of a tenant's page at an address.
+#[must_use]
+pub(crate) fn url_at(origin: &Origin, address: &Address, path: &str) -> String {
+    format!(
+        "{}{}",
+        origin.at(&address.host),
+        below(&address.prefix, path)
+    )
+}
+
+/// A path below a prefix: `/` below `/corner` is `/corner`.
+#[must_use]
+pub fn below(prefix: &str, path: &str) -> String {
+    match (prefix, path) {
+        ("", path) => path.to_owned(),
+        (prefix, "/") => prefix.to_owned(),
+        (prefix, path) => format!("{prefix}{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn address(host: &str, prefix: &str) -> Address {
+        Address {
+            host: host.to_owned(),
+            prefix: prefix.to_owned(),
+            canonical: true,
+        }
+    }
+
+    fn resolver(host: &str, prefix: &str) -> Resolver {
+        let company = serde_json::json!({"name": "C", "legal_name": "C", "description": "C", "email": "a@b.example", "scheduling": "https://cal.example/x"});
+        Resolver {
+            deployment: Arc::new(Deployment {
+                origin: "https://studio.example".parse().expect("an origin"),
+                root: None,
+                company: serde_json::from_value(company).expect("a company"),
+                image: None,
+                sites: Vec::new(),
+                year: 2026,
+                hsts: Hsts::default(),
+                caching: Caching::default(),
+                shows_kinds: false,
+            }),
+            tenant: TenantId::new("corner").expect("an id"),
+            place: LinkBase::at(
+                &address(host, prefix),
+                &"https://studio.example".parse().expect("an origin"),
+            ),
+            assets: Arc::default(),
+            file: MANIFEST.into(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_link_makes_an_href_of_another_scheme(
+            link in "[ \t\n]?(javascript|JavaScript|vbscript|data|file|foo|company|https?|HTTPS|mailto|MAILTO|tel|sms|geo|studio|/|#)?[:/\\\\ \t\n?#]{0,4}(%0a)?(alert\\(1\\)|[a-z@.]{0,6})",
+            any in "\\PC{0,20}",
+        ) {
+            for (host, prefix) in [("studio.example", "/corner"), ("corner.studio.example", "")] {
+                let resolver = resolver(host, prefix);
+                let page = Url::parse(&resolver.url_at(&address(host, prefix), "/terms")).expect("a URL");
+                for link in [&link, &any] {
+                    for written in [resolver.href(link), resolver.company_href(link), resolver.location(link)] {
+                        let url = page.join(&written);
+                        let scheme = url.as_ref().map(Url::scheme);
+                        prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel" | "sms" | "geo")), "{link:?}: {written:?}");
+                        prop_assert!(target(link).is_ok() || written == NOWHERE || written.starts_with('/'), "{link:?}: {written:?}");
+                    }
+                    prop_assert!(resolver.location(link).bytes().all(|byte| byte.is_ascii_graphic()), "{link:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Makes what templates see of a tenant, of its company and of a page's sections.
+
+use tera::{Map, Value};
+
+use crate::compile::site_card::Card;
+use crate::pages::hierarchy::name_of;
+use crate::pages::links::resolver::Resolver;
+use crate::pages::resolve::resolve;
+use crate::pages::view::{ColumnView, CompanyView, LinkView, NavigationView, SiteView};
+use crate::theme::Scope;
+use content::name::reserved::SEARCH;
+use content::tenant::manifest::NamedLink;
+use content::tenant::{Page, Site};
+
+/// The tenant for a page at `path`.
+#[must_use]
+pub(crate) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView<'a> {
+    let manifest = &site.manifest;
+    let resolver = &scope.resolver;
+    let legal = if resolver.is_root() {
+        Vec::new()
+    } else {
+        site.pages
+            .values()
+            .filter(|page| page.front.layout.as_deref() == Some("legal") || page.path == "/support")
+            .map(|page| LinkView {
+                label: name_of(page).to_owned(),
+                href: Some(resolver.href(&page.path)),
+                current: page.path == path,
+                new_tab: false,
+            })
+            .collect()
+    };
+    SiteView {
+        id: site.id.as_str(),
+        name: &manifest.name,
+        tagline: manifest.tagline.as_deref(),
+        description: manifest.description.as_deref(),
+        root: resolver.is_root(),
+        language: manifest.language.as_str(),
+        home: resolver.href("/"),
+        settings: scope.settings.clone(),
+        search: manifest.search.then(|| resolver.href(SEARCH)),
+        app: manifest.app.as_ref(),
+        navigation: company_links(
+            &resolver.deployment.company.navigation,
+            resolver,
+            path,
+            resolver.is_root(),
+        )
+        .into_iter()
+        .map(|link| NavigationView {
+            label: link.label,
+            href: link.href.unwrap_or_default(),
+            current: link.current,
+        })
+        .collect(),
+        legal,
+    }
+}
+
+/// The company for a page at `path`.
+#[must_use]
+pub(crate) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
+    let company = &resolver.deployment.company;
+    let links = |links: &[NamedLink]| company_links(links, resolver, path, resolver.is_root());
+    CompanyView {
+        name: &company.name,
+        legal_name: &company.legal_name,
+        description: &company.description,
+        blurb: company.blurb.as_deref(),
+        email: company.email.as_str(),
+        phone: company.phone.as_deref(),
+        phone_hours: company.phone_hours.as_deref(),
+        scheduling: company.scheduling.as_ref().map(|url| url.as_str()),
+        network: company.network.as_ref().map(|url| url.as_str()),
+        locations: &company.locations,
+        year: resolver.deployment.year,
+        home: resolver.company_href("/"),
+        columns: company
+            .columns
+            .iter()
+            .map(|column| ColumnView {
+                title: &column.title,
+                links: links(&column.links),
+            })
+            .collect(),
+        legal: links(&company.legal),
+        time_zone: company.time_zone.as_str(),
+        country: company.country.as_deref(),
+        sites: resolver
+            .deployment
+            .sites
+            .iter()
+            .map(|card| card_view(card, resolver))
+            .collect(),
+    }
+}
+
+fn card_view(card: &Card, resolver: &Resolver) -> Value {
+    let id = card.tenant.as_str();
+    let root = resolver.deployment.root.as_ref();
+    let mut view = Map::default();
+    view.insert("id".into(), id.into());
+    view.insert("name".into(), card.name.as_str().into());
+    view.insert("href".into(), resolver.href(&format!("{id}:/")).into());
+    view.insert("here".into(), (id == resolver.tenant.as_str()).into());
+    view.insert(
+        "root".into(),
+        root.is_some_and(|root| root.as_str() == id).into(),
+    );
+    view.insert("settings".into(), card.shown.clone());
+    view.into()
+}
+
+fn company_links(
+    links: &[NamedLink],
+    resolver: &Resolver,
+    path: &str,
+    on_root: bool,
+) -> Vec<LinkView> {
+    links
+        .iter()
+        .map(|link| {
+            let target = link.link.as_str();
+            LinkView {
+                label: link.label.clone(),
+                href: Some(resolver.company_href(target)),
+                current: on_root && (path == target || path.starts_with(&format!("{target}/"))),
+                new_tab: link.new_tab,
+            }
+        })
+        .collect()
+}
+
+/// The sections of a page as their templates see them.
+#[must_use]
+pub(crate) fn sections(site: &Site, page: &Page, scope: &Scope) -> Vec<Value> {
+    let sections = scope.prepared.content.sections.get(&page.path);
+    let sections = sections.into_iter().flatten();
+    sections
+        .map(|section| resolve(&section.data, site, scope))
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! Bodies whose best encoding is still to be made.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::compile::cache::Cache;
+use crate::compile::compiled_tenant::{Compiled, PlacedMount};
+use crate::resources::encodings::compress;
+use crate::resources::encodings::page_encodings::Encoder;
+use release::snapshot::resources::ResourceWalk;
+use release::snapshot::{Body, Resource};
+
+/// A body that can be sent in a smaller encoding, once somebody makes it.
+#[derive(Debug)]
+pub struct Unimproved {
+    resource: Arc<Resource>,
+    cache: Arc<Cache>,
+    name: String,
+}
+
+impl Unimproved {
+    /// Tells it from all others for as long as it lives.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        Arc::as_ptr(&self.resource).addr()
+    }
+
+    /// The tenant and the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes its best encoding, which is sent from then on.
+    pub fn improve(&self) {
+        if let Resource::Body(body) = &*self.resource {
+            compress::improve(&body.variants, &self.cache);
+        }
+    }
+}
+
+impl Compiled {
+    /// The same with its pages in every encoding, the best ones, too.
+    #[must_use]
+    pub fn in_all_codings(&self) -> Self {
+        let mut encoder = Encoder::new(&self.cache);
+        let with = |placed: &PlacedMount| match placed.pages() {
+            Some(pages) => placed.with(encoder.encode(pages)),
+            None => placed.clone(),
+        };
+        let coded = Self {
+            mounts: self.mounts.iter().map(with).collect(),
+            ..self.clone()
+        };
+        let unimproved: Vec<Unimproved> = coded.unimproved().collect();
+        unimproved.into_par_iter().for_each(|body| body.improve());
+        coded
+    }
+
+    /// Its bodies that can be sent in a smaller encoding.
+    pub fn unimproved(&self) -> impl Iterator<Item = Unimproved> {
+        let mounts = self.mounts.iter();
+        let mut walk = ResourceWalk::default();
+        mounts.flat_map(move |placed| {
+            let prefix = &placed.mount.prefix;
+            let pages = placed.mount.pages.get();
+            let resources = pages.map(|pages| walk.visit(&pages.resources));
+            let resources = resources.into_iter().flatten();
+            resources.filter_map(move |(path, resource)| match &**resource {
+                Resource::Body(Body { variants, .. }) if variants.can_improve() => {
+                    Some(Unimproved {
+                        resource: Arc::clone(resource),
+                        cache: Arc::clone(&self.cache),
+                        name: format!("{}: {prefix}{path}", placed.mount.tenant),
+                    })
+                }
+                _ => None,
+            })
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! Pages of which there are only the bodies as they are, compressed so that they can be served: nobody had requested them, or they are of a release, which keeps no encodings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use http::StatusCode;
+use rayon::prelude::*;
+
+use crate::compile::cache::Cache;
+use crate::resources::encodings::compress::{Level, cached_variants};
+use release::snapshot::{Body, Pages, Resource, ResourceTable, Resources};
+
+/// Compresses the pages of a tenant, place by place. Resources that places share are compressed once and stay shared; what was compressed before is taken from the cache.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    cache: &'a Cache,
+    /// Tables of files, each with its compressed form.
+    files: Vec<(Arc<ResourceTable>, Arc<ResourceTable>)>,
+}
+
+impl<'a> Encoder<'a> {
+    /// Begins with no place.
+    #[must_use]
+    pub const fn new(cache: &'a Cache) -> Self {
+        Self {
+            cache,
+            files: Vec::new(),
+        }
+    }
+
+    /// Returns the pages of one place in the content encodings that pages have when they are rendered.
+    #[must_use]
+    pub fn encode(&mut self, pages: &Pages) -> Pages {
+        let own = pages.resources.pages();
+        let errors = pages.not_found.iter().map(|(_, page)| page);
+        let errors = errors.chain([&pages.method_not_allowed]);
+        let coded = EncodedResources::of(own.values().chain(errors), self.cache);
+        Pages {
+            resources: Resources::new(
+                coded.table(own),
+                self.encoded_files(pages.resources.files()),
+            ),
+            not_found: (pages.not_found.iter())
+                .map(|(part, resource)| (part.clone(), coded.get(resource)))
+                .collect(),
+            method_not_allowed: coded.get(&pages.method_not_allowed),
+        }
+    }
+
+    fn encoded_files(&mut self, files: &Arc<ResourceTable>) -> Arc<ResourceTable> {
+        let known = self
+            .files
+            .iter()
+            .find(|(known, _)| Arc::ptr_eq(known, files));
+        if let Some((_, encoded)) = known {
+            return Arc::clone(encoded);
+        }
+        let encoded = Arc::new(EncodedResources::of(files.values(), self.cache).table(files));
+        self.files.push((Arc::clone(files), Arc::clone(&encoded)));
+        encoded
+    }
+}
+
+/// Resources that were compressed, by where the originals are in memory.
+struct EncodedResources(HashMap<usize, Arc<Resource>>);
+
+impl EncodedResources {
+    fn of<'r>(resources: impl Iterator<Item = &'r Arc<Resource>>, cache: &Cache) -> Self {
+        let by_place: HashMap<usize, &Arc<Resource>> = resources
+            .map(|resource| (Arc::as_ptr(resource).addr(), resource))
+            .collect();
+        let coded = by_place
+            .into_par_iter()
+            .filter_map(|(place, resource)| Some((place, Arc::new(one(resource, cache)?))));
+        Self(coded.collect())
+    }
+
+    /// The compressed form of a resource, or the resource where it has none.
+    fn get(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+        let coded = self.0.get(&Arc::as_ptr(resource).addr());
+        Arc::clone(coded.unwrap_or(resource))
+    }
+
+    fn table(&self, table: &ResourceTable) -> ResourceTable {
+        let resources = table.iter();
+        resources
+            .map(|(path, resource)| (path.clone(), self.get(resource)))
+            .collect()
+    }
+}
+
+/// A body that may have encodings and has none, with them.
+fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
+    let Resource::Body(body) = resource else {
+        return None;
+    };
+    let (_, varies, _) = body.fields.given();
+    let has_none = body.variants.iter().nth(1).is_none();
+    let identity = body.variants.identity().filter(|_| varies && has_none)?;
+    let bytes = identity.bytes.in_memory()?;
+    let level = match body.status {
+        StatusCode::OK => Level::Page,
+        _ => Level::Error,
+    };
+    Some(Resource::Body(Body {
+        status: body.status,
+        fields: Arc::clone(&body.fields),
+        cache_tag: body.cache_tag.clone(),
+        variants: cached_variants(bytes.clone(), true, level, cache),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue};
+
+    use super::*;
+    use crate::resources::encodings::compress::variants;
+    use release::snapshot::fields::Fields;
+
+    fn page(status: StatusCode, text: &str, level: Level) -> Arc<Resource> {
+        let fields = Fields::new(HeaderMap::new(), true, false);
+        let body = Bytes::from(text.repeat(100));
+        Arc::new(Resource::Body(Body {
+            status,
+            fields: Arc::new(fields),
+            cache_tag: None,
+            variants: variants(body, true, level),
+        }))
+    }
+
+    fn pages(of: impl Fn(Level) -> Level) -> Pages {
+        let found = page(StatusCode::OK, "the same words again. ", of(Level::Page));
+        let away = Resource::Redirect(HeaderValue::from_static("/away"));
+        Pages {
+            resources: [
+                ("/".into(), Arc::clone(&found)),
+                ("/same".into(), found),
+                ("/away".into(), Arc::new(away)),
+            ]
+            .into(),
+            not_found: vec![(
+                "".into(),
+                page(StatusCode::NOT_FOUND, "nothing ", of(Level::Error)),
+            )],
+            method_not_allowed: page(StatusCode::METHOD_NOT_ALLOWED, "no ", of(Level::Error)),
+        }
+    }
+
+    fn tags(resource: &Resource) -> Vec<HeaderValue> {
+        match resource {
+            Resource::Body(body) => body.variants.iter().map(|one| one.etag.clone()).collect(),
+            Resource::Redirect(to) => vec![to.clone()],
+        }
+    }
+
+    #[test]
+    fn what_is_compressed_later_is_as_if_it_had_been_compressed_at_once() {
+        let (now, later) = (pages(|level| level), pages(|_| Level::Later));
+        assert_eq!(tags(&later.resources["/"]).len(), 1, "nothing yet");
+        let coded = Encoder::new(&Cache::default()).encode(&later);
+        for path in ["/", "/same", "/away"] {
+            assert_eq!(
+                tags(&coded.resources[path]),
+                tags(&now.resources[path]),
+                "{path}"
+            );
+        }
+        assert!(Arc::ptr_eq(
+            &coded.resources["/"],
+            &coded.resources["/same"]
+        ));
+        assert_eq!(tags(&coded.not_found[0].1), tags(&now.not_found[0].1));
+        assert_eq!(
+            tags(&coded.method_not_allowed),
+            tags(&now.method_not_allowed)
+        );
+    }
+}

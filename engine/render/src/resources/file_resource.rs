@@ -1,0 +1,97 @@
+//! Files as resources: with their header fields and their encodings.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, LOCATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use rayon::prelude::*;
+
+use crate::compile::cache::Cache;
+use crate::images::image_variant::ImageVariant;
+use crate::media::media_type::{is_compressible, media_type};
+use crate::resources::asset::{ASSETS, Asset};
+use crate::resources::encodings::compress::{self, Level};
+use crate::resources::header_fields::{self, BodyKind};
+use release::snapshot::fields::Fields;
+use release::snapshot::{Body, Resource, ResourceTable};
+
+/// A file as a resource.
+pub(crate) fn file(
+    asset: &Asset,
+    (kind, media_type): (BodyKind, &str),
+    secure: bool,
+    level: Level,
+    cache: &Cache,
+) -> Resource {
+    Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: header_fields::fields(&kind, media_type, secure),
+        cache_tag: None,
+        variants: match (&asset.large, &asset.brotli) {
+            (Some(file), _) => compress::large(file.clone()),
+            (None, Some(brotli)) => compress::with_brotli(asset.bytes.clone(), brotli.clone()),
+            (None, None) => compress::cached_variants(
+                asset.bytes.clone(),
+                is_compressible(media_type),
+                level,
+                cache,
+            ),
+        },
+    })
+}
+
+/// Another place for now: 302 with its `Location`, requested anew each time (RFC 9110, section 15.4.3).
+pub(crate) fn elsewhere(location: HeaderValue) -> Resource {
+    let mut fields = HeaderMap::new();
+    fields.insert(LOCATION, location);
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Resource::Body(Body {
+        status: StatusCode::FOUND,
+        fields: Arc::new(Fields::new(fields, false, false)),
+        cache_tag: None,
+        variants: compress::variants(Bytes::new(), false, Level::Page),
+    })
+}
+
+/// What the sizes of a picture answer until they are made, by path: the way to what lies beside them, in the end the original.
+pub(crate) fn fallback_resources(asset: &Asset) -> impl Iterator<Item = (Box<str>, Arc<Resource>)> {
+    ImageVariant::all(asset).filter_map(|size| {
+        let path = format!("{ASSETS}{}", size.file_name());
+        let location = HeaderValue::from_str(&size.fallback_name()).ok()?;
+        Some((path.into(), Arc::new(elsewhere(location))))
+    })
+}
+
+/// A file with a fixed name.
+pub(crate) fn plain_file(
+    media_type: &str,
+    content: impl Into<Bytes>,
+    secure: bool,
+) -> Arc<Resource> {
+    Arc::new(Resource::Body(Body {
+        status: StatusCode::OK,
+        fields: header_fields::fields(&BodyKind::Plain, media_type, secure),
+        cache_tag: None,
+        variants: compress::variants(content.into(), is_compressible(media_type), Level::Page),
+    }))
+}
+
+/// Files of all hosts by path.
+pub(crate) fn shared_files<'a>(
+    assets: impl IntoParallelIterator<Item = &'a Asset>,
+    level: Level,
+    secure: bool,
+    cache: &Cache,
+) -> ResourceTable {
+    let files: Vec<_> = assets
+        .into_par_iter()
+        .map(|asset| {
+            let path = format!("{ASSETS}{}", asset.hashed_name);
+            let kind = (BodyKind::Immutable, media_type(&asset.hashed_name));
+            let resource = file(asset, kind, secure, level, cache);
+            (path.into_boxed_str(), Arc::new(resource))
+        })
+        .collect();
+    files.into_iter().collect()
+}

@@ -1,0 +1,453 @@
+//! The rules of a stylesheet, and those of them that a page can use.
+//!
+//! A `@font-face` is left out where the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5), and where the page has its font in another file ([`Face::is_whole`]).
+//! A selector is left out only where it cannot match, for it names a class that occurs nowhere in the page; and with its last selector, the rule. Of the classes in `:is(.a,.b)` one is enough, and those that do not occur go. Other classes that stand in parentheses, as in `:not(.a)`, decide nothing.
+
+use std::collections::BTreeSet;
+
+use cssparser::{Delimiter, ParseError, Parser, ParserInput, Token, UnicodeRange};
+
+/// At-rules that hold rules.
+const GROUPS: [&str; 5] = ["container", "layer", "media", "starting-style", "supports"];
+
+/// What of its rules a page uses.
+#[derive(Clone, Copy)]
+pub(super) struct Uses<'a> {
+    /// Whether an element may have a class.
+    pub(super) has: &'a dyn Fn(&str) -> bool,
+    /// Whether something asks for a custom property of `:root`.
+    pub(super) asks: &'a dyn Fn(&str) -> bool,
+    /// Whether it needs a `@font-face`.
+    pub(super) needs: &'a dyn Fn(&Face) -> bool,
+}
+
+/// A `@font-face` for some characters.
+#[derive(Debug)]
+pub(super) struct Face {
+    /// Its characters.
+    pub(super) ranges: Vec<UnicodeRange>,
+    /// Where its file is; empty where it has none of its own.
+    pub(super) file: String,
+    /// Whether its letters are slanted.
+    pub(super) is_italic: bool,
+    text: String,
+}
+
+impl Face {
+    /// The font that its file has, or has a part of.
+    pub(super) fn font(&self) -> &str {
+        font_of(&self.file)
+    }
+
+    /// Whether its file has all of the font, for pages with letters of several of the font's other files: `a.whole.woff2` beside `a.woff2` and `a.more.woff2`.
+    pub(super) fn is_whole(&self) -> bool {
+        let name = self.file.rsplit('/').next().unwrap_or_default();
+        name.split('.').nth(1) == Some("whole")
+    }
+}
+
+/// The font of a file: its name up to the first dot.
+pub(crate) fn font_of(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    name.split('.').next().unwrap_or_default()
+}
+
+/// The rules of a stylesheet in their order.
+#[derive(Debug, Default)]
+pub(super) struct StyleRules(Vec<Rule>);
+
+#[derive(Debug)]
+enum Rule {
+    /// What every page has: statements, and at-rules such as `@keyframes`.
+    Always(String),
+    /// A `@font-face` for some characters.
+    Face(Face),
+    /// A style rule: its selectors, and what follows them from the brace on.
+    Style(Vec<Selector>, String),
+    /// What it opens with, such as `@media print{`, and the rules inside.
+    Group(String, StyleRules),
+}
+
+impl StyleRules {
+    /// Reads a stylesheet that is minified, and so without errors.
+    pub(super) fn new(css: &str) -> Self {
+        let mut input = ParserInput::new(css);
+        Self::read(&mut Parser::new(&mut input))
+    }
+
+    fn read(parser: &mut Parser<'_, '_>) -> Self {
+        let mut rules = Vec::new();
+        let mut start = parser.position();
+        // The name of the at-rule that is being read.
+        let mut at: Option<String> = None;
+        while let Ok(token) = parser.next_including_whitespace().cloned() {
+            match token {
+                Token::Semicolon => {
+                    rules.push(Rule::Always(parser.slice_from(start).to_owned()));
+                }
+                Token::CurlyBracketBlock => {
+                    let opening = parser.slice_from(start).to_owned();
+                    let inside = parser.position();
+                    let is_group = at.as_deref().is_some_and(|at| GROUPS.contains(&at));
+                    let is_face = at.as_deref() == Some("font-face");
+                    let mut nested = Self::default();
+                    let mut face = None;
+                    // What cannot be read was refused when the style was minified.
+                    let _ = parser.parse_nested_block(|inner| {
+                        if is_group {
+                            nested = Self::read(inner);
+                        } else if is_face {
+                            face = Face::read(inner);
+                        }
+                        to_the_end(inner)
+                    });
+                    let inside = parser.slice_from(inside);
+                    rules.push(match (is_group, face, at.is_some()) {
+                        (true, ..) => Rule::Group(opening, nested),
+                        (_, Some(face), _) => Rule::Face(Face {
+                            text: opening + inside,
+                            ..face
+                        }),
+                        (_, None, true) => Rule::Always(opening + inside),
+                        (_, None, false) => {
+                            let written = opening.strip_suffix('{').unwrap_or(&opening);
+                            Rule::Style(selectors(written), format!("{{{inside}"))
+                        }
+                    });
+                }
+                Token::AtKeyword(name) => {
+                    at = Some(name.to_ascii_lowercase());
+                    continue;
+                }
+                _ => continue,
+            }
+            at = None;
+            start = parser.position();
+        }
+        Self(rules)
+    }
+
+    /// Adds the classes that some rule asks for.
+    pub(super) fn add_classes(&self, classes: &mut BTreeSet<String>) {
+        for rule in &self.0 {
+            match rule {
+                Rule::Always(_) | Rule::Face(_) => {}
+                Rule::Style(selectors, _) => {
+                    let named = selectors.iter().flat_map(Selector::classes);
+                    classes.extend(named.map(ToOwned::to_owned));
+                }
+                Rule::Group(_, rules) => rules.add_classes(classes),
+            }
+        }
+    }
+
+    /// Adds the fonts that are for some characters.
+    pub(super) fn add_faces<'r>(&'r self, faces: &mut Vec<&'r Face>) {
+        for rule in &self.0 {
+            match rule {
+                Rule::Face(face) => faces.push(face),
+                Rule::Group(_, rules) => rules.add_faces(faces),
+                Rule::Always(_) | Rule::Style(..) => {}
+            }
+        }
+    }
+
+    /// Writes the rules for such a page. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
+    pub(super) fn write(&self, page: Uses<'_>, css: &mut String) {
+        let Uses { has, asks, needs } = page;
+        // The group that was written last, which goes on where the next is the same.
+        let mut last = "";
+        for rule in &self.0 {
+            match rule {
+                Rule::Always(text) => css.push_str(text),
+                Rule::Face(face) if needs(face) => css.push_str(&face.text),
+                Rule::Face(_) => continue,
+                Rule::Style(selectors, block) => {
+                    let matching = selectors.iter().filter_map(|selector| selector.text(has));
+                    let matching = matching.collect::<Vec<String>>().join(",");
+                    if matching.is_empty() {
+                        continue;
+                    }
+                    let at = css.len();
+                    css.push_str(&matching);
+                    match &*matching {
+                        ":root" => {
+                            let kept = asked_for(block, asks);
+                            match kept.is_empty() {
+                                true => css.truncate(at),
+                                false => css.push_str(&format!("{{{}}}", kept.join(";"))),
+                            }
+                        }
+                        _ => css.push_str(block),
+                    }
+                }
+                Rule::Group(opening, rules) => {
+                    let before = css.len();
+                    let goes_on = last == opening;
+                    match goes_on {
+                        true => css.truncate(before - 1),
+                        false => css.push_str(opening),
+                    }
+                    let inside = css.len();
+                    rules.write(page, css);
+                    if css.len() == inside && !goes_on && !self.gives_a_place(opening) {
+                        css.truncate(before);
+                        continue;
+                    }
+                    css.push('}');
+                    last = opening;
+                    continue;
+                }
+            }
+            last = "";
+        }
+    }
+
+    /// Whether a group is a layer that no statement names: its place is then where it first stands.
+    fn gives_a_place(&self, opening: &str) -> bool {
+        let Some(name) = opening.strip_prefix("@layer ") else {
+            return opening.starts_with("@layer");
+        };
+        let name = name.trim_end_matches('{');
+        let mut statements = self.0.iter().filter_map(|rule| match rule {
+            Rule::Always(text) => text.strip_prefix("@layer ")?.strip_suffix(';'),
+            _ => None,
+        });
+        !statements.any(|names| names.split(',').any(|named| named == name))
+    }
+}
+
+/// The declarations of a block without the custom properties that nothing asks for.
+fn asked_for<'b>(block: &'b str, asks: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
+    let block = block.strip_prefix('{').unwrap_or(block);
+    let block = block.strip_suffix('}').unwrap_or(block);
+    let mut input = ParserInput::new(block);
+    let mut parser = Parser::new(&mut input);
+    let mut kept = Vec::new();
+    let mut start = parser.position();
+    loop {
+        let end = parser.position();
+        let token = parser.next_including_whitespace().cloned();
+        if let Ok(token) = &token
+            && *token != Token::Semicolon
+        {
+            pass(&mut parser, token);
+            continue;
+        }
+        let declaration = parser.slice(start..end);
+        let property = declaration.strip_prefix("--");
+        let name = property.and_then(|property| property.split(':').next());
+        if !declaration.is_empty() && name.is_none_or(asks) {
+            kept.push(declaration);
+        }
+        if token.is_err() {
+            return kept;
+        }
+        start = parser.position();
+    }
+}
+
+/// A selector in pieces.
+#[derive(Debug, Default)]
+struct Selector(Vec<SelectorPiece>);
+
+#[derive(Debug)]
+enum SelectorPiece {
+    /// What decides nothing.
+    Text(String),
+    /// A class that an element must have: its name, and how it is written.
+    Class(String, String),
+    /// `:is(` or `:where(` with classes of which an element must have one.
+    Any(String, Vec<(String, String)>),
+}
+
+impl Selector {
+    /// All classes that it asks for.
+    fn classes(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|piece| match piece {
+            SelectorPiece::Text(_) => Vec::new(),
+            SelectorPiece::Class(name, _) => vec![name.as_str()],
+            SelectorPiece::Any(_, classes) => {
+                classes.iter().map(|(name, _)| name.as_str()).collect()
+            }
+        })
+    }
+
+    /// What is left of it for a page that has these classes; none where it cannot match.
+    fn text(&self, has: &dyn Fn(&str) -> bool) -> Option<String> {
+        let mut text = String::new();
+        for piece in &self.0 {
+            match piece {
+                SelectorPiece::Text(written) => text.push_str(written),
+                SelectorPiece::Class(name, written) => {
+                    text.push_str(has(name).then_some(written.as_str())?);
+                }
+                SelectorPiece::Any(opening, classes) => {
+                    let there = classes.iter().filter(|(name, _)| has(name));
+                    let there: Vec<&str> = there.map(|(_, written)| written.as_str()).collect();
+                    match &*there {
+                        [] => return None,
+                        // It weighs as much (Selectors Level 4, section 17), which `:where()` does not.
+                        [only] if opening == ":is(" => text.push_str(only),
+                        _ => text.push_str(&format!("{opening}{})", there.join(","))),
+                    }
+                }
+            }
+        }
+        Some(text)
+    }
+}
+
+/// The selectors of a list.
+fn selectors(list: &str) -> Vec<Selector> {
+    let mut input = ParserInput::new(list);
+    let mut parser = Parser::new(&mut input);
+    let mut selectors = Vec::new();
+    let mut current = Selector::default();
+    // Where the text begins that is in no piece yet, and where the last colon or dot is.
+    let mut start = parser.position();
+    let mut mark = None;
+    loop {
+        let before = parser.position();
+        let token = parser.next_including_whitespace().cloned();
+        let begins = mark.take().unwrap_or(before);
+        let text =
+            |parser: &Parser<'_, '_>, end| SelectorPiece::Text(parser.slice(start..end).to_owned());
+        match token {
+            Err(_) => {
+                current.0.push(text(&parser, before));
+                selectors.push(current);
+                return selectors;
+            }
+            Ok(Token::Comma) => {
+                current.0.push(text(&parser, before));
+                selectors.push(std::mem::take(&mut current));
+                start = parser.position();
+            }
+            Ok(Token::Delim('.') | Token::Colon) => mark = Some(before),
+            Ok(Token::Ident(name)) if parser.slice(begins..before) == "." => {
+                current.0.push(text(&parser, begins));
+                let written = parser.slice_from(begins).to_owned();
+                current
+                    .0
+                    .push(SelectorPiece::Class(name.to_string(), written));
+                start = parser.position();
+            }
+            Ok(Token::Function(name)) if ["is", "where"].contains(&&*name) => {
+                let opening = parser.slice_from(begins).to_owned();
+                let text = text(&parser, begins);
+                if let Ok(classes) = parser.parse_nested_block(class_list) {
+                    current
+                        .0
+                        .extend([text, SelectorPiece::Any(opening, classes)]);
+                    start = parser.position();
+                }
+            }
+            Ok(token) => pass(&mut parser, &token),
+        }
+    }
+}
+
+/// Passes what stands between the brackets that a token opens: a parser looks like standing behind the first of them until then.
+fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
+    if matches!(
+        token,
+        Token::Function(_)
+            | Token::ParenthesisBlock
+            | Token::SquareBracketBlock
+            | Token::CurlyBracketBlock
+    ) {
+        // What cannot be read was refused when the style was minified.
+        let _ = parser.parse_nested_block(to_the_end);
+    }
+}
+
+impl Face {
+    /// Reads a `@font-face`; `None` where it is for all characters, or these cannot be made out.
+    fn read(block: &mut Parser<'_, '_>) -> Option<Self> {
+        let mut ranges = None;
+        let mut file = String::new();
+        let mut is_italic = false;
+        while let Ok(token) = block.next().cloned() {
+            let Token::Ident(name) = token else {
+                pass(block, &token);
+                continue;
+            };
+            block.expect_colon().ok()?;
+            block
+                .parse_until_before(Delimiter::Semicolon, |value| {
+                    match name.to_ascii_lowercase().as_str() {
+                        "unicode-range" => {
+                            let list = value.parse_comma_separated(|range| {
+                                UnicodeRange::parse(range).map_err(ParseError::<()>::from)
+                            });
+                            ranges = Some(list?);
+                        }
+                        "src" => file = first_file(value),
+                        "font-style" => {
+                            is_italic = !value.expect_ident()?.eq_ignore_ascii_case("normal");
+                        }
+                        _ => {}
+                    }
+                    to_the_end(value)
+                })
+                .ok()?;
+        }
+        Some(Self {
+            ranges: ranges?,
+            file,
+            is_italic,
+            text: String::new(),
+        })
+    }
+}
+
+/// The first address of a list of sources; empty where there is none.
+fn first_file(sources: &mut Parser<'_, '_>) -> String {
+    while let Ok(token) = sources.next().cloned() {
+        match token {
+            Token::UnquotedUrl(address) => return address.to_string(),
+            Token::Function(name) if name.eq_ignore_ascii_case("url") => {
+                let address = sources.parse_nested_block(|inner| {
+                    let address = inner.expect_string()?.to_string();
+                    Ok::<_, ParseError<'_, ()>>(address)
+                });
+                return address.unwrap_or_default();
+            }
+            token => pass(sources, &token),
+        }
+    }
+    String::new()
+}
+
+fn to_the_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {
+    while parser.next().is_ok() {}
+    Ok(())
+}
+
+/// Classes and nothing else, which all weigh the same: their names, and how they are written.
+fn class_list<'i>(
+    parser: &mut Parser<'i, '_>,
+) -> Result<Vec<(String, String)>, ParseError<'i, ()>> {
+    parser.parse_comma_separated(|parser| {
+        let before = parser.position();
+        parser.expect_delim('.')?;
+        let name = match parser.next_including_whitespace()? {
+            Token::Ident(name) => name.to_string(),
+            _ => return Err(parser.new_custom_error(())),
+        };
+        Ok((name, parser.slice_from(before).trim().to_owned()))
+    })
+}
+
+/// The classes of all elements of a page, and some words more that only look like them.
+pub(super) fn classes(html: &str) -> BTreeSet<&str> {
+    let values = html.split(" class=\"").skip(1);
+    values
+        .filter_map(|rest| rest.split('"').next())
+        .flat_map(str::split_whitespace)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
