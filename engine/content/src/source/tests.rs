@@ -524,8 +524,8 @@ fn a_stamp_tells_every_change_that_leaves_size_and_time_as_they_were() {
 fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
     let (_place, app) = app();
     let written = fs::metadata(app.join("assets/icon.svg")).and_then(|file| file.modified());
-    let now =
-        walk(&app, "app", FolderLimits::default(), &Activity::default()).stamp(written.expect("a time"));
+    let now = walk(&app, "app", FolderLimits::default(), &Activity::default())
+        .stamp(written.expect("a time"));
     assert_eq!(now, None, "it may be written again within the same tick");
     assert!(stamp(&app).is_some());
     symlink("/etc/hostname", app.join("assets/foreign")).expect("a link");
