@@ -1,8 +1,8 @@
-//! Files that are too large for memory: on the disk, and read a block at a time.
+//! Files that are too large for memory, read from disk one block at a time.
 //!
-//! Each block is compared with its hash whenever it is read. A file that is cut short or damaged while it is in use fails that one reading. No response ever has other bytes than those that were hashed.
+//! Every read of a block verifies its hash. If a file is truncated or damaged while in use, only that read fails. A response never contains bytes other than those that were hashed.
 //!
-//! **Invariant:** what was taken stays as it was, whatever becomes of the file that it was taken from.
+//! **Invariant:** a private copy keeps its content, whatever happens to the file it was copied from.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-/// More bytes than this are not held in memory.
+/// The largest content, in bytes, that is held in memory.
 pub const LARGE: u64 = 32 << 20;
 
-/// Bytes of a block, the last one apart.
+/// The length of a block in bytes. The last block may be shorter.
 pub const BLOCK: usize = 64 << 10;
 
-/// A SHA-256.
+/// A SHA-256 digest.
 pub type Hash = [u8; 32];
 
 /// A file that is too large for memory. A copy shares the open file.
@@ -32,7 +32,7 @@ pub struct LargeFile {
     blocks: Arc<[Hash]>,
 }
 
-/// The parts of a [`LargeFile`]: the open file, its bytes, their hash, and that of each block.
+/// The parts of a [`LargeFile`]: the open file, its length in bytes, its hash, and the hash of each block.
 pub type LargeParts = (Arc<File>, u64, Hash, Arc<[Hash]>);
 
 /// Files with the same bytes are equal.
@@ -45,7 +45,7 @@ impl PartialEq for LargeFile {
 impl Eq for LargeFile {}
 
 impl LargeFile {
-    /// Returns the file that consists of these parts, as [`Self::parts`] gives them.
+    /// Creates a file from its parts, as returned by [`Self::parts`].
     #[must_use]
     pub fn new((file, length, digest, blocks): LargeParts) -> Self {
         Self {
@@ -56,44 +56,44 @@ impl LargeFile {
         }
     }
 
-    /// Returns what it consists of.
+    /// Returns the parts of the file.
     #[must_use]
     pub fn parts(&self) -> LargeParts {
         let (file, blocks) = (Arc::clone(&self.file), Arc::clone(&self.blocks));
         (file, self.length, self.digest, blocks)
     }
 
-    /// Hashes a file as it is now.
+    /// Hashes the current content of a file.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(crate) fn open(mut file: File) -> io::Result<Self> {
         let (length, digest, blocks) = hashed(&mut file, |_| Ok(()))?;
         Ok(Self::new((Arc::new(file), length, digest, blocks)))
     }
 
-    /// Returns how many bytes it has.
+    /// Returns the length in bytes.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.length
     }
 
-    /// Returns whether it has no bytes.
+    /// Returns whether the file is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns the SHA-256 of its bytes.
+    /// Returns the SHA-256 of the content.
     #[must_use]
     pub const fn digest(&self) -> &Hash {
         &self.digest
     }
 
-    /// Reads the bytes of a range up to the end of the block in which the range begins. An empty range has none.
+    /// Reads from the start of `range` to its end or to the end of the first block, whichever comes first. Returns nothing for an empty range.
     ///
     /// # Errors
-    /// When the file cannot be read, or is not as it was when it was hashed.
+    /// If the file cannot be read or has changed since it was hashed.
     pub fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         if range.is_empty() {
             return Ok(Bytes::new());
@@ -117,10 +117,10 @@ impl LargeFile {
         Ok(Bytes::from(block).slice(wanted))
     }
 
-    /// Hands over all bytes, a block at a time.
+    /// Passes all bytes to `block`, one block at a time.
     ///
     /// # Errors
-    /// When the file cannot be read, is not as it was when it was hashed, or the receiver fails.
+    /// If the file cannot be read, has changed since it was hashed, or `block` fails.
     pub fn for_each_block(&self, mut block: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut offset = 0;
         while offset < self.length {
@@ -139,10 +139,12 @@ fn damaged() -> io::Error {
     )
 }
 
-/// Copies the next bytes of a file, `length` at most, into a file in `folder` without a name. No other process can change the file, which is removed with its last holder, also when the process is killed.
+/// Copies up to `length` bytes of `file` into an unnamed file in `folder`.
+///
+/// No other process can change the copy. The system deletes it with its last handle, even if the process is killed.
 ///
 /// # Errors
-/// When the file cannot be read, or there is no room for ours.
+/// If the file cannot be read, or the copy cannot be written.
 pub fn take(file: File, length: u64, folder: &Path) -> io::Result<LargeFile> {
     let no_copy = |error: io::Error| {
         let message = format!("no copy can be made in `{}`: {error}", folder.display());
@@ -155,7 +157,7 @@ pub fn take(file: File, length: u64, folder: &Path) -> io::Result<LargeFile> {
     Ok(LargeFile::new((Arc::new(own), length, digest, blocks)))
 }
 
-/// Reads all that there is, and hands it over a block at a time. Returns the bytes, their hash, and that of each block.
+/// Reads `from` to its end and passes each block to `block`. Returns the length in bytes, the hash, and the hash of each block.
 fn hashed(
     from: &mut impl Read,
     mut block: impl FnMut(&[u8]) -> io::Result<()>,

@@ -1,18 +1,18 @@
-//! What rendering leaves behind and serving needs: which host answers which path with which bytes, and what of it outlives the process.
+//! The data that rendering produces and serving reads: the snapshot in memory, and the store on disk.
 //!
 //! ```text
-//! (render) ──► Mount: one tenant at one address ─┐
-//! (render) ──► Mount ────────────────────────────┼─► snapshot ──► (server): look up, send
-//! (render) ──► files that all hosts share ───────┘
-//! (rowhouse) ──► what one tenant answers ──────────► store ───► its last releases on disk: list, compare, serve again
-//! (rowhouse) ──► folders, what was costly to make ───► store ───► tables of bytes on disk, for the next start
+//! (render) ───► Mount: one tenant at one address ─┐
+//! (render) ───► Mount ────────────────────────────┼─► snapshot ──► (server): look up, send
+//! (render) ───► files shared by all hosts ────────┘
+//! (rowhouse) ─► responses of one tenant ──────────► store ───► its last releases on disk: list, compare, serve again
+//! (rowhouse) ─► folders and costly results ───────► store ───► tables on disk, for the next startup
 //! ```
 //!
-//! # What each does not know
+//! # Invariants
 //!
-//! - The crate: no YAML, Markdown, Tera or React, no connection, and no other crate of the engine. It is where those that render and those that serve meet without knowing each other.
-//! - [`snapshot`] is never changed after it is built, but for a mount's counters, and for pages and pictures, each of which is put in once when it is made. A new snapshot shares whatever stayed the same with the one before it.
-//! - [`store`] knows nothing of what bytes mean or why a release was made, and decides nothing about what is served. What comes out of it is what went in, byte by byte, or nothing; whatever it holds may be lost at any moment.
+//! - The crate knows no YAML, Markdown, Tera, React or connections, and uses no other crate of the engine. Rendering and serving meet here without knowing each other.
+//! - A [`snapshot`] does not change after it is built. Exceptions: a mount's counters change, and each page, image and best content encoding is filled in once. A new snapshot shares all unchanged parts with the previous one.
+//! - The [`store`] does not know what its bytes mean or why a release was made, and does not decide what is served. It returns exactly the bytes that were stored, or nothing. Callers must work without it: any stored data may be lost at any time.
 
 pub mod large;
 pub mod pack;

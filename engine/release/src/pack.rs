@@ -1,8 +1,8 @@
-//! Several things in one run of bytes: each as its length, its name, its length and its bytes.
+//! A packed sequence of named byte strings: for each, the length and bytes of its name, then the length and bytes of its content. Lengths are 64-bit little-endian.
 
 use bytes::Bytes;
 
-/// Puts things with their names behind each other.
+/// Packs named byte strings into one buffer.
 #[must_use]
 pub fn pack<'a>(things: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
     let parts: Vec<[&[u8]; 2]> = things
@@ -10,7 +10,7 @@ pub fn pack<'a>(things: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u
         .map(|(name, bytes)| [name, bytes])
         .collect();
     let length = parts.iter().flatten().map(|part| part.len() + 8).sum();
-    // Exactly as long as it gets: some of it stays in memory for as long as it is served.
+    // Allocated exactly: parts of the buffer stay in memory while they are served.
     let mut packed = Vec::with_capacity(length);
     for thing in parts {
         for part in thing {
@@ -21,7 +21,7 @@ pub fn pack<'a>(things: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u
     packed
 }
 
-/// Takes them apart again, without copying; `None` when the lengths do not fit.
+/// Splits a packed buffer without copying. Returns `None` if the lengths do not fit.
 #[must_use]
 pub fn unpack(packed: &Bytes) -> Option<Vec<(Bytes, Bytes)>> {
     let mut things = Vec::new();

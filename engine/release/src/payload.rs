@@ -1,4 +1,4 @@
-//! The bytes of a body or of a value: in memory, or in a file where they are too many.
+//! The bytes of a body or a table value: in memory, or in a file if they are too large.
 //!
 //! **Invariant:** a copy shares the bytes.
 
@@ -10,17 +10,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::large::{Hash, LargeFile};
 
-/// Bytes in memory or on the disk.
+/// Bytes in memory or in a file on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
     /// In memory.
     Memory(Bytes),
-    /// Too many for memory.
+    /// In a file, because they are too large for memory.
     Large(Box<LargeFile>),
 }
 
 impl Payload {
-    /// Returns how many bytes there are.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
@@ -35,7 +35,7 @@ impl Payload {
         self.len() == 0
     }
 
-    /// Returns the bytes, where they are in memory.
+    /// Returns the bytes if they are in memory.
     #[must_use]
     pub const fn in_memory(&self) -> Option<&Bytes> {
         match self {
@@ -44,7 +44,7 @@ impl Payload {
         }
     }
 
-    /// Returns whether they are in memory.
+    /// Returns whether the bytes are in memory.
     #[must_use]
     pub const fn is_in_memory(&self) -> bool {
         matches!(self, Self::Memory(_))
@@ -59,10 +59,10 @@ impl Payload {
         }
     }
 
-    /// Returns all bytes, read into memory where they are not.
+    /// Returns all bytes. Reads them into memory if they are in a file.
     ///
     /// # Errors
-    /// When a file cannot be read, or is not as it was.
+    /// If the file cannot be read or has changed since it was hashed.
     pub fn to_bytes(&self) -> io::Result<Bytes> {
         match self {
             Self::Memory(bytes) => Ok(bytes.clone()),
@@ -77,10 +77,10 @@ impl Payload {
         }
     }
 
-    /// Reads a part; nothing where it is beyond the end.
+    /// Reads a range of the bytes. Returns `None` if the range extends beyond the end.
     ///
     /// # Errors
-    /// When a file cannot be read, or is not as it was.
+    /// If the file cannot be read or has changed since it was hashed.
     pub fn read(&self, range: Range<u64>) -> io::Result<Option<Bytes>> {
         if range.end > self.len() || range.start > range.end {
             return Ok(None);
@@ -103,10 +103,10 @@ impl Payload {
         }
     }
 
-    /// Hands over all bytes, those of a file a block at a time.
+    /// Passes all bytes to `piece`; those of a file one block at a time.
     ///
     /// # Errors
-    /// When a file cannot be read, is not as it was, or the receiver fails.
+    /// If the file cannot be read, has changed since it was hashed, or `piece` fails.
     pub fn for_each_piece(&self, mut piece: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         match self {
             Self::Memory(bytes) => piece(bytes),

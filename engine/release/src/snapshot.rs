@@ -1,11 +1,11 @@
-//! The frozen result of compiling: which host answers which path with which bytes.
+//! The immutable result of rendering: the response for each host and path.
 //!
-//! A [`Snapshot`] is built once, by the owner that swaps it, and only read after that.
-//! It is made of one [`Mount`] a tenant and place, behind an `Arc`, so that a new snapshot shares everything that did not change with the one before it.
+//! The owner builds a [`Snapshot`] once and swaps it in. Afterwards it is only read.
+//! It holds one [`Mount`] per tenant and address behind an `Arc`. A new snapshot therefore shares all unchanged mounts with the previous one.
 //!
-//! Four things in it are set once while it is served, and never changed after that: a mount's counters, its pages as it is rendered, pictures as they are drawn, and the best encoding of a body.
+//! Four parts change while a snapshot is served: a mount's counters grow; its pages, its images and the best encoding of a body are each set once.
 //!
-//! **Invariant:** knows no YAML, Markdown, Tera or React, and no sockets. Everything a response needs is ready here: looking up is all that is left to do.
+//! **Invariant:** knows no YAML, Markdown, Tera, React or sockets. Every response is prepared in advance; a request only looks it up.
 
 mod coding;
 pub mod fields;
@@ -22,67 +22,71 @@ pub use self::coding::{Coding, Variant, Variants};
 pub use self::resources::{Body, FILES_BELOW, Resource, ResourceTable, Resources, Table};
 use self::traffic::Traffic;
 
-/// Everything that the program answers, at one moment.
+/// All responses of the program at one point in time.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// Hosts by name: lower case, no port, no trailing dot.
+    /// Host entries by host name: lower case, no port, no trailing dot.
     pub hosts: VersionedTable<HostEntry>,
-    /// Files that every known host serves: the theme's and the islands', by their path (`/assets/...`).
+    /// Files of themes and islands that every known host serves, by path (`/assets/...`).
     pub shared: Arc<ResourceTable>,
-    /// What an unknown host gets: status 421, no tenant's page, no name of any.
+    /// The response to an unknown host: status 421, without any tenant's page or name.
     pub unknown_host: Option<Arc<Resource>>,
-    /// Whether some mount was open when this was built: a request may have to wait.
+    /// Whether any mount had no pages yet when the snapshot was built. A request may then have to wait.
     pub is_partial: bool,
-    /// The counters of each tenant, by id.
+    /// Traffic counters of each tenant, by tenant id.
     pub traffic: TrafficTable,
 }
 
-/// Values by text in a table that grows with the number of tenants. A copy shares all entries with the original until one of the two changes (a hash array mapped trie), so that the next snapshot costs no more than what is new in it.
+/// A map from text to values for tables that grow with the number of tenants.
+///
+/// A copy shares its entries with the original until either changes (a hash array mapped trie). The next snapshot therefore costs only what is new in it.
 pub type VersionedTable<V> =
     imbl::GenericHashMap<Arc<str>, V, hashbrown::DefaultHashBuilder, DefaultSharedPtr>;
 
-/// The counters of each tenant, by id.
+/// Traffic counters of each tenant, by tenant id.
 pub type TrafficTable = imbl::OrdMap<Arc<str>, Arc<Traffic>>;
 
-/// What one host name stands for.
+/// The meaning of one host name: a site or a permanent redirect.
 #[derive(Debug, Clone)]
 pub enum HostEntry {
     /// The host serves tenants.
     Site(Arc<HostRoutes>),
-    /// Every path moves to the same path of another origin, status 308.
+    /// Every path redirects to the same path of another origin, with status 308.
     Moved(Moved),
 }
 
-/// Where a host has moved.
+/// The redirect target of a host that has moved.
 #[derive(Debug, Clone)]
 pub struct Moved {
-    /// `https://company.example`.
+    /// The new origin, for example `https://company.example`.
     pub origin: HeaderValue,
-    /// `Strict-Transport-Security` (RFC 6797), where visitors come over TLS: each host speaks for itself.
+    /// `Strict-Transport-Security` (RFC 6797), if visitors connect with TLS. Each host sends its own.
     pub hsts: Option<HeaderValue>,
-    /// `Cache-Tag`: the tenant that is there now.
+    /// `Cache-Tag` of the tenant at the new origin.
     pub cache_tag: Option<HeaderValue>,
 }
 
-/// The tenants of one host, by the prefix they are mounted at. A copy shares mounts, resources and slots.
+/// The tenants of one host, by mount prefix. A copy shares mounts, resources and slots.
 #[derive(Debug, Clone, Default)]
 pub struct HostRoutes {
-    /// The tenant at the host's root: it answers what no prefix takes.
+    /// The tenant at the root of the host. It answers every path that no prefix matches.
     pub root: Option<Arc<Mount>>,
-    /// Tenants by prefix: `/corner`, `/apps/corner`. Prefixes match whole segments.
+    /// Tenants by prefix, for example `/corner` or `/apps/corner`. A prefix matches complete segments.
     pub prefixes: VersionedTable<Arc<Mount>>,
-    /// The number of segments of the longest prefix that there was: no more of a path is looked at.
+    /// The number of segments in the longest prefix that this host ever had. A look-up reads no further into the path.
     pub longest_prefix: usize,
-    /// What the host answers beside its tenants, by whole path: `/robots.txt`, `/sitemap.xml`. A tenant's own resource comes first.
+    /// Responses of the host itself by complete path, for example `/robots.txt` and `/sitemap.xml`. A tenant's own resource takes precedence.
     pub files: ResourceTable,
-    /// Files of before that pages which are still open may request, by the prefix that they are below: each table has paths below [`FILES_BELOW`], and is shared by all addresses of its tenant.
+    /// Replaced files that pages still open in a browser may request, by mount prefix.
+    ///
+    /// Each table holds paths below [`FILES_BELOW`] and is shared by all addresses of its tenant.
     pub replaced: VersionedTable<Arc<ResourceTable>>,
-    /// Pictures by whole path. Each answers from the moment at which it is drawn.
+    /// Images by complete path. Each slot is filled when its image is rendered.
     pub pictures: VersionedTable<Arc<Slot<Resource>>>,
 }
 
 impl HostRoutes {
-    /// Returns a replaced file by its whole path, with its prefix and its path below the prefix.
+    /// Looks up a replaced file by its complete path. Returns its prefix, its path below the prefix, and the resource.
     #[must_use]
     pub fn replaced_file(&self, path: &str) -> Option<(&str, &str, &Resource)> {
         let (prefix, below) = path.split_at(path.rfind(FILES_BELOW)?);
@@ -91,7 +95,7 @@ impl HostRoutes {
         Some((prefix, below, resource))
     }
 
-    /// Whether a path below `prefix` is that of a tenant with a longer prefix.
+    /// Returns whether `path`, which is below `prefix`, belongs to a tenant with a longer prefix.
     #[must_use]
     pub fn is_taken_below(&self, prefix: &str, path: &str) -> bool {
         let ends = path.match_indices('/').map(|(end, _)| end);
@@ -100,7 +104,7 @@ impl HostRoutes {
     }
 }
 
-/// A place for what takes so long to make that no snapshot waits for it: open when the snapshot is built, filled once.
+/// A value that takes too long to make for a snapshot to wait for: empty at first, filled once.
 #[derive(Debug)]
 pub struct Slot<T> {
     made: OnceLock<Option<T>>,
@@ -126,31 +130,31 @@ impl<T> From<T> for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Fills it for good; `None` when there will never be anything. What comes second is dropped.
+    /// Fills the slot permanently. `None` means that there will never be a value. Ignores a second call.
     pub fn fill(&self, made: Option<T>) {
         let _ = self.made.set(made);
         self.filled.notify_waiters();
     }
 
-    /// Whether it is still to be filled.
+    /// Returns whether the slot is not filled yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.made.get().is_none()
     }
 
-    /// What is in it by now.
+    /// Returns the value, if there is one by now.
     #[must_use]
     pub fn get(&self) -> Option<&T> {
         self.made.get()?.as_ref()
     }
 
-    /// What is in it, taken out.
+    /// Consumes the slot and returns its value.
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
         self.made.into_inner()?
     }
 
-    /// Waits until it is filled.
+    /// Waits until the slot is filled.
     pub async fn filled(&self) {
         let filled = self.filled.notified();
         if self.is_open() {
@@ -159,46 +163,46 @@ impl<T> Slot<T> {
     }
 }
 
-/// One tenant at one place, with every link in its bodies right for that place.
+/// One tenant at one address. Every link in its pages is resolved for that address.
 #[derive(Debug)]
 pub struct Mount {
-    /// The tenant's id: the only name of it that logs and metrics use.
+    /// The tenant's id, its only name in logs and metrics.
     pub tenant: Arc<str>,
-    /// `/corner`, or empty at the root of a host.
+    /// The mount prefix, for example `/corner`; empty at the root of a host.
     pub prefix: Box<str>,
-    /// What it answers, from the moment at which the tenant is rendered.
+    /// The tenant's responses, filled when the tenant is rendered.
     pub pages: Slot<Pages>,
-    /// The tenant's counters: empty when built, set by [`Mount::count_in`] before the mount is served.
+    /// The tenant's counters. [`Mount::count_in`] sets them before the mount is served.
     pub traffic: OnceLock<Arc<Traffic>>,
 }
 
 impl Mount {
-    /// Counts its requests with those of the tenant's other mounts. Returns the tenant's counters.
+    /// Joins the counters of the tenant's other mounts in `table`, and returns them.
     pub fn count_in<'t>(&self, table: &'t mut TrafficTable) -> &'t Arc<Traffic> {
         let tenant = Arc::clone(&self.tenant);
-        // A mount that is served again has counted before.
+        // A mount that is served again keeps its earlier counters.
         let own = || self.traffic.get().cloned().unwrap_or_default();
         let traffic = table.entry(tenant).or_insert_with(own);
         self.traffic.get_or_init(|| Arc::clone(traffic));
         traffic
     }
 
-    /// What it answers at a path below its prefix, where it is rendered.
+    /// Returns the resource at a path below the mount's prefix, if the mount is rendered.
     #[must_use]
     pub fn resource(&self, path: &str) -> Option<&Arc<Resource>> {
         self.pages.get()?.resources.get(path)
     }
 }
 
-/// What a tenant answers at one place. A copy shares the resources.
+/// All responses of a tenant at one address. A copy shares the resources.
 #[derive(Debug, Clone)]
 pub struct Pages {
-    /// By the path below the prefix (`/terms`; `/` for the mount itself).
+    /// Resources by path below the prefix (`/terms`; `/` for the mount itself).
     pub resources: Resources,
-    /// The 404 pages by the part of the site that they speak for: (`/blog`, 'Post not found'), most specific first.
-    /// The last one is the tenant's own 404 page, for the empty path.
+    /// The 404 pages, each with the path prefix that it covers, for example `/blog` ("Post not found"). Most specific first.
+    /// The last entry has the empty path: the tenant's own 404 page.
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
-    /// The page for 405, when a page is requested with another method than GET and HEAD.
+    /// The page for status 405, sent when a page is requested with a method other than GET or HEAD.
     pub method_not_allowed: Arc<Resource>,
 }
 
@@ -221,7 +225,7 @@ mod tests {
         let (first, second) = (mount("/da"), mount("/da/x"));
         let counters = Arc::clone(first.count_in(&mut table));
         assert!(Arc::ptr_eq(second.count_in(&mut table), &counters));
-        // The tenant was away for a while.
+        // The tenant was absent from one snapshot.
         let mut later = TrafficTable::default();
         assert!(Arc::ptr_eq(first.count_in(&mut later), &counters));
         assert_eq!(later.len(), 1);

@@ -1,24 +1,24 @@
-//! What outlives the process: bytes by their hash, and the releases and tables that name them.
+//! The state on disk that outlives the process: blobs by hash, and the releases and tables that refer to them.
 //!
 //! ```text
-//! lock                          held by the one process that writes
-//! used                          when a process last began to work here
-//! blobs/<2 digits>/<62 digits>  bytes, by their SHA-256
-//! releases/<tenant>/<number>    a release: metadata, header fields, resources by path, bodies; large ones as names of blobs
-//! releases/<tenant>/pinned      the number of the release that is not to be dropped
-//! tables/records                tables: values by key, the large ones as names of blobs
+//! lock                          lock file, held by the only process that writes
+//! used                          modification time: when a process last opened this folder
+//! blobs/<2 digits>/<62 digits>  bytes, named by their SHA-256
+//! releases/<tenant>/<number>    a release: metadata, header fields, resources by path, bodies; large bodies as blob references
+//! releases/<tenant>/pinned      the number of the release that must not be dropped
+//! tables/records                tables: values by key; large values as blob references
 //! ```
 //!
-//! Everything in it can be lost: it saves work, or keeps what was good before. So nothing here is an error towards serving. What cannot be read is not there, what cannot be written is said once, and work goes on.
+//! All of the state may be lost: it only saves work or preserves earlier releases. A failure therefore never stops serving. Unreadable data counts as absent; a failed write is logged once and work continues.
 //!
-//! - Bytes that several releases, places, tables or tenants have are written once.
-//! - What is read is held against its hash: it comes back as it was written, or not at all. A damaged blob is written again when it is needed next.
-//! - Files are whole or not there, whenever the process ends.
-//! - Writing happens on a thread of its own: whoever hands out bytes does not wait for the disk. Of several versions of a table that wait, only the last is written.
-//! - One process writes; others that open the same folder only read, until they [claim](Store::claim) it after the first has ended.
-//! - Each deployment has a folder of its own, so that several can share a directory.
+//! - Bytes shared by several releases, addresses, tables or tenants are written once.
+//! - Every read verifies a hash: it returns the bytes as written, or nothing. A damaged blob is written again when it is next needed.
+//! - A file is complete or absent, whenever the process ends.
+//! - A separate thread writes, so callers never wait for the disk. Of several queued versions of a table, only the last is written.
+//! - One process writes. Other processes that open the folder only read, until they [claim](Store::claim) it after the writer has ended.
+//! - Each deployment has its own folder, so several deployments can share a directory.
 //!
-//! **Invariant:** knows nothing of what the bytes mean or why a release was made, and decides nothing about what is served.
+//! **Invariant:** does not know what the bytes mean or why a release was made, and does not decide what is served.
 
 mod blobs;
 mod disk;
@@ -56,59 +56,61 @@ use self::writer::{
     Failures, Job, Known, MAX_WAITING_JOBS, Usage, Version, Waiting, WaitingJobs, Writer, lock,
 };
 
-/// Deployments that nobody has started for so long are forgotten.
+/// How long the state of a deployment is retained after its last startup.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
-/// The file that says when a process last began to work with a deployment's folder.
+/// The file whose modification time says when a process last opened a deployment's folder.
 const USED: &str = "used";
 
 /// Why a release cannot be pinned or unpinned.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// Another process writes here, or nobody can.
+    /// Another process writes to the folder, or the folder is not writable.
     #[error(
         "the releases cannot be changed: another process has them, or the folder cannot be written"
     )]
     ReadOnly,
-    /// There is no such release.
+    /// There is no release with this number.
     #[error("{tenant} has no release {number}")]
     Unknown {
         /// The tenant's name.
         tenant: String,
-        /// The number that was requested.
+        /// The requested number.
         number: u64,
     },
-    /// This cannot be a tenant's name.
+    /// The text is not a valid tenant name.
     #[error("`{0}` is no name of a tenant")]
     Name(String),
-    /// The disk is too slow.
+    /// Too many changes are waiting for the disk.
     #[error("{limit} changes of the state wait for the disk; try again later", limit = MAX_WAITING_JOBS)]
     Busy,
-    /// The disk refused.
+    /// The pin cannot be written to disk.
     #[error("the pin cannot be written")]
     Disk(#[from] io::Error),
 }
 
-/// A release with all its bytes. Bodies are as they are: encodings of them are not kept.
+/// A release with all its bytes. Bodies have no content encoding: encodings are not stored.
 #[derive(Debug, Clone)]
 pub struct Release {
-    /// What is known of it.
+    /// The metadata of the release.
     pub entry: Entry,
-    /// What the tenant answered, by place. Bodies with the same bytes share them.
+    /// The tenant's responses, by address. Equal bodies share their bytes.
     pub places: Vec<PlacedPages>,
 }
 
-/// How much is kept.
+/// Limits on the stored releases.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
-    /// How many releases a tenant has at most (at least one); a pinned one may come on top.
+    /// The largest number of releases per tenant, at least one. A pinned release may be kept in addition.
     pub releases: usize,
-    /// How many bytes there may be on the disk. Tables, and each tenant's newest and its pinned release stay even if they are more; but for tenants that [are gone](Store::set_tenants).
+    /// The disk budget in bytes.
+    ///
+    /// Tables and each tenant's newest and pinned releases stay even beyond the budget. Exception: the newest releases of tenants that [are gone](Store::set_tenants) may be dropped.
     pub bytes: u64,
 }
 
-/// What one deployment keeps.
+/// The stored state of one deployment.
 ///
-/// When it is dropped, it waits until everything handed over is on disk, and gives the lock back.
+/// Dropping the store waits until all queued data is on disk, and releases the lock.
 #[derive(Debug)]
 pub struct Store {
     releases: Releases,
@@ -122,11 +124,11 @@ pub struct Store {
     waiting_jobs: Arc<WaitingJobs>,
     usage: Arc<Usage>,
     failures: Arc<Failures>,
-    /// Where this process is the one that writes.
+    /// The writing thread; set if this process is the one that writes.
     writer: OnceLock<Handle>,
 }
 
-/// The writing thread, as others see it.
+/// A handle to the writing thread.
 #[derive(Debug)]
 struct Handle {
     jobs: Sender<Job>,
@@ -135,12 +137,14 @@ struct Handle {
 }
 
 impl Store {
-    /// Opens what is kept in `directory` for the deployment that `name` tells from others; nothing need be there. Forgets deployments that are long gone.
+    /// Opens the state of the deployment `name` in `directory`, which need not exist.
+    ///
+    /// `name` identifies the deployment within the directory. Removes the state of deployments that have not started for 60 days.
     #[must_use]
     pub fn of_deployment(directory: &Path, name: &str, keep: Keep) -> Self {
         let folder = Self::place(directory, name);
         let store = Self::open(folder, keep);
-        // A folder that cannot be written was told.
+        // `open` has logged a folder that is not writable.
         let _ = disk::write(&store.folder.join(USED), Durability::Later, |file| {
             file.write_all(name.as_bytes())
         });
@@ -148,14 +152,14 @@ impl Store {
         store
     }
 
-    /// Where a deployment's folder is within `directory`, whether there is one or not.
+    /// Returns the path of a deployment's folder within `directory`, whether it exists or not.
     #[must_use]
     pub fn place(directory: &Path, name: &str) -> PathBuf {
         let name = Name::of(name.as_bytes()).to_string();
         directory.join(&name[..16])
     }
 
-    /// Opens what is kept in `folder`, which need not be there.
+    /// Opens the state in `folder`, which need not exist.
     #[must_use]
     pub fn open(folder: PathBuf, keep: Keep) -> Self {
         let mut store = Self::reader(folder);
@@ -166,7 +170,7 @@ impl Store {
         store
     }
 
-    /// What is kept in `folder`, which need not be there, for one who only reads: it makes and changes nothing there.
+    /// Opens the state in `folder`, which need not exist, for reading. Creates and changes nothing.
     #[must_use]
     pub fn reader(folder: PathBuf) -> Self {
         Self {
@@ -190,17 +194,17 @@ impl Store {
         }
     }
 
-    /// Where it all lies.
+    /// Returns the folder that holds the state.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Becomes the process that writes, unless it is or another one still does.
+    /// Becomes the process that writes, if no other process is.
     ///
     /// # Errors
     ///
-    /// When another process writes, or nobody can.
+    /// If another process writes, or the folder is not writable.
     pub fn claim(&self) -> io::Result<()> {
         if self.is_writable() {
             return Ok(());
@@ -210,7 +214,7 @@ impl Store {
             &self.folder,
             &[&self.releases.folder, &self.tables.folder, &blobs],
         )?;
-        // Another process may have written until now.
+        // Another process may have written since the index was read.
         self.tables.forget();
         let is_closing = Arc::new(AtomicBool::new(false));
         let writer = Writer {
@@ -229,10 +233,10 @@ impl Store {
             failures: self.failures.clone(),
             lock,
         };
-        // `Job::is_counted` says how its jobs are limited.
+        // Unbounded: `Job::is_counted` explains how jobs are limited.
         let (jobs, received) = channel();
         let thread = thread::spawn(move || writer.run(&received));
-        // Of two threads that come here at once, one has the lock.
+        // If two threads get here at once, only one holds the lock.
         let _ = self.writer.set(Handle {
             jobs,
             thread,
@@ -241,50 +245,50 @@ impl Store {
         Ok(())
     }
 
-    /// How many releases are handed over and not written yet.
+    /// Returns the number of releases queued but not written yet.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued.load(Relaxed)
     }
 
-    /// How many blobs are on the disk, and the bytes of all that is there, as far as this process knows: nothing where another one writes.
+    /// Returns the number of blobs and the total bytes on disk, as far as this process knows. Both are zero while another process writes.
     #[must_use]
     pub fn usage(&self) -> (u64, u64) {
         let Usage { blobs, bytes } = &*self.usage;
         (blobs.load(Relaxed), bytes.load(Relaxed))
     }
 
-    /// Returns how many bytes there may be on the disk.
+    /// Returns the disk budget in bytes.
     #[must_use]
     pub const fn max_bytes(&self) -> u64 {
         self.keep.bytes
     }
 
-    /// Returns how often a job of the writing thread panicked.
+    /// Returns how many jobs of the writing thread have panicked.
     #[must_use]
     pub fn panics(&self) -> u64 {
         self.failures.panics()
     }
 
-    /// Returns a job of the writing thread that panicked and did not succeed since.
+    /// Returns the name of a job that panicked and has not succeeded since.
     #[must_use]
     pub fn failing_job(&self) -> Option<String> {
         self.failures.first()
     }
 
-    /// Whether releases can be recorded and pinned. Otherwise another process does that, or nobody can.
+    /// Returns whether this process can record and pin releases. Otherwise another process writes, or the folder is not writable.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.writer.get().is_some()
     }
 
-    /// The rows of a table, when there is one and it is whole, with all that it names.
+    /// Returns the rows of a table if the table and all blobs that it refers to are intact.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Rows> {
         self.read_table(name, None)
     }
 
-    /// The rows of a table that was written with this mark, as [`Self::table`] gives them. Of any other only the front is read.
+    /// Returns the rows of a table if it was written with `mark`. For any other mark, reads only the table's metadata.
     #[must_use]
     pub fn marked_table(&self, name: &str, mark: &Mark) -> Option<Rows> {
         self.read_table(name, Some(mark))
@@ -300,19 +304,19 @@ impl Store {
         read.flatten()
     }
 
-    /// Whether a table is there, whole or not.
+    /// Returns whether a table exists, intact or not.
     #[must_use]
     pub fn has_table(&self, name: &str) -> bool {
         self.tables.has(name).unwrap_or_default()
     }
 
-    /// The mark that a table was written with, when there is one and it is whole as far as that tells. Of the file only the front is read.
+    /// Returns the mark of a table. Reads only the table's metadata, so damaged rows go unnoticed.
     #[must_use]
     pub fn mark(&self, name: &str) -> Option<Mark> {
         self.tables.mark(name).ok().flatten()
     }
 
-    /// The names of all tables that begin with `prefix`, without it, sorted.
+    /// Returns the names of all tables that begin with `prefix`, without the prefix, sorted.
     #[must_use]
     pub fn tables(&self, prefix: &str) -> Vec<String> {
         let names = self.tables.names().unwrap_or_default();
@@ -322,7 +326,9 @@ impl Store {
             .collect()
     }
 
-    /// Writes a table soon, with a mark for who wants to know what was written without reading it. `make` is called on the writing thread, unless another version comes before its turn.
+    /// Queues a table for writing.
+    ///
+    /// The writing thread calls `make`, unless a newer version is queued first. Callers can later compare `mark` without reading the rows.
     pub fn write_table(
         &self,
         name: String,
@@ -332,7 +338,7 @@ impl Store {
         self.change_table(name, Some((mark, Box::new(make))));
     }
 
-    /// Removes a table soon.
+    /// Queues the removal of a table.
     pub fn remove_table(&self, name: String) {
         self.change_table(name, None);
     }
@@ -343,7 +349,9 @@ impl Store {
         }
     }
 
-    /// Records a release soon, with the tenant's next number, and drops its oldest ones. Nothing is written when its newest release has the same key.
+    /// Queues a release for recording with the tenant's next number, and drops the tenant's oldest releases.
+    ///
+    /// Writes nothing if the tenant's newest release has the same key.
     pub fn record(&self, tenant: &str, release: New) {
         if has_name(tenant) && self.is_writable() {
             self.queued.fetch_add(1, Relaxed);
@@ -351,7 +359,7 @@ impl Store {
         }
     }
 
-    /// What is known of a tenant's releases, newest first. Whether their blobs are whole is open until one is loaded.
+    /// Returns the metadata of a tenant's releases, newest first. Does not verify their blobs; [`Self::load`] does.
     #[must_use]
     pub fn list(&self, tenant: &str) -> Vec<Entry> {
         if !has_name(tenant) {
@@ -365,14 +373,14 @@ impl Store {
         numbers.into_iter().filter_map(entry).collect()
     }
 
-    /// The number of a tenant's newest release.
+    /// Returns the number of a tenant's newest release.
     #[must_use]
     pub fn newest(&self, tenant: &str) -> Option<u64> {
         let numbers = || self.releases.numbers(tenant).ok();
         is_tenant(tenant).then(numbers)??.first().copied()
     }
 
-    /// A release with all its bytes, as they were recorded; `None` when it is not there, or anything of it is missing or damaged.
+    /// Loads a release with all its bytes. Returns `None` if the release is absent, or any part of it is missing or damaged.
     #[must_use]
     pub fn load(&self, tenant: &str, number: u64) -> Option<Release> {
         if !has_name(tenant) {
@@ -400,25 +408,25 @@ impl Store {
         })
     }
 
-    /// Keeps a release until it is unpinned or another one is pinned. That is on disk when this returns.
+    /// Pins a release until it is unpinned or another one is pinned. The pin is on disk when the call returns.
     ///
     /// # Errors
     ///
-    /// When there is no such release, or it cannot be written.
+    /// If there is no such release, or the pin cannot be written.
     pub fn pin(&self, tenant: &str, number: u64) -> Result<(), StoreError> {
         self.set_pin(tenant, Some(number))
     }
 
-    /// Ends what [`pin`](Self::pin) began; without it, does nothing. That is on disk when this returns.
+    /// Unpins a tenant's pinned release, if there is one. The change is on disk when the call returns.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If the change cannot be written.
     pub fn unpin(&self, tenant: &str) -> Result<(), StoreError> {
         self.set_pin(tenant, None)
     }
 
-    /// The number of the tenant's pinned release.
+    /// Returns the number of a tenant's pinned release.
     #[must_use]
     pub fn pinned(&self, tenant: &str) -> Option<u64> {
         match has_name(tenant) {
@@ -427,7 +435,7 @@ impl Store {
         }
     }
 
-    /// Returns the numbers of all pinned releases, by tenant. A pin that cannot be read is logged, and is left out.
+    /// Returns the numbers of all pinned releases, by tenant. Logs and omits a pin that cannot be read.
     #[must_use]
     pub fn pins(&self) -> BTreeMap<String, u64> {
         let tenants = self.releases.tenants().unwrap_or_else(|error| {
@@ -445,27 +453,31 @@ impl Store {
         })
     }
 
-    /// Says which tenants there are. The releases of others stay while there is room, for the day on which they come back; where there is none, their newest ones may go, too.
+    /// Sets the tenants that exist.
+    ///
+    /// Releases of other tenants stay while there is room, in case the tenants return. Without room, even their newest releases may be dropped.
     pub fn set_tenants(&self, tenants: impl IntoIterator<Item = String>) {
         self.known.set(tenants.into_iter().collect());
     }
 
-    /// Removes all of a tenant's releases soon. Returns whether it will be done: not where too much waits for the disk.
+    /// Queues the removal of all of a tenant's releases. Returns whether it was queued: not if too many jobs wait for the disk.
     pub fn forget(&self, tenant: &str) -> bool {
         has_name(tenant) && self.send(Job::Forget(tenant.to_owned()))
     }
 
-    /// Keeps to the budget soon, and removes what no release needs. This happens by itself, too: before the first thing that is handed over, and after a number of records.
+    /// Queues a collection: drops releases beyond the budget and removes unreferenced blobs.
+    ///
+    /// A collection also runs before the first job and after a number of recorded releases.
     pub fn collect(&self) {
-        // Where that is refused, the writing thread does it by itself later.
+        // If the job is refused, the writing thread collects later by itself.
         let _ = self.send(Job::Collect);
     }
 
-    /// Waits until everything is on disk that was handed over before.
+    /// Waits until all data queued before the call is on disk.
     pub fn finish(&self) {
         let (done, is_done) = channel();
         let _ = self.send(Job::Done(done));
-        // An error means that there is no thread, and nothing to wait for.
+        // An error means that there is no writing thread, and nothing to wait for.
         let _ = is_done.recv();
     }
 
@@ -490,13 +502,15 @@ impl Store {
         }
     }
 
-    /// Has a blob that could not be read looked at soon.
+    /// Queues a check of a blob that could not be read.
     fn check(&self, blob: Name) {
-        // Where that is refused, the next reader finds it again.
+        // If the job is refused, the next reader finds the damage again.
         let _ = self.send(Job::Check(blob));
     }
 
-    /// Hands a job over. Returns whether there was room for it. Without a thread it is dropped: that was said when the folder was opened.
+    /// Queues a job. Returns whether there was room.
+    ///
+    /// Without a writing thread the job is dropped silently: `open` has logged the reason.
     fn send(&self, job: Job) -> bool {
         let Some(writer) = self.writer.get() else {
             return true;
@@ -504,12 +518,12 @@ impl Store {
         if job.is_counted() && !self.waiting_jobs.add() {
             return false;
         }
-        // The thread ends with us.
+        // The thread ends only when the store is dropped.
         let _ = writer.jobs.send(job);
         true
     }
 
-    /// What was read of a release. What is not there needs no word.
+    /// Returns the data read from a release. Logs a failure, unless the file is absent.
     fn said<T>(&self, tenant: &str, number: u64, read: io::Result<T>) -> Option<T> {
         disk::present(read).unwrap_or_else(|error| {
             let file = self.releases.path(tenant, number);
@@ -524,17 +538,17 @@ impl Drop for Store {
         if let Some(writer) = self.writer.take() {
             writer.is_closing.store(true, Relaxed);
             drop(writer.jobs);
-            // An error means that it panicked, and has said so.
+            // An error means that the thread panicked, which is logged already.
             let _ = writer.thread.join();
         }
     }
 }
 
-/// Removes other deployments that are long gone.
+/// Removes the folders of other deployments that have not started for [`FORGOTTEN`].
 fn forget(directory: &Path, own: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        // Only what has this mark was made here: the directory may hold other things.
+        // The directory may hold other data: only a folder with this file is a deployment's.
         let used = fs::metadata(path.join(USED)).and_then(|used| used.modified());
         let age = used.map(|used| SystemTime::now().duration_since(used));
         if path != own && matches!(age, Ok(Ok(age)) if age > FORGOTTEN) {
@@ -543,7 +557,7 @@ fn forget(directory: &Path, own: &Path) {
     }
 }
 
-/// Whether this can be a tenant's name, or a word that it is none.
+/// Returns whether `tenant` is a valid tenant name. Logs an invalid one.
 fn has_name(tenant: &str) -> bool {
     let is_tenant = is_tenant(tenant);
     if !is_tenant {

@@ -1,4 +1,4 @@
-//! A process that records releases is killed at any moment: what it leaves behind is whole.
+//! Kills a process that records releases at random moments, and checks that the state stays valid.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -18,18 +18,18 @@ use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Coding, Pages, Resource, Variant};
 use release::store::{Keep, New, PlacedPages, Rows, Store};
 
-/// Where the child records.
+/// The environment variable with the folder in which the child records.
 const FOLDER: &str = "ROWHOUSE_KILLED_FOLDER";
 const KEEP: usize = 4;
-/// Less than all releases need, so that some of them go.
+/// A budget below the size of all releases, so that some are dropped.
 const BUDGET: u64 = 850_000;
 const TENANTS: [&str; 3] = ["a", "b", "c"];
 const PATHS: u64 = 6;
 
-/// What a path answers in the release of that key: most bodies are those of the release before.
+/// Returns the body at a path in the release with this key. Most bodies equal those of the previous release.
 fn text(tenant: &str, key: u64, path: u64) -> String {
     let changed = (key + path) / PATHS;
-    // Some are large enough to be blobs.
+    // Some bodies are large enough to be blobs.
     let times = if path < 3 { 9_000 } else { 500 };
     format!("{tenant} {path} {changed};").repeat(times + path as usize)
 }
@@ -75,7 +75,7 @@ fn release(tenant: &str, key: u64) -> New {
     }
 }
 
-/// A table that says its key in each value.
+/// Returns a table with the key in each value.
 fn table(key: u64) -> impl FnOnce() -> Rows {
     move || {
         let row = |length| (Bytes::from("key"), key.to_string().repeat(length).into());
@@ -132,7 +132,7 @@ fn records_until_it_is_killed() {
     }
 }
 
-/// Every release is the one that was recorded; how many there are.
+/// Checks that every release is exactly as recorded. Returns the number of releases.
 fn check(folder: &Path, store: &Store) -> usize {
     let mut releases = 0;
     for tenant in TENANTS {
@@ -143,12 +143,12 @@ fn check(folder: &Path, store: &Store) -> usize {
             name.is_some_and(|name| name.parse::<u64>().is_ok())
         };
         assert_eq!(names.iter().filter(is_number).count(), entries.len());
-        // One may have been written before the oldest went; a pinned one comes on top.
+        // A release may be written before the oldest is dropped; a pinned one comes on top.
         assert!(entries.len() <= KEEP + 2, "{} releases", entries.len());
         if let Some(pinned) = store.pinned(tenant) {
             assert!(store.load(tenant, pinned).is_some(), "{tenant}'s pin");
         }
-        // Its table is handed over behind a release, and may be written before the next one.
+        // The table is queued after its release, and may be written before the next release.
         let newest = entries.first().map_or([0; 32], |entry| entry.key);
         let newest = u64::from_le_bytes(newest[..8].try_into().expect("8 bytes"));
         let rows = store.table(tenant).unwrap_or_else(table(0));
@@ -177,23 +177,23 @@ fn check(folder: &Path, store: &Store) -> usize {
     releases
 }
 
-/// Looks at what a killed process left, as it is.
+/// Checks the state that a killed process left, without changing it.
 fn check_left(folder: &Path) -> usize {
-    // Who has not got the lock changes nothing.
+    // A process without the lock changes nothing.
     fs::create_dir_all(folder).expect("a folder");
     let lock = fs::File::create(folder.join("lock")).expect("a file");
     lock.try_lock().expect("the killed process has no lock");
     check(folder, &Store::open(folder.to_owned(), kept()))
 }
 
-/// Looks at it after what the next process does when it starts.
+/// Checks the state after the collection with which the next process begins.
 fn check_collected(folder: &Path) {
     let store = open(folder);
     store.finish();
     check(folder, &store);
 }
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -225,7 +225,7 @@ fn whenever_a_process_is_killed_every_release_is_whole() {
         child.wait().expect("ended");
         assert!(ended.is_none(), "the child ended by itself: {ended:?}");
         releases += check_left(folder.path());
-        // Otherwise the next child removes what has no use, and may be killed while it does.
+        // Otherwise the next child collects, and may be killed meanwhile.
         if kill % 2 == 0 {
             check_collected(folder.path());
         }

@@ -1,4 +1,4 @@
-//! One body in several content encodings.
+//! A response body in several content encodings.
 
 use std::sync::OnceLock;
 
@@ -6,27 +6,29 @@ use http::HeaderValue;
 
 use crate::payload::Payload;
 
-/// One encoding of a body.
+/// One content encoding of a body.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// What `Content-Encoding` says.
+    /// The encoding that `Content-Encoding` names.
     pub coding: Coding,
-    /// The bytes as they go out.
+    /// The encoded bytes.
     pub bytes: Payload,
-    /// A strong entity tag with its quotes: a hash of `bytes`, so that it is the same on every machine.
+    /// A strong entity tag, including its quotes. It is a hash of `bytes`, so every machine produces the same tag.
     pub etag: HeaderValue,
 }
 
-/// A body in its encodings: those that were made with it, and the best one, which is made later for bodies that somebody asks for.
+/// A body in its content encodings.
+///
+/// The first encodings are made together with the body. The best one is made later, for bodies that are requested.
 #[derive(Debug)]
 pub struct Variants {
     made: Box<[Variant]>,
-    /// Nothing in it: no encoding is better than those that were made.
+    /// The best encoding; `None` inside if no encoding is smaller than those in `made`.
     best: OnceLock<Option<Variant>>,
 }
 
 impl Variants {
-    /// These, the smallest first and identity last.
+    /// Creates the variants of a body. `made` lists the smallest first and identity last.
     #[must_use]
     pub const fn new(made: Box<[Variant]>) -> Self {
         Self {
@@ -35,7 +37,7 @@ impl Variants {
         }
     }
 
-    /// All that are there by now, the smallest first and identity last. The best one takes the place of that of the same encoding.
+    /// Returns all variants made so far, smallest first and identity last. The best variant replaces the one with the same encoding.
     pub fn iter(&self) -> impl Iterator<Item = &Variant> {
         let best = self.best.get().and_then(Option::as_ref);
         let others = self.made.iter();
@@ -43,21 +45,21 @@ impl Variants {
         best.into_iter().chain(others)
     }
 
-    /// The body as it is.
+    /// Returns the body without a content encoding.
     #[must_use]
     pub fn identity(&self) -> Option<&Variant> {
         self.made.last()
     }
 
-    /// Whether the best encoding is still to be made.
+    /// Returns whether [`Self::improve`] was not called yet.
     #[must_use]
     pub fn can_improve(&self) -> bool {
         self.best.get().is_none()
     }
 
-    /// Adds the best encoding for good, smaller than those that are there, or says that there is none.
+    /// Sets the best encoding permanently. `None` means that no encoding is smaller than those present.
     pub fn improve(&self, best: Option<Variant>) {
-        // What comes second is the same.
+        // A second call brings the same variant.
         let _ = self.best.set(best);
     }
 }
@@ -81,7 +83,7 @@ pub enum Coding {
     Brotli,
     /// `gzip` (RFC 1952).
     Gzip,
-    /// The bytes as they are.
+    /// No encoding: the body itself.
     Identity,
 }
 
@@ -89,7 +91,7 @@ impl Coding {
     /// Every encoding, in the order of the variants.
     pub const ALL: [Self; 3] = [Self::Brotli, Self::Gzip, Self::Identity];
 
-    /// The token in `Content-Encoding` and `Accept-Encoding`.
+    /// Returns the token used in `Content-Encoding` and `Accept-Encoding`.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
-//! The header fields of the bodies of one kind, ready to be copied into a response.
+//! Prebuilt header fields for one class of bodies.
 //!
-//! Putting a header map together costs a request more than finding its page, so every form that it can take is made once, here, and shared by all the bodies of a kind (all indexed pages in the same colours, say, or all fonts).
-//! A response copies one of them and sets the entity tag; whoever sends it sets its name ([`X_REQUEST_ID`]).
+//! Building a header map costs a request more than finding its page. Every map is therefore built once and shared by all bodies of a class, for example all fonts, or all indexed pages in the same colours.
+//! A response copies one map and sets the entity tag. The sender adds the request id ([`X_REQUEST_ID`]).
 //!
-//! **Invariant:** knows no request; the maps never change.
+//! **Invariant:** does not depend on a request; the maps never change.
 
 use http::HeaderMap;
 use http::header::{
@@ -13,14 +13,14 @@ use http::header::{
 
 use super::coding::Coding;
 
-/// The field by which shared caches throw away all that belongs together.
+/// The header field by which shared caches purge related responses together.
 pub const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
-/// The field that carries a request's name in the logs.
+/// The header field with the request id that the logs use.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What a page is thrown away by: its tenant's id, or the id with its path (`corner,corner/terms`).
+/// Returns the cache tags of a page: the tenant's id, and the id followed by the path (`corner,corner/terms`).
 ///
-/// A path that cannot stand in a list of tags has the tenant's only.
+/// If the path cannot be part of a tag list, the result is the tenant's id alone.
 #[must_use]
 pub fn cache_tag(tenant: &str, path: &str) -> String {
     let fits = path
@@ -33,7 +33,7 @@ pub fn cache_tag(tenant: &str, path: &str) -> String {
     }
 }
 
-/// The fields of one kind of body, by encoding.
+/// The header fields of one class of bodies, by content encoding.
 #[derive(Debug)]
 pub struct Fields {
     whole: [HeaderMap; Coding::ALL.len()],
@@ -44,14 +44,16 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Takes what all the bodies of the kind say: content type, caching, security. What follows from a single body and its encoding (`ETag`, `Content-Encoding`, `Content-Length`) and `Date` must not be among them.
+    /// Builds the header fields from those common to all bodies of the class: content type, caching, security.
     ///
-    /// `varies`: bodies of this kind come in more than one encoding (`Vary: Accept-Encoding`).
-    /// `ranges`: a part of the body may be requested (`Accept-Ranges: bytes`); for assets, not for pages.
+    /// `given` must not contain `Date`, or fields that depend on a single body and its encoding: `ETag`, `Content-Encoding`, `Content-Length`.
+    ///
+    /// `varies`: bodies of this class exist in more than one encoding (`Vary: Accept-Encoding`).
+    /// `ranges`: clients may request part of a body (`Accept-Ranges: bytes`). Set for assets, not for pages.
     #[must_use]
     pub fn new(given: HeaderMap, varies: bool, ranges: bool) -> Self {
         let mut rest = given.clone();
-        // What is set for a body or a request is present from the start, so that the copy does not grow, and stands first, where `set` finds it at once.
+        // Fields set per body or request are present from the start, so that a copy does not grow. They come first, where `set` finds them at once.
         let mut all = HeaderMap::with_capacity(given.len() + 4);
         all.insert(ETAG, HeaderValue::from_static("\"\""));
         all.insert(X_REQUEST_ID, HeaderValue::from_static("-"));
@@ -63,7 +65,7 @@ impl Fields {
             all.append(VARY, HeaderValue::from_static("accept-encoding"));
         }
 
-        // RFC 9110, section 15.4.5: what the client needs to update what it has, and no more.
+        // RFC 9110, section 15.4.5: a 304 carries only the fields that update the client's stored response.
         let mut not_modified = HeaderMap::new();
         for name in [
             CACHE_CONTROL,
@@ -97,25 +99,25 @@ impl Fields {
         }
     }
 
-    /// What [`new`](Self::new) took, in its order: the same again makes the same fields.
+    /// Returns the arguments of [`new`](Self::new), in the same order. The same arguments build the same fields.
     #[must_use]
     pub const fn given(&self) -> (&HeaderMap, bool, bool) {
         (&self.given, self.varies, self.ranges)
     }
 
-    /// A copy of the fields that go with a body in `coding`, with its entity tag.
+    /// Returns a copy of the fields of a body in `coding`, with its entity tag.
     #[must_use]
     pub fn whole(&self, coding: Coding, etag: &HeaderValue) -> HeaderMap {
         tagged(&self.whole[coding as usize], etag)
     }
 
-    /// A copy of the fields of status 304.
+    /// Returns a copy of the fields of a response with status 304.
     #[must_use]
     pub fn not_modified(&self, etag: &HeaderValue) -> HeaderMap {
         tagged(&self.not_modified, etag)
     }
 
-    /// Whether a part of the body may be requested (RFC 9110, section 14).
+    /// Returns whether clients may request part of the body (RFC 9110, section 14).
     #[must_use]
     pub const fn ranges(&self) -> bool {
         self.ranges
@@ -128,7 +130,7 @@ fn tagged(fields: &HeaderMap, etag: &HeaderValue) -> HeaderMap {
     fields
 }
 
-/// Sets a field of one value that is among the first ones, or adds it, without computing the hash of its name.
+/// Sets a single-value field. Looks for it by linear search, which avoids hashing the name of a field at the front; adds it if absent.
 pub fn set(fields: &mut HeaderMap, name: &HeaderName, value: HeaderValue) {
     match fields.iter_mut().find(|(known, _)| *known == name) {
         Some((_, known)) => *known = value,

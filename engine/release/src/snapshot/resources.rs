@@ -1,8 +1,8 @@
-//! What a tenant answers at one place, by path.
+//! The responses of a tenant at one address, by path.
 //!
-//! Pages differ from address to address, by their links. Files are the same at every address, so that all places of a tenant share one table of them: a tenant with many files at many addresses has each path once.
+//! Pages differ between addresses, because their links differ. Files are the same everywhere, so all addresses of a tenant share one table of files. A tenant with many files and addresses thus stores each file path once.
 //!
-//! **Invariant:** a path is below [`FILES_BELOW`] exactly if it is in the table of files, so that a look-up reads one table.
+//! **Invariant:** the table of files contains exactly the paths below [`FILES_BELOW`], so a look-up reads one table.
 
 use std::collections::HashSet;
 use std::ops::Index;
@@ -13,38 +13,38 @@ use http::{HeaderValue, StatusCode};
 use super::coding::Variants;
 use super::fields::Fields;
 
-/// Values by text, as in the standard library, with a hasher that is quicker for short ones: a request looks up its host, its prefix and its path.
+/// A map from text to values with a hasher that is fast for short keys. Every request looks up its host, prefix and path.
 pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
 
-/// Resources by path, percent-decoded, without a trailing slash (`/` for the root).
+/// Resources by path: percent-decoded, without a trailing slash (`/` for the root).
 pub type ResourceTable = Table<Arc<Resource>>;
 
-/// What one path answers.
+/// The response at one path.
 #[derive(Debug)]
 pub enum Resource {
-    /// Bytes, in one or more encodings.
+    /// A body in one or more encodings.
     Body(Body),
-    /// Another place: 308 with its `Location`.
+    /// A redirect with status 308 to this `Location`.
     Redirect(HeaderValue),
 }
 
-/// A body with its encodings and headers, for example a page or a stylesheet.
+/// A body with its encodings and header fields, for example a page or a stylesheet.
 #[derive(Debug)]
 pub struct Body {
-    /// 200 for a page, 404 or 405 for an error page.
+    /// 200 for a page; 404 or 405 for an error page.
     pub status: StatusCode,
-    /// The header fields, in every form in which they go out. Shared by all the bodies of one kind, of all tenants.
+    /// The prebuilt header fields, shared by all bodies of one class across tenants.
     pub fields: Arc<Fields>,
-    /// `Cache-Tag` of this body: pages have one.
+    /// The `Cache-Tag` of this body. Only pages have one.
     pub cache_tag: Option<HeaderValue>,
-    /// The encodings to choose from.
+    /// The available encodings.
     pub variants: Variants,
 }
 
-/// The beginning of the paths of files, below the prefix of their place. The rest of such a path has no slash.
+/// The start of every file path, relative to the mount prefix. The rest of a file path contains no slash.
 pub const FILES_BELOW: &str = "/assets/";
 
-/// Resources by the path below the prefix (`/terms`; `/` for the place itself). A copy shares the resources and the files.
+/// Resources by path below the mount prefix (`/terms`; `/` for the mount itself). A copy shares the resources and the files.
 #[derive(Debug, Clone, Default)]
 pub struct Resources {
     pages: ResourceTable,
@@ -52,26 +52,26 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Joins the pages of one place and the files of all places. Drops pages below [`FILES_BELOW`].
+    /// Joins the pages of one address and the files of all addresses. Drops pages below [`FILES_BELOW`].
     #[must_use]
     pub fn new(mut pages: ResourceTable, files: Arc<ResourceTable>) -> Self {
         pages.retain(|path, _| !path.starts_with(FILES_BELOW));
         Self { pages, files }
     }
 
-    /// Returns the pages, whose links differ from address to address.
+    /// Returns the pages, whose links depend on the address.
     #[must_use]
     pub const fn pages(&self) -> &ResourceTable {
         &self.pages
     }
 
-    /// Returns the files: one table for all places of a tenant.
+    /// Returns the files: one table for all addresses of a tenant.
     #[must_use]
     pub const fn files(&self) -> &Arc<ResourceTable> {
         &self.files
     }
 
-    /// Returns the only table that can have a path.
+    /// Returns the only table that can contain `path`.
     fn table(&self, path: &str) -> &ResourceTable {
         match path.starts_with(FILES_BELOW) {
             true => &self.files,
@@ -79,7 +79,7 @@ impl Resources {
         }
     }
 
-    /// Returns a path as the table has it, with its resource.
+    /// Looks up a path. Returns the path as the table stores it, and its resource.
     #[must_use]
     pub fn get_key_value(&self, path: &str) -> Option<(&str, &Arc<Resource>)> {
         let (path, resource) = self.table(path).get_key_value(path)?;
@@ -92,24 +92,24 @@ impl Resources {
         self.table(path).get(path)
     }
 
-    /// Returns whether something answers at a path.
+    /// Returns whether there is a resource at a path.
     #[must_use]
     pub fn contains_key(&self, path: &str) -> bool {
         self.table(path).contains_key(path)
     }
 
-    /// Returns all paths with their resources, in no order.
+    /// Returns all paths with their resources, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Resource>)> {
         let all = self.pages.iter().chain(&*self.files);
         all.map(|(path, resource)| (&**path, resource))
     }
 
-    /// Returns all paths, in no order.
+    /// Returns all paths, in arbitrary order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(path, _)| path)
     }
 
-    /// Returns all resources, in no order.
+    /// Returns all resources, in arbitrary order.
     pub fn values(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.pages.values().chain(self.files.values())
     }
@@ -141,15 +141,15 @@ impl Index<&str> for Resources {
     }
 }
 
-/// Visits the resources of several places of a tenant, and files that places share once.
+/// Visits the resources of several addresses of a tenant. Visits files that addresses share only once.
 #[derive(Debug, Default)]
 pub struct ResourceWalk {
-    /// The tables of files that were visited, by where they are in memory.
+    /// The file tables already visited, by memory address.
     files: HashSet<*const ResourceTable>,
 }
 
 impl ResourceWalk {
-    /// Returns the resources of one more place with their paths, without files that an earlier place had.
+    /// Returns the resources at the next address with their paths. Omits files that an earlier address had.
     pub fn visit<'a>(
         &mut self,
         resources: &'a Resources,

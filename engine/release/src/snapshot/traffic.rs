@@ -1,9 +1,9 @@
-//! What a tenant has served since it came, as plain counters.
+//! Counters of a tenant's requests, bytes and latency since it was first served.
 //!
-//! They hang on the [`Mount`](super::Mount), so that counting a request is a few additions and never a look-up by name, and they outlive the snapshot that led to them, so that a reload loses nothing.
-//! Whoever shows them (as Prometheus text, for example) reads them from here.
+//! The counters belong to the [`Mount`](super::Mount): counting a request takes a few additions and no look-up by name. They outlive the snapshot that holds the mount, so a reload loses nothing.
+//! Exporters, for example the Prometheus endpoint, read them from here.
 //!
-//! **Invariant:** knows no metrics library; the number of counters never depends on what a client sends.
+//! **Invariant:** knows no metrics library; the number of counters never depends on client input.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -12,23 +12,23 @@ use http::StatusCode;
 
 use super::coding::Coding;
 
-/// Upper bounds of the latency histogram, in microseconds; a last bucket takes what is slower.
+/// Upper bounds of the latency histogram, in microseconds. A final bucket counts slower responses.
 ///
-/// Answers come from memory, so most of them fall into the first three; the upper ones show a machine that has no time.
+/// Responses come from memory, so most fall into the first three buckets. High buckets indicate an overloaded machine.
 pub const LATENCY_BOUNDS: [u64; 11] = [
     25, 50, 100, 250, 500, 1_000, 5_000, 25_000, 100_000, 1_000_000, 10_000_000,
 ];
 
-/// The names of the status classes that are counted apart.
+/// The labels of the status classes, each counted separately.
 pub const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
-/// The counters of one tenant.
+/// The traffic counters of one tenant.
 #[derive(Debug, Default)]
 pub struct Traffic {
     cells: [[Cell; Coding::ALL.len()]; CLASSES.len()],
     latency: [AtomicU64; LATENCY_BOUNDS.len() + 1],
     latency_sum: AtomicU64,
-    /// Whether a request was noted since [`Traffic::look`].
+    /// Whether [`Traffic::note`] was called since the last [`Traffic::look`].
     is_noted: AtomicBool,
 }
 
@@ -39,30 +39,32 @@ struct Cell {
     bytes: AtomicU64,
 }
 
-/// One line of [`Traffic::counts`].
+/// One item of [`Traffic::counts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// `2xx` to `5xx`.
+    /// The status class, `2xx` to `5xx`.
     pub class: &'static str,
-    /// The encoding of the body.
+    /// The content encoding of the body.
     pub coding: Coding,
-    /// Responses.
+    /// The number of responses.
     pub requests: u64,
-    /// Bytes of bodies, as they went out.
+    /// Bytes of response bodies, as sent.
     pub bytes: u64,
 }
 
-/// The latency histogram at one moment.
+/// The latency histogram at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latency {
-    /// Responses by bucket, not cumulated: one for each of [`LATENCY_BOUNDS`] and one for the rest.
+    /// Responses per bucket, not cumulative: one bucket for each of [`LATENCY_BOUNDS`] and one for slower responses.
     pub buckets: [u64; LATENCY_BOUNDS.len() + 1],
-    /// All durations together, in microseconds.
+    /// The sum of all latencies, in microseconds.
     pub sum: u64,
 }
 
 impl Traffic {
-    /// Counts one response: `bytes` of body, and the time from its request until it was ready to be sent. How long a client takes to read it says nothing of the server.
+    /// Counts one response with `bytes` of body.
+    ///
+    /// `took` runs from the request until the response is ready to send. The time a client takes to read says nothing about the server.
     pub fn record(&self, status: StatusCode, coding: Coding, bytes: u64, took: Duration) {
         let class = usize::from(status.as_u16() / 100)
             .saturating_sub(2)
@@ -80,18 +82,18 @@ impl Traffic {
         self.latency_sum.fetch_add(micros, Relaxed);
     }
 
-    /// Notes that a request came. Returns whether it is the first since [`Traffic::look`].
+    /// Notes a request. Returns whether it is the first since the last [`Traffic::look`].
     pub fn note(&self) -> bool {
         !self.is_noted.load(Relaxed) && !self.is_noted.swap(true, Relaxed)
     }
 
-    /// Returns the number of requests, and waits for the next to be noted.
+    /// Returns the number of requests, and resets [`Traffic::note`] so that it reports the next request.
     pub fn look(&self) -> u64 {
         self.is_noted.store(false, Relaxed);
         self.latency().buckets.iter().sum()
     }
 
-    /// The counters that are not zero.
+    /// Returns the counters that are not zero.
     pub fn counts(&self) -> impl Iterator<Item = Count> {
         CLASSES.iter().zip(&self.cells).flat_map(|(class, row)| {
             Coding::ALL.iter().zip(row).filter_map(|(coding, cell)| {
@@ -106,7 +108,7 @@ impl Traffic {
         })
     }
 
-    /// The latency histogram.
+    /// Returns the latency histogram.
     #[must_use]
     pub fn latency(&self) -> Latency {
         Latency {

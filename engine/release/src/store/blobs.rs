@@ -1,8 +1,8 @@
-//! Bytes by the hash of their content.
+//! Content-addressed bytes: each blob is named by its SHA-256.
 //!
-//! Nothing but the name is needed to find them, and what has a name never changes: an object store could stand here, too.
+//! A blob is found by name alone and never changes, so an object store could replace the folder.
 //!
-//! **Invariant:** knows nothing of what the bytes mean, and who names them only when it is told.
+//! **Invariant:** does not know what the bytes mean. Learns which blobs are in use only from the caller of [`Blobs::sweep`].
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,17 +23,17 @@ use crate::payload::Payload;
 pub(super) struct Name(pub(super) [u8; 32]);
 
 impl Name {
-    /// The name of these bytes.
+    /// Returns the name of `bytes`.
     pub(super) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The name of these bytes.
+    /// Returns the name of the payload's bytes.
     pub(super) fn of_payload(payload: &Payload) -> Self {
         Self(payload.digest())
     }
 
-    /// The name that is written in these digits, as [`Display`](fmt::Display) does.
+    /// Parses a name from lower-case hexadecimal digits, as written by [`Display`](fmt::Display).
     fn parse(digits: &str) -> Option<Self> {
         let mut name = [0; 32];
         let is_ours = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
@@ -55,16 +55,16 @@ impl fmt::Display for Name {
     }
 }
 
-/// From so many bytes on something is a blob of its own. Smaller ones would be far more files than a disk has room for.
+/// The minimum length, in bytes, of content stored as its own blob. Smaller blobs would make too many files.
 pub(super) const LARGE: usize = 64 << 10;
 
-/// Blobs with their lengths in bytes, as who needs them names them.
+/// References to blobs, each with the blob's length in bytes.
 pub(super) type Named = Vec<(Name, u64)>;
 
-/// Bytes with their names.
+/// Blob contents with their names.
 pub(super) type NamedBytes = Vec<(Name, Payload)>;
 
-/// Writes which blobs are needed.
+/// Writes references to `blobs`.
 pub(super) fn write_names(blobs: &[(Name, Payload)], output: &mut Output) {
     output.count(blobs.len());
     for (name, bytes) in blobs {
@@ -73,24 +73,27 @@ pub(super) fn write_names(blobs: &[(Name, Payload)], output: &mut Output) {
     }
 }
 
-/// What [`write_names`] wrote.
+/// Reads references written by [`write_names`].
 pub(super) fn read_names(input: &mut Input<'_>) -> Option<Named> {
     input.many(|input| Some((Name(input.hash()?), input.number()?)))
 }
 
-/// The blobs below one folder: `<first two digits>/<the other digits>`.
+/// The blobs below one folder: `<first two digits>/<remaining digits>`.
 #[derive(Debug, Clone)]
 pub(super) struct Blobs {
     folder: PathBuf,
 }
 
 impl Blobs {
-    /// The blobs below `folder`, which need not be there.
+    /// Creates the blob storage in `folder`, which need not exist.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// The bytes of that name. Bytes that do not fit their name are an error.
+    /// Reads a blob.
+    ///
+    /// # Errors
+    /// If the blob is absent, unreadable, or does not match its name.
     pub(super) fn get(&self, name: &Name) -> io::Result<Payload> {
         let mut file = disk::open(&self.path(name))?;
         let payload: Payload = match file.metadata()?.len() {
@@ -108,12 +111,12 @@ impl Blobs {
         }
     }
 
-    /// Writes those that are not there yet. All of them are on the disk when this returns. Gives how many these were, and their bytes.
+    /// Writes the blobs that are missing. All of them are on disk when the call returns. Returns the number of blobs written and their total bytes.
     pub(super) fn put(&self, blobs: &[(Name, Payload)]) -> io::Result<(u64, u64)> {
         let mut missing = Vec::new();
         for (name, bytes) in blobs {
             let path = self.path(name);
-            // One of another length is damaged, and written again.
+            // A blob of another length is damaged and written again.
             let present = disk::present(fs::metadata(&path))?;
             if present.is_none_or(|file| !file.is_file() || file.len() != bytes.len()) {
                 missing.push((path, bytes));
@@ -133,7 +136,7 @@ impl Blobs {
         Ok((missing.len() as u64, bytes))
     }
 
-    /// Removes a blob that does not fit its name: otherwise it would pass for one that is there.
+    /// Removes a blob that does not match its name. Otherwise `put` would treat it as present.
     pub(super) fn check(&self, name: &Name) -> io::Result<()> {
         match self.get(name) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -143,7 +146,7 @@ impl Blobs {
         }
     }
 
-    /// Removes those that have no use, and files that were left incomplete.
+    /// Removes blobs that are not in use, and incomplete files.
     pub(super) fn sweep(&self, is_used: impl Fn(&Name) -> bool) -> io::Result<()> {
         for first in disk::names(&self.folder)? {
             let folder = self.folder.join(&first);
@@ -161,7 +164,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Where the bytes of that name are.
+    /// Returns the path of a blob.
     pub(super) fn path(&self, name: &Name) -> PathBuf {
         let digits = name.to_string();
         let (first, rest) = digits.split_at(2);
@@ -169,10 +172,10 @@ impl Blobs {
     }
 }
 
-/// How many threads wait for the disk at once. They have nothing else to do: a disk writes many files in the time of one.
+/// The number of threads that write blobs. They mostly wait: a disk writes many files in the time of one.
 const WAITING: usize = 16;
 
-/// Does something with each, on several threads. The first error that is seen is the result; the others may be done or not.
+/// Calls `one` for each item, on several threads. Returns the first error; other items may or may not be processed then.
 fn at_once<T: Sync>(all: &[T], one: impl Fn(&T) -> io::Result<()> + Sync) -> io::Result<()> {
     let each = all.len().div_ceil(WAITING).max(1);
     let part = &|part: &[T]| part.iter().try_for_each(&one);

@@ -1,6 +1,6 @@
-//! Files that are whole or not there, also after a power cut.
+//! Atomic files: complete or absent, even after a power cut.
 //!
-//! **Invariant:** knows nothing of what the files hold, and no lock: who calls has seen to it that nobody else writes the same name.
+//! **Invariant:** does not know what the files contain, and takes no lock. The caller ensures that nothing else writes the same name.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
@@ -9,25 +9,27 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The beginning of the names of files that are not complete yet. No name of content begins like this.
+/// The first character of the names of incomplete files. No other file name begins with it.
 const TEMPORARY: &str = ".";
 
-/// When what is written is on the disk, whatever happens to the machine.
+/// The moment from which written data survives a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
-    /// When writing returns.
+    /// When the write returns: the file is flushed.
     Now,
-    /// When the system finds the time.
+    /// When the system flushes its caches.
     Later,
 }
 
-/// Writes a file: under a temporary name first, then under its own. Its folder is made when it is not there.
+/// Writes a file under a temporary name and renames it. Creates its folder if needed.
+///
+/// With [`Durability::Now`], the new name itself is durable only after [`sync`] of the folder.
 ///
 /// The name of what is to be on the disk now is there after [`sync`] of the folder.
 ///
 /// # Errors
 ///
-/// When `path` has the name of a temporary file, `fill` fails, or the disk refuses.
+/// If `path` has the name of a temporary file, `fill` fails, or the disk reports an error.
 pub(super) fn write(
     path: &Path,
     durability: Durability,
@@ -40,19 +42,19 @@ pub(super) fn write(
     make_folder(folder)?;
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
-        // As for any other file: the process's mask takes off what others may not.
+        // As for any other file: the process's umask removes permissions.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     fill(file.as_file_mut())?;
     if durability == Durability::Now {
-        // Before it gets its name: otherwise a power cut could leave the name with nothing behind it.
+        // Before the rename: otherwise a power cut could leave the name without its content.
         file.as_file().sync_all()?;
     }
     file.persist(path)?;
     Ok(())
 }
 
-/// Opens a regular file. Anything else of that name counts as damaged, and is not waited for: opening a FIFO would wait for a writer.
+/// Opens a regular file. Anything else counts as damaged, and is opened without blocking: a FIFO would wait for a writer.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let file = File::options()
         .read(true)
@@ -71,7 +73,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a folder, and those above it. It is on the disk when this returns, if only its own name was missing.
+/// Creates a folder and its parents. The folder is on disk when the call returns if only its last component was missing.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -80,17 +82,17 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     folder.parent().map_or(Ok(()), sync)
 }
 
-/// Puts the names in a folder on the disk.
+/// Flushes the names in a folder to disk.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Removes a file; one that is not there is no error.
+/// Removes a file. An absent file is not an error.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     present(fs::remove_file(path)).map(drop)
 }
 
-/// What a name stands for, or `None` when there is nothing of that name.
+/// Turns the error for an absent file into `None`.
 pub(super) fn present<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -99,7 +101,7 @@ pub(super) fn present<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Returns the contents that were read, or `None` where the file is damaged or missing.
+/// Turns the error for a damaged or absent file into `None`.
 pub(super) fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -110,7 +112,7 @@ pub(super) fn readable<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The names in a folder, in no order. A folder that is not there has none, and names that are not UTF-8 are not ours.
+/// Returns the names in a folder, in arbitrary order. An absent folder has none. Names that are not UTF-8 are omitted.
 pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let Some(entries) = present(fs::read_dir(folder))? else {
         return Ok(Vec::new());
@@ -122,12 +124,14 @@ pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether a file of this name is not complete yet.
+/// Returns whether a file of this name is incomplete.
 pub(super) fn is_temporary(name: &str) -> bool {
     name.starts_with(TEMPORARY)
 }
 
-/// Removes the incomplete files that a killed process left in a folder. To be called by the process that writes, between two files, when no incomplete file is its own.
+/// Removes the incomplete files that a killed process left in a folder.
+///
+/// Only the process that writes may call this, and only while it writes no file itself.
 pub(super) fn remove_temporary(folder: &Path) -> io::Result<()> {
     for name in names(folder)? {
         if is_temporary(&name) {
@@ -137,7 +141,7 @@ pub(super) fn remove_temporary(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is wrong with a file that is cut short, damaged, or of another program or version.
+/// Returns the error for a file that is truncated, damaged, or of another program or version.
 pub(super) fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it is damaged or foreign")
 }

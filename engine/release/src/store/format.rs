@@ -1,13 +1,13 @@
-//! Numbers and bytes behind each other, as the files of releases hold them.
+//! The binary encoding of numbers and byte strings in the store's files.
 //!
-//! **Invariant:** knows nothing of releases. Whatever is read, reading ends, takes no more memory than what it reads, and does not panic.
+//! **Invariant:** knows nothing of releases. Reading arbitrary bytes terminates, does not panic, and uses no more memory than the bytes read.
 
-/// What is written so far.
+/// A buffer that values are appended to.
 #[derive(Debug, Default)]
 pub(super) struct Output(pub(super) Vec<u8>);
 
 impl Output {
-    /// A number, in seven bits a byte, the lowest first; the eighth bit says that more follow.
+    /// Appends a number as a little-endian base-128 varint: seven bits per byte; the eighth bit says that more bytes follow.
     pub(super) fn number(&mut self, number: u64) {
         let mut rest = number;
         while rest >= 0x80 {
@@ -17,19 +17,19 @@ impl Output {
         self.0.push(rest as u8);
     }
 
-    /// How many of something follow.
+    /// Appends the number of items that follow.
     pub(super) fn count(&mut self, count: usize) {
         self.number(count as u64);
     }
 
-    /// Bytes, with their length.
+    /// Appends bytes with their length.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.0.extend_from_slice(bytes);
     }
 }
 
-/// What is still to be read. All that is read is `None` when it is not there.
+/// The bytes still to be read. Every method returns `None` if they do not encode the value.
 #[derive(Debug)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
@@ -39,7 +39,7 @@ impl<'a> Input<'a> {
         for shift in (0..u64::BITS).step_by(7) {
             let byte = *self.0.split_off_first()?;
             let bits = u64::from(byte & 0x7f);
-            // The last byte has room for one bit.
+            // The tenth byte has room for one bit.
             if bits << shift >> shift != bits {
                 return None;
             }
@@ -76,7 +76,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// As many as the count in front says.
+    /// Reads a count and then that many items.
     pub(super) fn many<T>(
         &mut self,
         mut one: impl FnMut(&mut Self) -> Option<T>,

@@ -1,10 +1,10 @@
-//! Frames of two parts, of which the first is read alone where that is enough. Both have their hashes: what is damaged is seen.
+//! Frames of two parts, a front and a rest; the front can be read alone. A hash of each part detects damage.
 //!
 //! ```text
-//! magic │ length of the front │ length of the rest │ SHA-256 of the rest │ SHA-256 of the numbers and the front │ front │ rest
+//! magic │ length of the front │ length of the rest │ SHA-256 of the rest │ SHA-256 of the previous three fields and the front │ front │ rest
 //! ```
 //!
-//! **Invariant:** knows nothing of what the parts say, nor where a frame is.
+//! **Invariant:** does not know what the parts contain, or where a frame is stored.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,14 +17,14 @@ use sha2::{Digest as _, Sha256};
 use super::blobs::Name;
 use super::disk;
 
-/// A length, as a little-endian number.
+/// The bytes of a length field, a little-endian number.
 const LENGTH: usize = 8;
 const HASH: usize = 32;
 
-/// All that is before the rest of a frame.
+/// The header and front of a frame: all before the rest.
 pub(super) struct Head {
     pub(super) front: Vec<u8>,
-    /// The bytes of the whole frame.
+    /// The length of the entire frame in bytes.
     pub(super) size: u64,
     rest: u64,
     hash: Name,
@@ -37,7 +37,7 @@ pub(super) struct Opened {
     at: u64,
 }
 
-/// All that stands before the rest.
+/// Returns the header and front of a frame: all before the rest.
 pub(super) fn start(magic: &[u8], front: &[u8], rest: &[u8]) -> Vec<u8> {
     let lengths = [front.len() as u64, rest.len() as u64].map(u64::to_le_bytes);
     let numbers = [&lengths.concat()[..], &Name::of(rest).0].concat();
@@ -45,10 +45,10 @@ pub(super) fn start(magic: &[u8], front: &[u8], rest: &[u8]) -> Vec<u8> {
 }
 
 impl Head {
-    /// Reads the head of the frame that comes next. Damage of the rest is not seen.
+    /// Reads the header and front of the next frame. Does not detect damage of the rest.
     ///
     /// # Errors
-    /// When it cannot be read, or is not the head of a frame of at most `limit` bytes.
+    /// If the bytes cannot be read, or do not begin a frame of at most `limit` bytes.
     pub(super) fn read(from: &mut impl Read, magic: &[u8], limit: u64) -> io::Result<Self> {
         let mut start = vec![0; magic.len() + 2 * LENGTH + 2 * HASH];
         exact(from, &mut start)?;
@@ -74,20 +74,20 @@ impl Head {
         }
     }
 
-    /// Returns how many bytes come after the front.
+    /// Returns the number of bytes after the front.
     pub(super) const fn rest(&self) -> u64 {
         self.rest
     }
 }
 
-/// Opens a file that is one frame, and reads its front. Damage of the rest that leaves its length is not seen yet.
+/// Opens a file that consists of one frame, and reads its front. Does not detect damage of the rest, unless its length changed.
 pub(super) fn open(path: &Path, magic: &[u8]) -> io::Result<Opened> {
     let file = disk::open(path)?;
     let size = file.metadata()?.len();
     open_at(&Arc::new(file), 0..size, magic)
 }
 
-/// Opens the frame at a place in a file, and reads its front.
+/// Opens the frame at `place` in a file, and reads its front.
 pub(super) fn open_at(
     file: &Arc<File>,
     place: std::ops::Range<u64>,
@@ -107,7 +107,7 @@ pub(super) fn open_at(
 }
 
 impl Opened {
-    /// The rest.
+    /// Reads the rest and verifies its hash.
     pub(super) fn rest(self) -> io::Result<Vec<u8>> {
         let length = usize::try_from(self.head.rest).map_err(|_| disk::damaged())?;
         let mut rest = vec![0; length];
@@ -119,7 +119,7 @@ impl Opened {
     }
 }
 
-/// A file from a place on. Several threads read one file at once.
+/// A reader of a file from an offset on. Several threads can read the same file at once.
 struct At<'a>(&'a File, u64);
 
 impl Read for At<'_> {
@@ -142,7 +142,7 @@ fn length(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.first_chunk()?))
 }
 
-/// Fills `buffer`; what is too short is damaged.
+/// Fills `buffer`. Reports a file that is too short as damaged.
 fn exact(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<()> {
     from.read_exact(buffer).map_err(|error| {
         if error.kind() == io::ErrorKind::UnexpectedEof {

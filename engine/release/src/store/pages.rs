@@ -1,9 +1,11 @@
-//! The pages of a release as bytes, with the names of blobs in place of large bodies.
+//! The encoding of a release's pages, with blob references in place of large bodies.
 //!
-//! Five parts stand behind each other: bodies, header fields, resources, places (with the files that a place shares with an earlier one by its number), and the small bodies, compressed together: the pages of a tenant have much in common, above all with themselves at another address. Each entry of a table is there once and named by its number in those that follow, so what was shared is shared again after reading.
-//! Of a body only the bytes as they are stand here. Its encodings are several times as much, and made again in no time.
+//! The encoding has five parts: bodies, header fields, resources, addresses, and the small bodies. An address that shares its files with an earlier one names that address by number. The small bodies are compressed together, because the pages of a tenant have much in common, above all with their copies at other addresses.
 //!
-//! **Invariant:** knows no disk. The same pages give the same bytes.
+//! Every entry of a table occurs once and later parts refer to it by number, so shared values are shared again after reading.
+//! Bodies are stored without a content encoding: encodings take several times the space and are quickly made again.
+//!
+//! **Invariant:** does no disk access. The same pages always have the same encoding.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -22,30 +24,30 @@ use crate::payload::Payload;
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, ResourceTable, Resources, Variant, Variants};
 
-/// What a tenant answers at one place.
+/// The responses of a tenant at one address.
 #[derive(Debug, Clone)]
 pub struct PlacedPages {
-    /// The host's name: lower case, no port.
+    /// The host name: lower case, no port.
     pub host: String,
-    /// `/corner`, or empty at the root of the host.
+    /// The mount prefix, for example `/corner`; empty at the root of the host.
     pub prefix: String,
-    /// What is answered there, by the path below the prefix.
+    /// The responses, by path below the prefix.
     pub pages: Pages,
 }
 
-/// How the files of places are written.
+/// How the files of each address are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// A table of files is with the first place that has it; later ones name that place.
+    /// The first address with a table of files holds the table; later addresses refer to that address.
     SharedFiles,
-    /// Each place has its files among its pages, as in version 2.
+    /// Every address lists its files among its pages, as in version 2 of the format.
     FilesAtEachPlace,
 }
 
-/// More fields than a body has. A header map panics where it gets too many.
+/// The largest number of header fields that is accepted. More than any body has; a header map panics when it grows too large.
 const MAX_FIELDS: usize = 1024;
 
-/// Entries that are told apart by their bytes.
+/// Encoded entries without duplicates.
 #[derive(Default)]
 struct Table {
     numbers: HashMap<Vec<u8>, usize>,
@@ -53,7 +55,7 @@ struct Table {
 }
 
 impl Table {
-    /// The number of an entry, which is added when it is new.
+    /// Returns the number of an entry. Adds the entry if it is new.
     fn number(&mut self, entry: Output) -> usize {
         let next = self.numbers.len();
         *self.numbers.entry(entry.0).or_insert_with_key(|entry| {
@@ -63,39 +65,39 @@ impl Table {
     }
 }
 
-/// The same for what other releases have, too, and for what cannot be compressed.
+/// The minimum length, in bytes, of a blob for content that other releases also have, or that does not compress.
 const COMMON: usize = 4 << 10;
-/// The most bytes that small bodies may have together after reading: no tenant has so many.
+/// The largest total length of small bodies, in bytes. More than any tenant has.
 const MAX_SMALL_BODY_BYTES: usize = 1 << 30;
-/// How hard bodies are compressed, and the logarithm of how far back the same bytes are seen: over all pages of most tenants.
+/// The zstd compression level, and the logarithm of the window in which repetitions are found. The window spans all pages of most tenants.
 const LEVEL: i32 = 3;
 const WINDOW: u32 = 23;
-/// The same where nothing is said.
+/// The logarithm of zstd's window if none is set.
 const NEAR: u32 = 21;
 
-/// The tables while they are filled.
+/// The tables during encoding.
 #[derive(Default)]
 struct Writer {
     large: NamedBytes,
     small: Vec<Bytes>,
-    /// Whether the place that is written is of files that tenants share.
+    /// Whether the current address holds files that tenants share.
     is_common: bool,
-    /// Each body as it is read: from the blobs, or so many bytes of what is compressed.
+    /// The table of bodies: for each, the number of a blob, or a length within the compressed part.
     bodies: Output,
     by_name: HashMap<Name, usize>,
-    /// By where bytes are in memory: what is shared is hashed once.
+    /// Numbers of bodies by memory address, so that shared bytes are hashed once.
     by_place: HashMap<(*const u8, usize), usize>,
     fields: Table,
     resources: Table,
-    /// By where a resource is in memory.
+    /// Numbers of resources by memory address.
     seen: HashMap<*const Resource, usize>,
-    /// The number of the first place with a table of files, from 1, by where the table is in memory.
+    /// The number, from 1, of the first address with a table of files, by the table's memory address.
     files: HashMap<*const ResourceTable, u64>,
     places: u64,
 }
 
 impl Writer {
-    /// The number of a body, which is a blob from so many bytes on.
+    /// Returns the number of a body. Bodies of at least `from` bytes become blobs.
     fn body(&mut self, payload: &Payload, from: usize) -> usize {
         let Payload::Memory(bytes) = payload else {
             return self.named_body(Name::of_payload(payload), payload, from);
@@ -177,7 +179,7 @@ impl Writer {
     }
 
     fn place(&mut self, placed: &PlacedPages, to: &mut Output) {
-        // No host: what the pages of others name, too.
+        // No host: the address holds files that the pages of other tenants use, too.
         self.is_common = placed.host.is_empty();
         to.bytes(placed.host.as_bytes());
         to.bytes(placed.prefix.as_bytes());
@@ -212,7 +214,7 @@ impl Writer {
     }
 }
 
-/// The pages as bytes, and the blobs that they need, in the order in which these are to be read.
+/// Encodes the pages. Returns the bytes, and the blobs in the order in which [`read`] expects them.
 pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)> {
     let mut writer = Writer::default();
     let mut last = Output::default();
@@ -230,7 +232,7 @@ pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)>
     all.0.extend_from_slice(&last.0);
     let length: usize = writer.small.iter().map(Bytes::len).sum();
     let mut compressed = Encoder::new(all.0, LEVEL)?;
-    // So that no more memory is filled than a small tenant needs.
+    // The known size limits the memory that the compressor uses for a small tenant.
     compressed.set_pledged_src_size(Some(length as u64))?;
     if length > 1 << NEAR {
         compressed.window_log(WINDOW)?;
@@ -242,11 +244,11 @@ pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)>
     Ok((compressed.finish()?, writer.large))
 }
 
-/// The bodies: those that are blobs, and those that are compressed at the end, whose lengths stand in front.
+/// The table of bodies: blobs, and small bodies as ranges of the compressed part.
 struct Bodies {
-    /// The number of a blob, or a part of what is compressed.
+    /// For each body, the number of a blob, or a range of the compressed part.
     places: Vec<Result<usize, Range<usize>>>,
-    /// How much is compressed.
+    /// The total length of the small bodies.
     length: usize,
 }
 
@@ -265,10 +267,10 @@ impl Bodies {
     }
 }
 
-/// The files of a place as they are written.
+/// The files of an address, as encoded.
 enum Files {
     Own(Vec<(String, usize)>),
-    /// Those of the place of this index.
+    /// The files of the address with this index.
     OfPlace(usize),
 }
 
@@ -283,12 +285,12 @@ impl Files {
     }
 }
 
-/// A path with the number of its resource.
+/// Reads a path and the number of its resource.
 fn with_path(input: &mut Input<'_>) -> Option<(String, usize)> {
     Some((input.text()?.to_owned(), input.count()?))
 }
 
-/// The pages, with all the blobs that they need, in that order; `None` when these are no pages.
+/// Decodes pages. `large` holds their blobs in the order in which [`write`] returned them. Returns `None` if the bytes are not valid.
 pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Vec<PlacedPages>> {
     let mut input = Input(pages);
     let bodies = Bodies::read(&mut input)?;
@@ -347,10 +349,10 @@ pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Ve
     Some(placed)
 }
 
-/// What was compressed, if that is exactly so many bytes.
+/// Decompresses bytes. Returns `None` if the result does not have exactly `length` bytes.
 fn decompressed(compressed: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One more tells what is too long.
+    // Reads one byte more than expected, to detect a result that is too long.
     let most = u64::try_from(length).ok()?.checked_add(1)?;
     let decoder = Decoder::with_buffer(compressed).ok()?;
     decoder.take(most).read_to_end(&mut bytes).ok()?;
@@ -379,7 +381,7 @@ fn read_value(input: &mut Input<'_>) -> Option<HeaderValue> {
     HeaderValue::from_bytes(input.bytes()?).ok()
 }
 
-/// A resource whose body is still to be put in.
+/// A decoded resource whose body is not attached yet.
 enum ResourceEntry {
     Redirect(HeaderValue),
     Body(

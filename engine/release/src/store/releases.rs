@@ -1,8 +1,8 @@
-//! The files of releases: `<tenant>/<number>`, and `<tenant>/pinned` where one is pinned.
+//! The files of releases: `<tenant>/<number>`, and `<tenant>/pinned` if a release is pinned.
 //!
-//! What is known of a release, and the names of its blobs, are the front of its file; the pages are the rest. A list reads no more than the front.
+//! The front of a release's file holds its metadata and the names of its blobs; the rest holds its pages. A listing reads only the front.
 //!
-//! **Invariant:** reads no blob, and does not know what pages consist of.
+//! **Invariant:** reads no blobs, and does not know how pages are encoded.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,21 +16,21 @@ use super::frame::{self, Opened};
 use super::pages::Layout;
 use crate::payload::Payload;
 
-/// What a file begins with. Another version of the format is another word.
+/// The first bytes of a release file. Every version of the format has its own.
 const MAGIC: &[u8] = b"rowhouse-release-3\n";
-/// The word of the version before, which is still read.
+/// The first bytes of the previous version, which can still be read.
 pub(super) const EARLIER_MAGIC: &[u8] = b"rowhouse-release-2\n";
 
-/// What is known of a release without reading its pages.
+/// The metadata of a release, readable without its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Counts the tenant's releases, from 1. No number is used twice, until the tenant is forgotten.
+    /// The release number, counted per tenant from 1. Numbers are not reused, except after [`Store::forget`](super::Store::forget).
     pub number: u64,
-    /// Since when the tenant answered so, in whole seconds.
+    /// When the tenant began to serve this release, in whole seconds.
     pub at: SystemTime,
-    /// Which files had changed.
+    /// The files whose change caused the release.
     pub cause: Vec<String>,
-    /// How many pages the tenant had.
+    /// The number of pages of the tenant.
     pub pages: usize,
     /// The hash of all inputs.
     pub key: [u8; 32],
@@ -64,30 +64,30 @@ impl Entry {
     }
 }
 
-/// A release whose pages are still to be read.
+/// A release whose metadata is read and whose pages are not.
 pub(super) struct OpenRelease {
     pub(super) entry: Entry,
-    /// The blobs that it names.
+    /// The blobs that the release refers to.
     pub(super) blobs: Named,
     pub(super) pages: Opened,
     pub(super) layout: Layout,
 }
 
-/// The files below one folder, which need not be there.
+/// The release files below one folder, which need not exist.
 #[derive(Debug, Clone)]
 pub(super) struct Releases {
     pub(super) folder: PathBuf,
 }
 
 impl Releases {
-    /// The tenants that have a folder, in no order.
+    /// Returns the tenants that have a folder, in arbitrary order.
     pub(super) fn tenants(&self) -> io::Result<Vec<String>> {
         let mut names = disk::names(&self.folder)?;
         names.retain(|name| is_tenant(name));
         Ok(names)
     }
 
-    /// The numbers of a tenant's releases, newest first. Whether they can be read is open.
+    /// Returns the numbers of a tenant's releases, newest first. Does not check whether the files can be read.
     pub(super) fn numbers(&self, tenant: &str) -> io::Result<Vec<u64>> {
         let names = disk::names(&self.folder.join(tenant))?;
         let number = |name: String| {
@@ -99,12 +99,12 @@ impl Releases {
         Ok(numbers)
     }
 
-    /// What is known of a release. Damage of the pages that leaves their length is not seen.
+    /// Reads the metadata of a release. Detects damage of the pages only if their length changed.
     pub(super) fn entry(&self, tenant: &str, number: u64) -> io::Result<Entry> {
         Ok(self.open(tenant, number)?.entry)
     }
 
-    /// Opens a release: what is known of it is read, and its pages are not.
+    /// Opens a release: reads its metadata, but not its pages.
     pub(super) fn open(&self, tenant: &str, number: u64) -> io::Result<OpenRelease> {
         let path = self.path(tenant, number);
         let (pages, layout) = match frame::open(&path, MAGIC) {
@@ -126,7 +126,7 @@ impl Releases {
         })
     }
 
-    /// Writes a release whose blobs are there. It is on the disk when this returns.
+    /// Writes a release whose blobs are on disk already. The release is on disk when the call returns.
     pub(super) fn write(
         &self,
         tenant: &str,
@@ -145,22 +145,22 @@ impl Releases {
         disk::sync(&self.folder.join(tenant))
     }
 
-    /// Removes a release; one that is not there is no error.
+    /// Removes a release. An absent release is not an error.
     pub(super) fn remove(&self, tenant: &str, number: u64) -> io::Result<()> {
         disk::remove(&self.path(tenant, number))
     }
 
-    /// Removes all that there is of a tenant.
+    /// Removes all files of a tenant.
     pub(super) fn forget(&self, tenant: &str) -> io::Result<()> {
         disk::present(fs::remove_dir_all(self.folder.join(tenant))).map(drop)
     }
 
-    /// Removes what was left incomplete of a tenant.
+    /// Removes the incomplete files of a tenant.
     pub(super) fn clean(&self, tenant: &str) -> io::Result<()> {
         disk::remove_temporary(&self.folder.join(tenant))
     }
 
-    /// The number of the pinned release.
+    /// Returns the number of the pinned release.
     pub(super) fn pinned(&self, tenant: &str) -> io::Result<Option<u64>> {
         let Some(text) = disk::present(disk::read(&self.pin_path(tenant)))? else {
             return Ok(None);
@@ -170,7 +170,7 @@ impl Releases {
         Ok(Some(number))
     }
 
-    /// Pins a release, or none. It is on the disk when this returns.
+    /// Pins a release, or removes the pin for `None`. The change is on disk when the call returns.
     pub(super) fn pin(&self, tenant: &str, number: Option<u64>) -> io::Result<()> {
         let path = self.pin_path(tenant);
         match number {
@@ -185,7 +185,7 @@ impl Releases {
         disk::present(disk::sync(&self.folder.join(tenant))).map(drop)
     }
 
-    /// Where a release is.
+    /// Returns the path of a release's file.
     pub(super) fn path(&self, tenant: &str, number: u64) -> PathBuf {
         self.folder.join(tenant).join(number.to_string())
     }
@@ -195,7 +195,7 @@ impl Releases {
     }
 }
 
-/// Whether this can be a tenant's name: it must stay one folder below ours.
+/// Returns whether `name` is a valid tenant name. A valid name is a single path component.
 pub(super) fn is_tenant(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', '\\', '.', '\0'])
 }

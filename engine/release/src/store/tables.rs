@@ -1,13 +1,13 @@
-//! Tables by name, in one file, `tables/records`: values by their keys. What is small is in the table itself; what is large is a blob, and so is written once, however many tables and releases name it.
+//! Tables by name in one file, `tables/records`. A table holds values by key. Small values are in the table itself; large values are blobs, written once however many tables and releases refer to them.
 //!
-//! The file is its own index. Each version of a table is a frame behind those of before, and so is the removal of a table: the last frame of a name counts. A process that opens the file reads the front of each frame, which has the table's name, its mark and the blobs that it names, and knows where each table is. Once most of the file is superseded, it is written anew.
+//! The file is a log and its own index. Every new version of a table, and every removal, is appended as a frame; the last frame of a name counts. Opening the file reads the front of each frame (table name, mark, blob references) and so finds every table. When superseded frames exceed the live ones, the file is rewritten.
 //!
-//! - A frame that was not written to its end is cut off before the next one is appended.
-//! - A damaged frame is skipped, and takes no other with it. Frames begin with bytes that each file chooses anew, so that no content can pass for one.
-//! - A file that is gone, or is another one than the one that was read, is written anew with all that is still known.
-//! - Tables of older programs, `tables/<name>`, are read as they are, until the writing process has moved them.
+//! - A frame that was not written completely is cut off before the next one is appended.
+//! - A damaged frame is skipped and affects no other frame. Every frame begins with random bytes chosen per file, so content cannot imitate a frame.
+//! - If the file is missing or was replaced, it is rewritten with all tables that can still be read.
+//! - Tables of older program versions, `tables/<name>`, are read in place until the writing process moves them.
 //!
-//! **Invariant:** what is known of the file is what reading it from its beginning tells. Knows nothing of what keys, values and marks mean.
+//! **Invariant:** the index in memory equals the result of reading the file from its beginning. Knows nothing of the meaning of keys, values and marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,26 +28,26 @@ use super::format::{Input, Output};
 use super::frame::{self, Head, Opened};
 use crate::payload::Payload;
 
-/// The first bytes of the file. Each version of the format has its own.
+/// The first bytes of the file. Every version of the format has its own.
 const MAGIC: &[u8] = b"rowhouse-records-1\n";
-/// The first bytes of a table of an older program, which is a file of its own.
+/// The first bytes of a table file of an older program version.
 const OLDER_MAGIC: &[u8] = b"rowhouse-table-1\n";
-/// The name of the file. No table has it.
+/// The file name. No table has this name.
 const RECORDS: &str = "records";
-/// Superseded bytes that are not worth writing the file anew.
+/// The number of superseded bytes up to which the file is never rewritten.
 const MIN_SUPERSEDED_BYTES: u64 = 1 << 20;
-/// The bytes that are read at once where frames are looked for.
+/// The buffer size for scanning the file for frames.
 const READ_BYTES: usize = 1 << 20;
 
-/// The first bytes of each frame of a file.
+/// The random bytes at the beginning of each frame of a file.
 type Salt = [u8; 16];
-/// Where the first frame is.
+/// The offset of the first frame.
 const BEGIN: u64 = (MAGIC.len() + size_of::<Salt>()) as u64;
 
-/// Values with their keys.
+/// Keys with their values.
 pub type Rows = Vec<(Bytes, Payload)>;
 
-/// Reads the values that are not in memory; nothing where one cannot be read.
+/// Reads all values into memory. Returns `None` if any of them cannot be read.
 #[must_use]
 pub fn rows_in_memory(rows: Rows) -> Option<Vec<(Bytes, Bytes)>> {
     rows.into_iter()
@@ -55,40 +55,40 @@ pub fn rows_in_memory(rows: Rows) -> Option<Vec<(Bytes, Bytes)>> {
         .collect()
 }
 
-/// What tells the content of a table to who wrote it.
+/// A fingerprint by which a table's writer recognises the content of the table.
 pub type Mark = [u8; 32];
 
-/// The tables below one folder, which need not be there.
+/// The tables below one folder, which need not exist.
 #[derive(Debug, Clone)]
 pub(super) struct Tables {
     pub(super) folder: PathBuf,
-    /// Nothing before the file is read.
+    /// `None` until the file is read.
     index: Arc<RwLock<Option<Index>>>,
 }
 
-/// The contents of the file, as far as they are known.
+/// The index of the file.
 #[derive(Debug, Default)]
 struct Index {
-    /// Nothing where there is no file of ours.
+    /// `None` if there is no valid file.
     file: Option<Arc<File>>,
     salt: Salt,
     tables: BTreeMap<Box<str>, Place>,
-    /// Where the last frame ends.
+    /// The offset at which the last frame ends.
     end: u64,
-    /// The bytes of the frames that count.
+    /// The total bytes of the frames that count.
     live: u64,
-    /// The tables that are files of their own.
+    /// The tables of older program versions, each in a file of its own.
     older: BTreeSet<String>,
 }
 
-/// Where a table is in the file.
+/// The position of a table in the file.
 #[derive(Debug)]
 struct Place {
     bytes: Range<u64>,
     blobs: Box<[(Name, u64)]>,
 }
 
-/// The front of a frame.
+/// The metadata at the front of a frame.
 #[derive(Debug, Default)]
 struct Front {
     table: String,
@@ -125,7 +125,7 @@ impl Front {
         })
     }
 
-    /// Reads the front of a table that is a file of its own.
+    /// Reads the metadata of a table of an older program version.
     fn read_older(bytes: &[u8]) -> Option<Self> {
         let mut input = Input(bytes);
         let blobs = read_names(&mut input)?;
@@ -142,7 +142,7 @@ impl Front {
 }
 
 impl Index {
-    /// Reads the file of a folder.
+    /// Reads the file and the names of the older tables in a folder.
     fn read(folder: &Path) -> io::Result<Self> {
         let mut older = BTreeSet::from_iter(disk::names(folder)?);
         older.retain(|name| name != RECORDS && !disk::is_temporary(name));
@@ -206,7 +206,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Notes a frame.
+    /// Adds a frame to the index.
     fn apply(&mut self, bytes: Range<u64>, front: Front) {
         let length = bytes.end - bytes.start;
         self.end = bytes.end;
@@ -224,7 +224,7 @@ impl Index {
     }
 }
 
-/// Finds the next frame from a place on, or what looks like one.
+/// Returns the offset of the next byte sequence that may begin a frame, at or after `from`.
 fn find(file: &File, from: u64, salt: &Salt) -> io::Result<Option<u64>> {
     let mut bytes = vec![0; READ_BYTES];
     let mut at = from;
@@ -251,7 +251,7 @@ fn salt() -> Salt {
     salt
 }
 
-/// A table on its way to the disk.
+/// A table encoded for writing.
 struct Written {
     front: Front,
     rest: Vec<u8>,
@@ -290,7 +290,7 @@ impl Written {
 }
 
 impl Tables {
-    /// The tables below `folder`. Nothing is read yet.
+    /// Creates the tables below `folder`. Reads nothing yet.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -298,12 +298,12 @@ impl Tables {
         }
     }
 
-    /// Forgets what is known of the file, which another process may have written until now.
+    /// Drops the index, because another process may have written the file since.
     pub(super) fn forget(&self) {
         *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Looks something up.
+    /// Calls `find` with the index. Reads the file first if needed.
     fn look<T>(&self, find: impl FnOnce(&Index) -> T) -> io::Result<T> {
         if let Some(index) = &*self.index.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(find(index));
@@ -320,9 +320,9 @@ impl Tables {
         Ok(change(index))
     }
 
-    /// Writes a table, its blobs first. Gives how many of these were not there yet, and all bytes that were written.
+    /// Writes a table, its blobs first. Returns the number of new blobs and the total bytes written.
     ///
-    /// The system may put the table on the disk later. A power cut before that leaves the one of before.
+    /// The table is not flushed: after a power cut, the previous version may be the one on disk.
     pub(super) fn write(
         &self,
         name: &str,
@@ -339,7 +339,7 @@ impl Tables {
         Ok((count, bytes + self.append(front, &rest)?))
     }
 
-    /// Removes a table; one that is not there is no error.
+    /// Removes a table. An absent table is not an error.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         if !self.has(name)? {
             return Ok(());
@@ -352,7 +352,7 @@ impl Tables {
         self.append(front, &[]).map(drop)
     }
 
-    /// Puts a frame at the end of the file, and gives its bytes. Only the process that writes may do that, and one thread of it.
+    /// Appends a frame to the file. Returns its length in bytes. Only one thread of the writing process may call this.
     fn append(&self, front: Front, rest: &[u8]) -> io::Result<u64> {
         let file = match self.open_to_append()? {
             Some(file) => file,
@@ -365,7 +365,7 @@ impl Tables {
         let mut frame = frame::start(&salt, &front.write(), rest);
         frame.extend_from_slice(rest);
         if let Err(error) = file.write_all_at(&frame, end) {
-            // Where that fails, too, the next append cuts it off.
+            // If this fails too, the next append cuts the frame off.
             let _ = file.set_len(end);
             return Err(error);
         }
@@ -375,12 +375,12 @@ impl Tables {
             index.apply(end..end + size, front);
             older
         })?;
-        // A file that cannot be removed is looked at again at the next startup only.
+        // A file that cannot be removed is only tried again at the next startup.
         older.map_or(Ok(()), |name| disk::remove(&self.folder.join(name)))?;
         Ok(size)
     }
 
-    /// Opens the file, cut off behind its last frame. Nothing where it is to be written anew first.
+    /// Opens the file and cuts it off behind its last frame. Returns `None` if the file must be rewritten first.
     fn open_to_append(&self) -> io::Result<Option<File>> {
         let (known, end, live) = self.look(|index| (index.file.clone(), index.end, index.live))?;
         let Some(known) = known.filter(|_| end - live <= live + MIN_SUPERSEDED_BYTES) else {
@@ -389,7 +389,7 @@ impl Tables {
         let file = File::options()
             .read(true)
             .write(true)
-            // A FIFO of this name is not waited for.
+            // Do not block on a FIFO of this name.
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(self.folder.join(RECORDS));
         let Some(file) = disk::present(file)? else {
@@ -406,7 +406,7 @@ impl Tables {
         Ok(Some(file))
     }
 
-    /// Writes the file anew, with what counts of it and can be read. It is on the disk when this returns.
+    /// Rewrites the file with all live frames that can be read. The file is on disk when the call returns.
     fn rewrite(&self) -> io::Result<()> {
         let (file, before, mut places) = self.look(|index| {
             let places = index.tables.values().map(|place| place.bytes.clone());
@@ -450,7 +450,7 @@ impl Tables {
         })
     }
 
-    /// Opens a table: its front is read.
+    /// Opens a table and reads its metadata.
     fn open(&self, name: &str) -> io::Result<(Opened, Front)> {
         let place = self.look(|index| {
             let place = index.tables.get(name);
@@ -473,7 +473,9 @@ impl Tables {
         Ok((opened, front.ok_or_else(disk::damaged)?))
     }
 
-    /// The rows of a table, or of one with another mark than `wanted` nothing. A blob that cannot be read is told to `failed`.
+    /// Reads the rows of a table. Returns `None` if the table's mark differs from `wanted`.
+    ///
+    /// Calls `failed` with a blob that cannot be read.
     pub(super) fn read(
         &self,
         name: &str,
@@ -503,17 +505,17 @@ impl Tables {
         rows.ok_or_else(disk::damaged).map(Some)
     }
 
-    /// The mark of a table that has one. Neither its rows nor its blobs are read.
+    /// Returns the mark of a table. Reads neither rows nor blobs.
     pub(super) fn mark(&self, name: &str) -> io::Result<Option<Mark>> {
         Ok(self.open(name)?.1.mark)
     }
 
-    /// Returns whether there is a table of that name, whole or not.
+    /// Returns whether a table of this name exists, intact or not.
     pub(super) fn has(&self, name: &str) -> io::Result<bool> {
         self.look(|index| index.tables.contains_key(name) || index.older.contains(name))
     }
 
-    /// The names of all tables, sorted.
+    /// Returns the names of all tables, sorted.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let names = self.look(|index| {
             let names = index.tables.keys().map(ToString::to_string);
@@ -522,7 +524,7 @@ impl Tables {
         names.map(|names: BTreeSet<String>| names.into_iter().collect())
     }
 
-    /// Calls `add` with the bytes of the file, and with the blobs of each table.
+    /// Calls `add` with the length of the file, and with the blob references of each table.
     pub(super) fn size(&self, mut add: impl FnMut(u64, Named)) -> io::Result<()> {
         self.look(|index| {
             add(index.end, Vec::new());
@@ -534,7 +536,7 @@ impl Tables {
         })
     }
 
-    /// Removes what was left incomplete, and moves the tables of older programs into the file.
+    /// Removes incomplete files, and moves tables of older program versions into the file.
     pub(super) fn clean(&self) -> io::Result<()> {
         disk::remove_temporary(&self.folder)?;
         for name in self.look(|index| index.older.clone())? {
@@ -550,7 +552,7 @@ impl Tables {
                 }
                 None => {
                     self.change(|index| index.older.remove(&name))?;
-                    // Where that is refused, it is not ours.
+                    // A file that cannot be removed does not belong to this program.
                     let _ = disk::remove(&self.folder.join(&name));
                 }
             }

@@ -1,4 +1,4 @@
-//! What is kept, for how long, and by whom.
+//! Retention, budget and locking of the store.
 
 mod damage;
 mod round_trip;
@@ -41,7 +41,7 @@ fn variant(coding: Coding, bytes: String) -> Variant {
     }
 }
 
-/// A text that is long enough to be a blob.
+/// A text long enough to be a blob.
 fn long(text: &str) -> String {
     text.repeat(64 << 10)
 }
@@ -60,7 +60,7 @@ fn page(text: &str) -> Arc<Resource> {
     }))
 }
 
-/// A release of those pages, on one host.
+/// A release with these pages on one host.
 fn release(key: u8, pages: &[(&str, &str)]) -> New {
     let error = page("error");
     let resources = pages
@@ -88,7 +88,7 @@ fn numbers(store: &Store, tenant: &str) -> Vec<u64> {
     entries.iter().map(|entry| entry.number).collect()
 }
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -197,7 +197,7 @@ fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
     store.pin("b", 1).expect("pinned");
     drop(store);
 
-    // Five releases of 100,000 bytes: the oldest of `a` (1) and the one after it that is not pinned (3) go.
+    // Five releases of 100,000 bytes. The oldest of `a` (1) and the next unpinned one (3) are dropped.
     let store = again(525_000);
     store.finish();
     assert_eq!(numbers(&store, "a"), [3]);
@@ -270,7 +270,7 @@ fn a_folder_that_cannot_be_written_is_no_error() {
     assert!(store.list("corner").is_empty());
     assert!(store.load("corner", 1).is_none());
 
-    // What fails later works again when the cause is gone.
+    // A write that failed succeeds once the cause is gone.
     let store = open(folder.path().join("other"), 3, PLENTY);
     let blocked = folder.path().join("other/releases/corner");
     fs::write(&blocked, "").expect("a file");

@@ -1,8 +1,8 @@
-//! The one thread that changes what is on disk, so that nobody else waits for it.
+//! The thread that changes the state on disk, so that no other thread waits for the disk.
 //!
-//! Blobs come before the release that names them, and go after it: whenever the process ends, each release has all its blobs.
+//! Blobs are written before the release that refers to them and removed after it. Every release thus has all its blobs, whenever the process ends.
 //!
-//! **Invariant:** holds the lock of the folder for as long as it runs; no two of it run in one folder.
+//! **Invariant:** holds the folder's lock while it runs, so a folder has at most one writer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -25,15 +25,15 @@ use super::pages::{self, PlacedPages};
 use super::releases::{Entry, OpenRelease, Releases};
 use super::tables::{Mark, Rows, Tables};
 
-/// A table that is to be written: its mark, and what makes its rows on the writing thread.
+/// A table to be written: its mark, and a function that produces its rows on the writing thread.
 pub(super) type Version = (Option<Mark>, Box<dyn FnOnce() -> Rows + Send>);
 
-/// The newest version of each table that is to be written, or that it is to be removed.
+/// The tables to be written or removed, each with its newest version. `None` means removal.
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<HashMap<String, Option<Version>>>);
 
 impl Waiting {
-    /// Adds a version in the place of an older one. Whether no other waits.
+    /// Replaces the queued version of a table. Returns whether none was queued before.
     pub(super) fn add(&self, name: String, make: Option<Version>) -> bool {
         self.locked().insert(name, make).is_none()
     }
@@ -53,7 +53,7 @@ impl fmt::Debug for Waiting {
     }
 }
 
-/// The tenants that there are, once somebody has said it.
+/// The tenants that exist, once they are set. Until then, no tenant counts as gone.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Option<BTreeSet<String>>>);
 
@@ -72,16 +72,16 @@ impl Known {
     }
 }
 
-/// After so many records the blobs are looked through, or after a quarter of all releases, if that is more: looking takes as long as there are releases.
+/// The minimum number of recorded releases between two collections. A quarter of all releases applies if larger, because the cost of a collection grows with their number.
 const COLLECT_AFTER: usize = 64;
 
-/// Blobs are looked through, too, when there are more bytes than the budget has and this part of the budget is new.
+/// A divisor of the budget. Beyond the budget, a collection runs each time this part of the budget was newly written.
 const COLLECTION_STEP: u64 = 16;
 
-/// The limit on jobs of which nothing else limits the number: checks, pins, removals, collections.
+/// The limit on queued jobs that nothing else limits: checks, pins, removals, collections.
 pub(super) const MAX_WAITING_JOBS: usize = 256;
 
-/// How many such jobs wait.
+/// The number of queued jobs that count against the limit.
 #[derive(Debug, Default)]
 pub(super) struct WaitingJobs(AtomicUsize);
 
@@ -97,40 +97,40 @@ impl WaitingJobs {
     }
 }
 
-/// A release that is to be recorded.
+/// A release to be recorded.
 #[derive(Debug, Clone)]
 pub struct New {
-    /// Since when the tenant answers so. Parts of a second are dropped.
+    /// When the tenant began to serve this release. Fractions of a second are dropped.
     pub at: SystemTime,
-    /// Which files changed.
+    /// The files that changed.
     pub cause: Vec<String>,
-    /// How many pages the tenant has, each counted once however many places it has.
+    /// The number of pages of the tenant, each counted once regardless of its addresses.
     pub pages: usize,
-    /// The hash of all inputs: releases with the same key answer the same.
+    /// The hash of all inputs. Releases with the same key have the same responses.
     pub key: [u8; 32],
-    /// What the tenant answers, by place.
+    /// The tenant's responses, by address.
     pub places: Vec<PlacedPages>,
 }
 
-/// Something to do, for the tenant of that name.
+/// A job for the writing thread. The first field is the name of the tenant or table.
 pub(super) enum Job {
     Record(String, New),
     Forget(String),
-    /// The table of that name is to be written, or removed: what waits says which.
+    /// Writes or removes a table, as its queued version says.
     Table(String),
-    /// Pins a release, or none; says how that went. `Ok(false)`: there is no such release.
+    /// Pins a release, or unpins for `None`, and sends the result. `Ok(false)`: there is no such release.
     Pin(String, Option<u64>, Sender<io::Result<bool>>),
-    /// Looks at a blob that could not be read, so that it can be written again.
+    /// Checks a blob that could not be read and removes it if damaged, so that it can be written again.
     Check(Name),
     Collect,
-    /// Says when everything before it is done.
+    /// Sends a message when all earlier jobs are done.
     Done(Sender<()>),
 }
 
 impl Job {
     /// Returns whether the job counts against [`MAX_WAITING_JOBS`].
     ///
-    /// The other jobs have limits of their own: a recorder looks at [`queued`](super::Store::queued), a table is queued once however often it changes, and a caller that waits for all jobs has one.
+    /// Other jobs are limited elsewhere: callers of `record` check [`queued`](super::Store::queued), a table is queued once at a time, and a caller waits for its own [`Self::Done`].
     pub(super) const fn is_counted(&self) -> bool {
         match self {
             Self::Forget(_) | Self::Pin(..) | Self::Check(_) | Self::Collect => true,
@@ -138,7 +138,7 @@ impl Job {
         }
     }
 
-    /// Returns what names the job in alarms and in the log.
+    /// Returns the name of the job in alerts and in the log.
     fn name(&self) -> String {
         match self {
             Self::Record(tenant, _) => format!("release of {tenant}"),
@@ -151,7 +151,7 @@ impl Job {
     }
 }
 
-/// What is on the disk, as far as it counts: counted anew whenever it is collected, and added to in between.
+/// The disk use of blobs and the files that refer to them. Each collection recounts it; writes in between are added.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     pub(super) blobs: AtomicU64,
@@ -165,7 +165,7 @@ impl Usage {
     }
 }
 
-/// The jobs that panicked: how often that happened, and which of them did not succeed since.
+/// The number of panics in jobs, and the jobs that panicked and have not succeeded since.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     panics: AtomicU64,
@@ -195,7 +195,7 @@ impl Failures {
     }
 }
 
-/// What the thread works with.
+/// The state of the writing thread.
 pub(super) struct Writer {
     pub(super) folder: PathBuf,
     pub(super) releases: Releases,
@@ -203,49 +203,49 @@ pub(super) struct Writer {
     pub(super) blobs: Blobs,
     pub(super) waiting: Arc<Waiting>,
     pub(super) known: Arc<Known>,
-    /// How many releases of a tenant are kept.
+    /// The largest number of releases per tenant.
     pub(super) keep: usize,
-    /// How many bytes of blobs are kept.
+    /// The disk budget in bytes.
     pub(super) budget: u64,
-    /// Whether nobody waits for anything but what is handed over.
+    /// Whether the store is being dropped: the thread then only finishes the queued jobs.
     pub(super) is_closing: Arc<AtomicBool>,
-    /// How many releases are to be recorded.
+    /// The number of queued releases.
     pub(super) queued: Arc<AtomicUsize>,
-    /// How many other jobs are to be done.
+    /// The number of other queued jobs.
     pub(super) waiting_jobs: Arc<WaitingJobs>,
-    /// What is on the disk.
+    /// The disk use.
     pub(super) usage: Arc<Usage>,
     /// The jobs that panicked.
     pub(super) failures: Arc<Failures>,
-    /// Held until the thread ends.
+    /// The lock file, held until the thread ends.
     pub(super) lock: File,
 }
 
-/// How the thread is getting on.
+/// The state of the thread between two jobs.
 #[derive(Default)]
 struct Progress {
-    /// Whether the last job failed, and that was said.
+    /// Whether the last job failed. The first failure in a row is logged.
     has_failed: bool,
-    /// Whether anything was collected since the thread began.
+    /// Whether the first collection has run.
     has_begun: bool,
-    /// So many records until the next collection.
+    /// Recorded releases left until the next collection.
     until_collect: usize,
-    /// The bytes that the last collection left.
+    /// The bytes on disk after the last collection.
     bytes_left: u64,
 }
 
 impl Writer {
-    /// Works until the last sender is gone. A job that panics is given up alone.
+    /// Runs until the last sender is dropped. A job that panics does not stop the thread.
     pub(super) fn run(self, jobs: &Receiver<Job>) {
         let mut progress = Progress::default();
         for job in jobs {
-            // Not before: whoever starts reads, and waits for the disk.
+            // Not at startup: startup reads the state and waits for the disk.
             if !std::mem::replace(&mut progress.has_begun, true) {
                 self.guarded("collect", &mut progress, Self::collect);
             }
             let job = match job {
                 Job::Done(done) => {
-                    // Who asked may be gone.
+                    // The caller may have given up.
                     let _ = done.send(());
                     continue;
                 }
@@ -271,7 +271,7 @@ impl Writer {
         drop(self.lock);
     }
 
-    /// Runs a job. A panic in it is counted, and is an alarm until the job succeeds.
+    /// Runs a job. A panic is counted, and raises an alert until the job succeeds.
     fn guarded(
         &self,
         name: &str,
@@ -293,7 +293,7 @@ impl Writer {
                 Err(io::Error::other("the program itself failed"))
             }
         };
-        // Said once: a full disk would fill the log, too.
+        // Logged once: a full disk would fill the log, too.
         if let Err(error) = &done
             && !progress.has_failed
         {
@@ -316,12 +316,12 @@ impl Writer {
                 drop(done.send(pinned));
                 result
             }
-            // Nothing is left to do: everything before it is done.
+            // `run` has handled it.
             Job::Done(_) => Ok(()),
         }
     }
 
-    /// Whether there are more bytes than the budget has, and enough of them are new for another collection to be worth it.
+    /// Returns whether the budget is exceeded and enough bytes are new for another collection to be worthwhile.
     fn is_over_budget(&self, progress: &Progress) -> bool {
         let bytes = self.usage.bytes.load(Relaxed);
         let step = self.budget / COLLECTION_STEP;
@@ -385,9 +385,9 @@ impl Writer {
         Ok(true)
     }
 
-    /// Drops releases until the others and the tables fit the budget, with the blobs that they name, and removes the blobs that nothing names.
+    /// Drops releases until the rest fits the budget, and removes unreferenced blobs.
     fn collect(&self, progress: &mut Progress) -> io::Result<()> {
-        // Set first: what fails is not tried again with each job.
+        // Set first, so that a failed collection is not repeated after every job.
         progress.until_collect = COLLECT_AFTER;
         progress.bytes_left = self.usage.bytes.load(Relaxed);
         let mut used = Used::default();
@@ -403,7 +403,7 @@ impl Writer {
                 if self.is_closing.load(Relaxed) {
                     return Ok(());
                 }
-                // What is damaged has no use for its blobs. When nobody can tell, nothing may be removed: that is an error.
+                // The blobs of a damaged release may be removed. Any other read error aborts, because the blobs in use are then unknown.
                 let Some(OpenRelease {
                     entry,
                     blobs,
@@ -440,12 +440,12 @@ impl Writer {
     }
 }
 
-/// The blobs that have a use.
+/// The blobs in use.
 #[derive(Default)]
 struct Used {
-    /// How many releases and tables name each.
+    /// The number of releases and tables that refer to each blob.
     counts: HashMap<Name, usize>,
-    /// All of them together, and the files that name them.
+    /// The total bytes of the blobs and of the files that refer to them.
     bytes: u64,
 }
 
@@ -476,12 +476,12 @@ impl Used {
     }
 }
 
-/// Whether a release is not the pinned one. When nobody can tell (`None`), it may be that.
+/// Returns whether a release may be dropped: not if it is pinned, or if the pin is unreadable (`None`).
 fn may_go(pinned: Option<Option<u64>>, number: u64) -> bool {
     pinned.is_some_and(|pinned| pinned != Some(number))
 }
 
-/// Makes the folders, and takes the lock of the outer one. It is given back when the file is closed, also by a process that is killed.
+/// Creates the folders and locks `folder`. Closing the file, or killing the process, releases the lock.
 pub(super) fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
     for folder in std::iter::once(folder).chain(inner.iter().copied()) {
         disk::make_folder(folder)?;
@@ -490,7 +490,7 @@ pub(super) fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
         .create(true)
         .truncate(false)
         .write(true)
-        // A FIFO of this name is an error, and is not waited for.
+        // Fail on a FIFO of this name rather than block.
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(folder.join("lock"))?;
     match file.try_lock() {

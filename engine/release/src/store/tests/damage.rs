@@ -1,10 +1,10 @@
-//! What is damaged is not there, and takes nothing else with it.
+//! Damaged data counts as absent and affects no other data.
 
 use std::fs;
 
 use super::{PLENTY, blobs, long, numbers, open, release};
 
-/// Every way to cut a file short, and one flipped bit in each byte of it.
+/// Returns every truncation of a file, and the file with one bit flipped in each byte.
 pub(super) fn damages(whole: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cut = (0..whole.len()).map(|length| whole[..length].to_vec());
     cut.chain((0..whole.len()).map(|place| {
@@ -29,7 +29,7 @@ fn a_damaged_release_is_not_there() {
             assert!(store.list("corner").is_empty());
         }
     }
-    // Under another number it is not what it says.
+    // A release under another number contradicts its own metadata.
     fs::write(&path, &whole).expect("a file");
     fs::rename(&path, store.releases.path("corner", 7)).expect("a file");
     assert!(store.load("corner", 7).is_none());

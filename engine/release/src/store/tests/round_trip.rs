@@ -1,4 +1,4 @@
-//! What is recorded comes back as it was, and what is the same is stored once.
+//! Recorded releases load unchanged, and equal data is stored once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -17,7 +17,7 @@ use crate::store::pages::Layout;
 use crate::store::releases::{EARLIER_MAGIC, Releases};
 use crate::store::{Entry, New, PlacedPages, frame, pages};
 
-/// All that an answer from this follows from.
+/// Returns all data that a response depends on.
 fn answer(resource: &Resource) -> String {
     let body = match resource {
         Resource::Redirect(location) => return format!("{location:?}"),
@@ -32,14 +32,14 @@ fn answer(resource: &Resource) -> String {
         fields.not_modified(&etag),
         fields.ranges(),
         body.cache_tag,
-        // Other encodings are not kept.
+        // Other encodings are not stored.
         body.variants
             .identity()
             .map(|body| (&body.bytes, &body.etag)),
     )
 }
 
-/// What a place answers: its host, its prefix, what is at its paths, its pages for errors.
+/// The responses of an address: host, prefix, resources by path, and error pages.
 type Answers<'a> = (&'a str, &'a str, BTreeMap<&'a str, String>, Vec<String>);
 
 fn answers(places: &[PlacedPages]) -> Vec<Answers<'_>> {
@@ -94,7 +94,7 @@ fn any_fields() -> impl Strategy<Value = Arc<Fields>> {
 
 fn any_body() -> impl Strategy<Value = Body> {
     let coding = proptest::sample::select(&Coding::ALL[..]);
-    // Short ones, so that some are the same.
+    // Short bodies, so that some are equal.
     let bytes = proptest::collection::vec(0_u8..3, 0..3);
     let variant = (coding, bytes, any_value()).prop_map(|(coding, bytes, etag)| Variant {
         coding,
@@ -256,10 +256,10 @@ fn release_of_the_version_before_is_read() {
         .head
         .front;
     let mut before = Output::default();
-    // Neither bodies nor header fields.
+    // No bodies and no header fields.
     before.count(0);
     before.count(0);
-    // One redirect, at a page's path and at a file's of one place, and for all errors.
+    // One redirect: at a page's path, at a file's path of one address, and for all errors.
     before.count(1);
     before.number(0);
     before.bytes(b"/away");

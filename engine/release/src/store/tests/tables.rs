@@ -1,4 +1,4 @@
-//! Tables come back as they were written, or not at all.
+//! Tables are read as written, or not at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const KEPT: Keep = Keep {
     bytes: PLENTY,
 };
 
-/// A small value and a large one.
+/// Rows with a small value and a large one.
 fn rows(text: &str) -> Rows {
     let large = long(text);
     [("small", text.to_owned()), ("large", large)]
@@ -77,7 +77,7 @@ fn the_last_of_several_versions_is_kept() {
     assert_eq!(store.table("one"), Some(vec![expected]));
 }
 
-/// Three small tables, of which the last is there in two versions.
+/// Writes three small tables, the last in two versions.
 fn three(folder: &Path) -> PathBuf {
     let store = open(folder.to_owned(), 3, PLENTY);
     for (name, text) in [("a", "old"), ("b", "b"), ("c", "c"), ("a", "a")] {
@@ -88,7 +88,7 @@ fn three(folder: &Path) -> PathBuf {
     folder.join("tables/records")
 }
 
-/// Returns the tables as a process reads them that starts now.
+/// Returns the tables as a newly started process reads them.
 fn said(folder: &Path) -> Vec<String> {
     let store = Store::reader(folder.to_owned());
     let text = |name| {
@@ -242,7 +242,7 @@ fn tables_of_older_programs_are_read_and_moved() {
     let folder = tempfile::tempdir().expect("a folder");
     let tables = folder.path().join("tables");
     fs::create_dir(&tables).expect("a folder");
-    // A table with the mark 7, 7, ... and one row, as it was written.
+    // The bytes of a table with the mark 7, 7, ... and one row.
     let rest = [&[1][..], b"\x03key", b"\0", b"\x04text"].concat();
     let front = [&[0, 32][..], &[7; 32]].concat();
     let older = [start(b"rowhouse-table-1\n", &front, &rest), rest].concat();
@@ -282,7 +282,7 @@ fn what_a_table_names_stays_and_is_shared_with_releases() {
     store.finish();
     assert_eq!(blobs(folder.path()).len(), before, "the same bytes");
     store.forget("corner");
-    // Else files go while their names are read.
+    // Files must not be removed while their names are read.
     store.finish();
     store.collect();
     store.finish();
