@@ -1,4 +1,4 @@
-//! Tells the program which build it is: `ROWHOUSE_BUILD` is a digest of the sources that decide what it makes.
+//! Sets `ROWHOUSE_BUILD`, a digest of the sources that decide the rendered bytes. The crate compiles it in to tell builds apart.
 
 #[path = "src/compile/cache/sources.rs"]
 mod sources;
@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
     for path in &found.watched {
         writeln!(out, "cargo::rerun-if-changed={}", path.display())?;
     }
-    // With it, pages offer other files.
+    // The feature changes the image formats that pages offer.
     let avif = match env::var_os("CARGO_FEATURE_AVIF") {
         Some(_) => "+avif",
         None => "",

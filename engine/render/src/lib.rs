@@ -1,30 +1,32 @@
-//! Renders a valid tenant with its theme and the islands, and puts it at each of its addresses.
+//! Renders a checked tenant with its theme and the islands, and mounts the result at each of its addresses.
 //!
 //! ```text
-//! compile      a tenant to a mount for each address; what of a tenant outlives the process; cache, watchdog
-//!   pages        each page once for all addresses: values for templates, head, links, gallery
-//!     theme        templates and their functions, UI strings, languages
-//!     markdown     Markdown to HTML, ids, footnotes, highlighting, foreign markup
-//!     media        images, videos and sound within a page; media types
-//!     styles       the rules and fonts that a page uses
-//!     island       React components, rendered by QuickJS
-//!   site_files   feeds, sitemaps, manifests, the search index, app associations
-//!   images       social images, icons, sizes of photographs; svg: sanitised and drawn
+//! compile        entry point: a tenant to one mount per address; cache, watchdog, persisted outcomes
+//!   pages        one rendering per page, shared by all addresses: template values, head, links, gallery
+//!     theme      templates and their functions, UI strings, languages
+//!     markdown   Markdown to HTML, element ids, footnotes, highlighting, SVG and MathML
+//!     media      images, videos and audio within a page; media types
+//!     styles     the rules and fonts that a page uses
+//!     island     React components, rendered by QuickJS
+//!   site_files   feeds, sitemaps, web manifests, the search index, app associations
+//!   images       social images, icons, image variants; svg: sanitised and rasterised
 //!   resources    hashed names, header fields; encodings: content encodings and ETags
 //!   lints        warnings about finished pages
 //! ```
 //!
+//! [`compile`] works in four steps:
+//!
 //! 1. The tenant's files get their hashed names.
-//! 2. Every page is rendered once: head, structured data, sections, islands. Then each address gets its copy, with its links and encodings.
-//! 3. The finished pages at the canonical address are looked at by the lints, in one place.
-//! 4. Each address becomes a [`Mount`](release::snapshot::Mount) that the owner puts into a snapshot.
+//! 2. Every page is rendered once: head, structured data, sections, islands. Each address then gets a copy of the page with its own links and content encodings.
+//! 3. The lints check the finished pages at the canonical address.
+//! 4. Each address becomes a [`Mount`](release::snapshot::Mount). The supervisor puts the mounts into a snapshot.
 //!
 //! **Invariants:**
 //!
-//! - Knows no disk and no socket: what it reads was read before, and what it makes is bytes in memory.
-//! - Knows no other tenant's content: of neighbours it has names and addresses, and hands out the links to them.
-//! - Knows no time of day: the same folders, in the same year, give the same bytes on any machine. Only the watchdog's [`Progress`] looks at a clock, and it never changes a byte.
-//! - Knows no request: every header field and the quick encodings are ready before somebody asks; the owner says when to make the best ones ([`Unimproved`]).
+//! - Knows no disk and no socket: callers pass in all content as bytes, and the results are bytes in memory.
+//! - Knows no other tenant's content: only the names, addresses and settings that other tenants' pages may show.
+//! - Knows no time of day: the same folders in the same year give the same bytes on any machine. Only the watchdog ([`Progress`]) reads a clock, and it never changes a byte.
+//! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings are made ([`Unimproved`]).
 mod compile;
 mod images;
 mod island;

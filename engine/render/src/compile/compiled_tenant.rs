@@ -1,4 +1,4 @@
-//! A tenant with its pages rendered, and what its owner has to know of it.
+//! A tenant with its pages rendered, and the facts about it that the supervisor needs.
 
 use std::sync::Arc;
 
@@ -10,31 +10,31 @@ use crate::site_files::Listing;
 use content::address::Address;
 use release::snapshot::{Mount, Pages};
 
-/// A compiled tenant.
+/// A compiled tenant: one mount per address, and the results of rendering.
 #[derive(Debug, Clone)]
 pub struct Compiled {
-    /// One for each address.
+    /// One mount for each address, the canonical one first.
     pub mounts: Vec<PlacedMount>,
-    /// Whether its pages were rendered and looked at; else there is only what was known before.
+    /// Whether its pages were rendered and checked. If not, only facts from its folder are known.
     pub is_rendered: bool,
-    /// Links that only the owner of all tenants can check.
+    /// Links to other tenants, which only the supervisor can check.
     pub neighbour_links: Vec<NeighbourLink>,
-    /// Pages that none of its own leads to.
+    /// Pages that no page of the tenant links to.
     pub orphans: Vec<Orphan>,
-    /// The paths that a neighbour may link to, in order.
+    /// The paths that other tenants may link to, sorted.
     pub paths: Arc<[Box<str>]>,
     /// Its entries in the sitemap of its canonical host.
     pub listing: Arc<Listing>,
-    /// What the owner has to draw for it.
+    /// The images that still have to be drawn for the tenant.
     pub pictures: Vec<Picture>,
-    /// What was worked out for it.
+    /// The results of costly work for the tenant.
     pub cache: Arc<Cache>,
-    /// How many pages it has.
+    /// The number of its pages.
     pub pages: usize,
 }
 
 impl Compiled {
-    /// Whether a neighbour may link to a path.
+    /// Whether other tenants may link to `path`.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let found = self.paths.binary_search_by(|known| (**known).cmp(path));
@@ -42,19 +42,19 @@ impl Compiled {
     }
 }
 
-/// A mount and the host it belongs to.
+/// A mount and the address at which it is served.
 #[derive(Debug, Clone)]
 pub struct PlacedMount {
-    /// Where.
+    /// The address.
     pub address: Address,
-    /// What.
+    /// The mount.
     pub mount: Arc<Mount>,
-    /// Its pages before they are compressed, while nobody has requested them and the mount is open.
+    /// The rendered pages before compression. Present only while no request needs them and the mount is open.
     pub uncoded: Option<Arc<Pages>>,
 }
 
 impl PlacedMount {
-    /// Its pages, as far as they are in memory.
+    /// Returns the pages if they are in memory, compressed or not.
     #[must_use]
     pub fn pages(&self) -> Option<&Pages> {
         self.mount.pages.get().or(self.uncoded.as_deref())

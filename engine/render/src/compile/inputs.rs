@@ -1,4 +1,4 @@
-//! What a tenant is compiled with.
+//! The inputs of a compilation.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,25 +16,25 @@ use crate::resources::encodings::compress::Level;
 use crate::theme::{Scope, Templates};
 use content::tenant::Site;
 
-/// What a tenant is compiled with.
+/// The inputs of a compilation, beside the tenant and its addresses.
 #[derive(Debug, Clone)]
 pub struct Inputs {
-    /// What all tenants share.
+    /// The facts that all tenants share.
     pub deployment: Arc<Deployment>,
     /// The tenant's theme.
     pub templates: Arc<Templates>,
     /// The islands.
     pub islands: Arc<Islands>,
-    /// What was worked out before.
+    /// The results of costly work of earlier compilations.
     pub cache: Arc<Cache>,
-    /// What this attempt is busy with.
+    /// The pages that this attempt is rendering.
     pub progress: Arc<Progress>,
-    /// Whether bodies are compressed; else [`Compiled::set_aside`](crate::Compiled::set_aside) is to follow.
+    /// Whether bodies are compressed. If not, the caller must call [`Compiled::set_aside`](crate::Compiled::set_aside) next.
     pub compresses: bool,
 }
 
 impl Inputs {
-    /// How hard to compress what a tenant answers, which is as hard as `level`, or not at all for now.
+    /// Returns the compression level for the tenant's bodies: `level`, or [`Level::Later`] if compression is postponed.
     pub(crate) const fn level(&self, level: Level) -> Level {
         match self.compresses {
             true => level,
@@ -42,7 +42,7 @@ impl Inputs {
         }
     }
 
-    /// What the templates of a page work with that uses no island yet.
+    /// Creates the scope in which a page's templates run. It has used no island yet.
     pub(crate) fn scope(
         &self,
         site: &Site,

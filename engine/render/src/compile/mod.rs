@@ -34,12 +34,14 @@ use content::tenant::assets::{file_of, named};
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
 
-/// The most bytes of HTML that the pages of one tenant may come to, over all its addresses: with what is compressed of it, and beside what it replaces, it fits into the memory of a small machine.
+/// Limit on the HTML of one tenant's pages over all its addresses, in bytes.
+///
+/// Together with the compressed copies and the previous release it fits into the memory of a small machine.
 const MAX_HTML: usize = 96 << 20;
 
-/// Compiles a tenant. The result is there when the report holds no error.
+/// Compiles a tenant. Returns the result if the report holds no error.
 ///
-/// Its pages are rendered side by side where the caller runs on the threads of a pool.
+/// Pages are rendered in parallel if the caller runs on a thread of a pool.
 #[must_use]
 pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
     let mut report = Report::default();
@@ -49,7 +51,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     };
     let assets = &prepared.assets;
     let Some(canonical) = addresses.first() else {
-        // Somebody else has everything that it requested, and the report says who.
+        // Other tenants hold every address that this tenant claims; the report already names them.
         return (None, report);
     };
     let at_home = Resolver::at(site, canonical, &inputs.deployment);
@@ -117,7 +119,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     (compiled, report)
 }
 
-/// The sizes of the pictures that pages show, at every address.
+/// Returns the pictures for all sizes of the images that pages show, at every address.
 fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]) -> Vec<Picture> {
     let shown = assets.iter().filter(|(_, asset)| is_in_sizes(asset));
     let sizes = shown.flat_map(|(key, asset)| {
@@ -157,7 +159,7 @@ fn too_much_html(site: &Site, addresses: usize) -> Report {
     report
 }
 
-/// The files of a tenant, which are the same at all of its addresses.
+/// Returns the tenant's files, which are the same at all its addresses.
 fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable {
     let mut files = ResourceTable::new();
     files.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
@@ -168,7 +170,7 @@ fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable
     files
 }
 
-/// Everything that a tenant answers at one of its addresses.
+/// Builds the mount with everything that the tenant serves at one of its addresses.
 fn mount(
     renderer: &Renderer<'_>,
     rendered: &RenderedPages<'_>,
@@ -194,7 +196,7 @@ fn mount(
         }
     }
     for (path, RenderedPage { html, style, .. }) in &rendered.gallery {
-        // A page of the tenant at the same path stays.
+        // A page of the tenant at the same path takes precedence.
         let shown = || gallery::body(resolver.place.put_in(html), style, renderer);
         let entry = resources.entry(path.as_str().into());
         entry.or_insert_with(|| Arc::new(shown()));
@@ -216,7 +218,7 @@ fn mount(
     }
 }
 
-/// What leads elsewhere: downloads to the newest file, redirects to their targets.
+/// Adds the redirects: from downloads to their newest file, and from old paths to their targets.
 fn redirects(site: &Site, resolver: &Resolver, resources: &mut ResourceTable) {
     for (path, file) in site.manifest.downloads() {
         let named = named(&resolver.assets, file.as_str(), MANIFEST);

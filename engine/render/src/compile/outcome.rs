@@ -1,6 +1,6 @@
-//! What is known of a rendered tenant beside its pages, as bytes: a later process that finds it made from the same takes it up and renders nothing.
+//! The persisted outcome of rendering a tenant, without its pages. A later process with the same inputs restores the tenant from it and renders nothing.
 //!
-//! **Invariant:** what is read was written by the same build, of a tenant made from the same ([`release_key`]); else there is nothing.
+//! **Invariant:** an outcome is read only by the build that wrote it, and only if all inputs are the same ([`release_key`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use content::tenant::Site;
 use release::snapshot::Resource;
 use release::store::PlacedPages;
 
-/// How hard it is compressed: lists of paths and links come to a fourth at once.
+/// The zstd level. Lists of paths and links shrink to a quarter at the fastest level.
 const LEVEL: i32 = 1;
 
-/// What is known beside the pages.
+/// The first part of an outcome: everything except the materials for drawing.
 #[derive(Serialize, Deserialize)]
 struct OutcomeParts {
     pages: usize,
@@ -38,26 +38,28 @@ struct OutcomeParts {
     paths: Vec<Box<str>>,
     listing: Listing,
     drawings: Vec<DrawingOutline>,
-    /// Host, path, and the number of the drawing.
+    /// Host, path, and index into `drawings`.
     pictures: Vec<(String, String, usize)>,
     report: Vec<Diagnostic>,
 }
 
-/// A rendered tenant without its pages, on its way to where it outlives the process. Two parts: what is always needed, and what its pictures are drawn from.
+/// A rendered tenant without its pages, ready to be persisted.
+///
+/// It is written as two parts: the facts that are always needed, and the materials that its pictures are drawn from.
 #[derive(Debug)]
 pub struct Outcome {
     compiled: Arc<Compiled>,
     report: Report,
-    /// Each once.
+    /// Each drawing once.
     drawings: Vec<Arc<Drawing>>,
-    /// The number of each picture's drawing.
+    /// The index of each picture's drawing.
     numbers: Vec<usize>,
-    /// Taken at once: it is let go when a picture is drawn, and when the tenant goes out of memory.
+    /// The materials of the drawings, copied when the outcome is created. A drawing drops its material when it is drawn or its tenant is evicted.
     materials: Vec<DrawingMaterial>,
 }
 
 impl Outcome {
-    /// What is known of a tenant, with what was said of it.
+    /// Creates the outcome of a tenant and its report.
     #[must_use]
     pub fn of(compiled: &Arc<Compiled>, report: &Report) -> Self {
         let mut drawings: Vec<Arc<Drawing>> = Vec::new();
@@ -78,7 +80,7 @@ impl Outcome {
         }
     }
 
-    /// Both parts as bytes. `None` where they cannot be written.
+    /// Serialises both parts. Returns `None` if that fails.
     #[must_use]
     pub fn parts(&self) -> Option<[Bytes; 2]> {
         let compiled = &self.compiled;
@@ -108,7 +110,7 @@ fn read<T: DeserializeOwned>(part: &[u8]) -> Option<T> {
     serde_json::from_slice(&text).ok()
 }
 
-/// A digest of all that a tenant's pages depend on, with `folder` being that of its files.
+/// Returns a digest of all inputs of a tenant's pages. `folder` is the digest of its files.
 #[must_use]
 pub fn release_key(folder: &[u8; 32], site: &Site, addresses: &[Address], inputs: &Inputs) -> Key {
     let theme = &inputs.templates.theme;
@@ -116,7 +118,7 @@ pub fn release_key(folder: &[u8; 32], site: &Site, addresses: &[Address], inputs
     let pages: Vec<_> = pages
         .map(|(path, page)| (path, page.front.noindex))
         .collect();
-    // Every field of these has its part in some page, and stands in their debug forms, which have one order.
+    // Every field of these values affects some page. Their debug forms hold all fields in a fixed order.
     let rest = format!(
         "{:?}",
         (
@@ -133,14 +135,16 @@ pub fn release_key(folder: &[u8; 32], site: &Site, addresses: &[Address], inputs
     )
 }
 
-/// A digest of a folder with this label and stamp, and of the build: what it has read of one folder is so of every other with the same.
+/// Returns a digest of a folder's label and stamp and of the build. Facts read from one folder hold for every folder with the same key.
 #[must_use]
 pub fn reading_key(label: &str, stamp: &Stamp) -> Key {
     key("reading", &[label.as_bytes(), stamp])
 }
 
 impl Compiled {
-    /// The tenant of an [`Outcome`]: with `pages`, which it had at its addresses, and compressed as pages are; without them out of memory, at open mounts. `None` where anything is missing.
+    /// Restores the tenant of an [`Outcome`].
+    ///
+    /// With `pages`, the pages of all its addresses, the tenant is complete and its bodies are compressed. Without them it is evicted, and its mounts are open. Returns `None` if any part is missing.
     #[must_use]
     pub fn restore(
         [known, materials]: [&[u8]; 2],
@@ -200,7 +204,7 @@ impl Compiled {
     }
 }
 
-/// The bytes of a file by its hashed name.
+/// Returns the bytes of the file with a hashed name.
 fn original(name: &str, places: &[PlacedPages]) -> Option<Bytes> {
     let path = format!("{ASSETS}{name}");
     let file = places.first()?.pages.resources.get(path.as_str())?;

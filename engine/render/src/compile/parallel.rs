@@ -1,8 +1,10 @@
-//! Work on all threads of a pool.
+//! Work on all threads of a rayon pool.
 
 use rayon::prelude::*;
 
-/// What `work` makes of each, in order: on all threads of the pool that the caller runs on, or on the caller's own.
+/// Maps each item with `work` and returns the results in order.
+///
+/// Uses all threads of the pool that the caller runs on. A caller outside a pool does the work on its own thread.
 pub(crate) fn map_parallel<T: Send, R: Send>(
     items: impl Iterator<Item = T>,
     work: impl Fn(T) -> R + Send + Sync,

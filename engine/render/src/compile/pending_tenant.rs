@@ -1,4 +1,4 @@
-//! A tenant that is not rendered now: its addresses with open mounts, at which requests wait.
+//! Tenants that are not rendered or not compressed now. Their mounts are open: requests wait at them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,9 @@ use content::tenant::Site;
 use release::snapshot::{Mount, Pages, Slot};
 
 impl Compiled {
-    /// A tenant before it is rendered: what its host's sitemap says of it is known, and nothing else. Who waited at an address of `before` goes on waiting there. `None` where it has no address.
+    /// Creates a tenant that is not rendered yet. Only its entries in the host's sitemap are known.
+    ///
+    /// Open mounts of `before` stay in use at the same addresses, so requests that wait there keep waiting. Returns `None` if the tenant has no address.
     #[must_use]
     pub fn pending(
         site: &Site,
@@ -40,10 +42,10 @@ impl Compiled {
         })
     }
 
-    /// The same without its pages, at open mounts: whoever asks waits until it is rendered again, with `cache`.
+    /// Returns the tenant without its pages, at open mounts. Requests wait until it is rendered again with `cache`.
     #[must_use]
     pub fn evicted(&self, cache: &Arc<Cache>) -> Self {
-        // What is left to draw is as long as the pages, and made again with them.
+        // The sources of pending drawings take as much memory as the pages, and are made again with them.
         let pictures = self.pictures.iter();
         pictures.for_each(|picture| picture.drawing.forget());
         let mounts = self.mounts.iter();
@@ -61,30 +63,30 @@ impl Compiled {
         }
     }
 
-    /// Whether requests have to wait for it.
+    /// Whether requests have to wait for its pages.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.mounts.iter().any(PlacedMount::is_open)
     }
 
-    /// Whether its pages are there, and are still to be compressed.
+    /// Whether its pages are rendered but not compressed yet.
     #[must_use]
     pub fn is_uncoded(&self) -> bool {
         self.mounts.iter().any(|placed| placed.uncoded.is_some())
     }
 
-    /// Opens its mounts and keeps the pages beside them, which were not compressed: whoever asks waits until they are.
+    /// Opens its mounts and stores their uncompressed pages beside them. Requests wait until [`Compiled::coded`] compresses the pages.
     pub fn set_aside(&mut self) {
         for placed in &mut self.mounts {
             let open = PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
             let made = std::mem::replace(placed, open);
-            // It was made a moment ago, and nobody else has it.
+            // The mount was just created, so no other reference exists.
             let pages = Arc::into_inner(made.mount).and_then(|mount| mount.pages.into_inner());
             placed.uncoded = pages.map(Arc::new);
         }
     }
 
-    /// Compresses the pages that were set aside, and puts them into its mounts, and into those of `waiting` that are open at the same addresses.
+    /// Compresses the pages that were set aside. Fills its own mounts, and the open mounts of `waiting` at the same addresses.
     #[must_use]
     pub fn coded(&self, waiting: &[Arc<Self>]) -> Self {
         let mut mounts = self.mounts.clone();
@@ -104,7 +106,9 @@ impl Compiled {
         }
     }
 
-    /// Puts its pages into the mounts of `waiting` that are open at the same addresses, so that who waits there is answered before there is another snapshot. Those of the first are its own from then on.
+    /// Puts its pages into the open mounts of `waiting` at the same addresses, so that waiting requests get a response before the next snapshot.
+    ///
+    /// The tenant adopts the first such mount of each address as its own.
     pub fn fill(&mut self, waiting: &[Arc<Self>]) {
         for placed in &mut self.mounts {
             let mut open = placed
@@ -116,7 +120,7 @@ impl Compiled {
                 continue;
             };
             let made = std::mem::replace(&mut placed.mount, own);
-            // It was made a moment ago, and nobody else has it.
+            // The mount was just created, so no other reference exists.
             let made = Arc::into_inner(made).and_then(|mount| mount.pages.into_inner());
             for other in open {
                 other.pages.fill(made.clone());
@@ -141,7 +145,7 @@ impl PlacedMount {
         }
     }
 
-    /// The same place with these pages.
+    /// Returns a mount with `pages` at the same address.
     pub(crate) fn with(&self, pages: Pages) -> Self {
         let other = Self::open(Arc::clone(&self.mount.tenant), &self.address);
         other.mount.pages.fill(Some(pages));
@@ -152,7 +156,7 @@ impl PlacedMount {
         self.mount.pages.is_open()
     }
 
-    /// The mounts at its address at which requests wait.
+    /// Returns the open mounts of `waiting` at its address.
     fn open_in<'a>(&'a self, waiting: &'a [Arc<Compiled>]) -> impl Iterator<Item = &'a Arc<Mount>> {
         let mounts = waiting.iter().flat_map(|waiting| &waiting.mounts);
         mounts

@@ -1,4 +1,4 @@
-//! Puts a tenant into the shapes of its theme, once for all its pages.
+//! Checks a tenant against the schemas of its theme, once for all its pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use content::report::{Code, Diagnostic, Report, hint_for};
 use content::tenant::conform::{Conformed, conform, settings};
 use content::tenant::{MANIFEST, Site, assets};
 
-/// Prepares a tenant. None when it does not fit its theme.
+/// Prepares a tenant. Returns `None` if it does not fit its theme; the report says why.
 pub(crate) fn prepare(
     site: &Site,
     templates: &Templates,
@@ -48,12 +48,12 @@ fn pages(site: &Site) -> Vec<ListedPage> {
             layout: layout_of(site, page).to_owned(),
         })
         .collect();
-    // A page is followed by those below it.
+    // Segment by segment, so that each page is followed by the pages below it.
     listed.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
     listed
 }
 
-/// The tenant's language as its theme speaks it: `de-AT`, else `de`.
+/// Returns the theme's language for the tenant's tag, with the tenant's own UI strings: `de-AT` if the theme has it, else `de`.
 fn language(
     site: &Site,
     templates: &Templates,
@@ -87,7 +87,7 @@ fn language(
     })
 }
 
-/// The card of a tenant, with its site and its theme if it is there.
+/// Creates the card of a tenant. Without a site it has only the tenant's name.
 #[must_use]
 pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card {
     let mut card = Card {
@@ -121,14 +121,14 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
     card
 }
 
-/// A drawing of a setting, as pages of all sites show it. What they do not show its tenant is told ([`not_shown`]).
+/// Returns an SVG of a setting as inline HTML for the pages of all sites. The tenant's own report names SVGs that are not shown.
 fn drawing(path: &str, setting: &str, site: &Site, templates: &Templates) -> Option<String> {
     let named = assets::named(&site.assets, path, MANIFEST);
     let Some((key, bytes)) = named.filter(|(key, _)| is_drawing(key)) else {
         return inline_svg(templates.assets.files.get(path)?, None, None);
     };
     let asset = tenant_asset(key, bytes, key).0;
-    // The class by which themes know it is the setting's name, and not for a tenant to choose.
+    // The class that themes select the SVG by is the name of the setting. The tenant does not choose it.
     let name = setting
         .rsplit('/')
         .find(|part| part.starts_with(char::is_alphabetic));

@@ -1,4 +1,4 @@
-//! What is made of a tenant once, for all its pages at all its addresses.
+//! The parts of a tenant that are prepared once and shared by all its pages and addresses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,34 +11,34 @@ use crate::theme::language::Language;
 use content::tenant::conform::Conformed;
 use content::theme::Theme;
 
-/// A tenant in the shapes of its theme.
+/// A tenant checked against the schemas of its theme.
 #[derive(Debug)]
 pub struct PreparedTenant {
-    /// Its files by their keys.
+    /// Its files by key.
     pub(crate) assets: Arc<BTreeMap<String, Asset>>,
-    /// What it says, by the schemas of its theme.
+    /// Its content, checked against the schemas of the theme.
     pub(crate) content: Conformed,
-    /// The language of its pages, with its own words.
+    /// The language of its pages, with its own UI strings.
     pub(crate) language: Arc<Language>,
-    /// The pages that are to be found, in the order of their paths.
+    /// The pages that search engines may index, sorted by path.
     pub(crate) pages: Vec<ListedPage>,
-    /// The same as templates see them, by the address that they are at: a page that lists all pages is as much work as all of them.
+    /// The listed pages as template values, by address. The value is shared because many pages may list all pages.
     pub(crate) listed: Mutex<BTreeMap<String, Value>>,
 }
 
 /// A page in a list of all pages.
 #[derive(Debug)]
 pub(crate) struct ListedPage {
-    /// Its name.
+    /// Its label.
     pub(crate) label: String,
     /// Its path within the tenant.
     pub(crate) path: String,
-    /// Its layout.
+    /// The name of its layout.
     pub(crate) layout: String,
 }
 
 impl PreparedTenant {
-    /// The colours of a role by day and by night: the tenant's, else the theme's.
+    /// Returns the day and night colours of a role: the tenant's own, else the theme's.
     pub(crate) fn role<'a>(&'a self, name: &str, theme: &'a Theme) -> Option<(&'a str, &'a str)> {
         let own = self.content.settings.value.get(name).and_then(colours);
         let role = || theme.manifest.roles.get(name);

@@ -1,6 +1,6 @@
-//! What a rendering is busy with, for a watchdog: templates are trusted, but nothing keeps one from looping for ever.
+//! The pages that an attempt to render a tenant is working on, for a watchdog. A template of a trusted theme may still loop for ever.
 //!
-//! **Invariant:** ends nothing by itself. Whoever waits decides how long, and gives up; what writes or begins a page after that fails.
+//! **Invariant:** does not stop a rendering by itself. The caller decides after how long to give up; after that, writing to a page or beginning one fails.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The pages that one attempt to render a tenant is busy with, on all its threads.
+/// The pages that one attempt to render a tenant is working on, on all its threads.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// When each rendering that is in flight began, by its number.
+    /// The renderings in flight by number: start time, path and template.
     busy: Mutex<BTreeMap<u64, (Instant, String, String)>>,
     begun: AtomicU64,
     is_given_up: AtomicBool,
 }
 
-/// A rendering that is in flight, for as long as this lives.
+/// Marks a rendering as in flight until it is dropped.
 pub(crate) struct BusyGuard<'a> {
     progress: &'a Progress,
     number: u64,
 }
 
 impl Progress {
-    /// Begins to render the page at `path` with a template.
+    /// Registers the rendering of the page at `path` with a template.
     pub(crate) fn begin(&self, path: &str, template: &str) -> BusyGuard<'_> {
         let number = self.begun.fetch_add(1, Relaxed);
         let rendering = (Instant::now(), path.to_owned(), template.to_owned());
@@ -35,12 +35,12 @@ impl Progress {
         }
     }
 
-    /// Whether nobody waits for the result any longer.
+    /// Whether the attempt was given up, so that nothing uses its result.
     pub(crate) fn is_given_up(&self) -> bool {
         self.is_given_up.load(Relaxed)
     }
 
-    /// Gives the whole attempt up where one page has been rendered for longer than `limit`: returns the page's path and the template.
+    /// Gives up the attempt if a page has been rendering for longer than `limit`. Returns that page's path and template.
     pub fn give_up_after(&self, limit: Duration) -> Option<(String, String)> {
         let busy = self.lock();
         let mut renderings = busy.values();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_up_names_the_page_that_is_still_being_rendered() {
+    fn giving_up_names_the_page_that_is_still_rendering() {
         let progress = Progress::default();
         let first = progress.begin("/", "layouts/page.html");
         let second = progress.begin("/terms", "layouts/legal.html");

@@ -1,6 +1,6 @@
-//! What pages of every site of the company may show of each of them: its name, its address and its settings.
+//! The facts about a site that pages of every other site may show: its name, its address and its settings.
 //!
-//! A neighbour's settings are the only thing of it that is known here, and of these only what needs nothing else of it: texts, colours and drawings. Drawings were made harmless before.
+//! Only settings that stand alone are shown: texts, colours and SVGs. The SVGs were sanitised before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use crate::pages::data_walk::walk;
 use content::formats::check_format;
 use content::theme::shape::Data;
 
-/// The most bytes of a drawing that other sites' pages show: it stands in every one of them.
+/// Limit on an SVG that other sites' pages show, in bytes. Each of those pages contains a copy.
 pub(crate) const LARGEST_DRAWING: usize = 64 << 10;
 
-/// A site of the company.
+/// The facts about a site that other sites' pages may show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Card {
     /// The tenant's id.
     pub tenant: String,
-    /// Its name.
+    /// Its display name.
     pub name: String,
-    /// Its settings, where it is there and they fit its theme.
+    /// Its settings, if its site is valid and they fit its theme.
     pub(crate) settings: Option<Arc<Data>>,
-    /// The settings as templates see them.
+    /// The settings as template values.
     pub(crate) shown: Value,
 }
 
 impl Card {
-    /// A setting that is a colour by day and by night.
+    /// Returns the day and night colours of a setting.
     pub(crate) fn colours(&self, name: &str) -> Option<(&str, &str)> {
         colours(self.settings.as_ref()?.value.get(name)?)
     }
 }
 
-/// Writes a drawing so that pages of other sites can show it, with `prefix` before its ids.
+/// Rewrites an SVG for the pages of other sites, with `prefix` before its ids.
 ///
 /// # Errors
-/// Why they do not show it.
+/// Returns the reason why other sites cannot show it.
 pub(crate) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String> {
     if svg.len() > LARGEST_DRAWING {
         return Err(format!(
@@ -51,9 +51,9 @@ pub(crate) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String
     svg::isolated(svg, prefix, svg::DrawingContext::Others)
 }
 
-/// The settings of a site as pages of all sites see them. `drawings` are HTML by their places.
+/// Returns the settings of a site as template values for the pages of all sites. `drawings` holds HTML by JSON pointer.
 pub(crate) fn shown(data: &Data, drawings: &BTreeMap<String, Value>) -> Value {
-    // What leads somewhere leads there from its own pages only.
+    // Links are left out: they resolve only within the site's own pages.
     let shown = |format: &str| matches!(format, "colour" | "email" | "hostname" | "web-url");
     let mut formats = data.formats.clone();
     for (pointer, format) in &mut formats {
@@ -69,7 +69,9 @@ pub(crate) fn shown(data: &Data, drawings: &BTreeMap<String, Value>) -> Value {
     walk(&data.value, &formats, &mut String::new(), &resolved)
 }
 
-/// The colours by day and by night of a setting that has both. What is no colour never reaches a style, whatever a theme's schema lets pass.
+/// Returns the day and night colours of a setting that has both.
+///
+/// Values that are not colours never reach a style, even if a theme's schema allows them.
 pub(crate) fn colours(setting: &Json) -> Option<(&str, &str)> {
     let colour = |time: &str| {
         let colour = setting.get(time)?.as_str()?;
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_colour_reaches_no_style() {
+    fn values_that_are_not_colours_are_refused() {
         let both = json!({"day": "#123456", "night": "#abcdef"});
         assert_eq!(colours(&both), Some(("#123456", "#abcdef")));
         for bad in ["red", "</style><script>", "#12345", "8:00"] {

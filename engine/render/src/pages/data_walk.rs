@@ -1,4 +1,4 @@
-//! Authors' values as templates take them, by how texts of a format are resolved.
+//! Converts authors' values to template values, and resolves texts that have a format.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tera::{Map, Value};
 use crate::markdown::escape::escape;
 use crate::resources::asset::Asset;
 
-/// A value with every text that has a format resolved.
+/// Converts a value, and resolves every text in it that has a format. `pointer` is the JSON Pointer of `value`.
 pub(crate) fn walk(
     value: &Json,
     formats: &BTreeMap<String, String>,
@@ -42,7 +42,7 @@ pub(crate) fn walk(
     }
 }
 
-/// Works one step down a JSON Pointer (RFC 6901).
+/// Runs `work` with `name` appended to a JSON Pointer (RFC 6901).
 fn below<T>(pointer: &mut String, name: &str, work: impl FnOnce(&mut String) -> T) -> T {
     let length = pointer.len();
     pointer.push('/');
@@ -52,7 +52,7 @@ fn below<T>(pointer: &mut String, name: &str, work: impl FnOnce(&mut String) -> 
     made
 }
 
-/// A drawing as an element of a page: hidden from assistive technology unless a label names it.
+/// Returns an SVG as an inline element. It is hidden from assistive technology unless it has a label.
 pub(crate) fn inline_svg(
     asset: &Asset,
     class: Option<&str>,
@@ -68,7 +68,7 @@ pub(crate) fn inline_svg(
         attributes.push_str(&format!(" class=\"{}\"", escape(class)));
     }
     let (own, inner) = text[start + 4..].trim_end().split_once('>')?;
-    // Readers of HTML know the namespace of the element, and browsers that focus each have gone.
+    // HTML parsers know the namespace of `svg` elements.
     let own = own.replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
     Some(format!("<svg{attributes}{own}>{inner}"))
 }

@@ -1,8 +1,8 @@
-//! What `--dev` adds: the script that keeps an open page as its files are, and a page for a tenant that has none.
+//! Additions of `--dev`: the live-reload script, and a page for tenants that have no valid release.
 //!
-//! The script's tag names the tenant, whose errors concern the page, and a digest of the page without its style: when that stays the same, only the style can have changed, and the browser swaps it.
+//! The script's tag names the tenant and a digest of the page without its style. If only the style changes, the digest stays the same and the browser swaps the style.
 //!
-//! **Invariant:** without the script among the [`Islands`] nothing of this is in any byte.
+//! **Invariant:** if [`Islands`] has no live-reload script, no byte of this module is in any page.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,12 +27,12 @@ use content::report::Diagnostic;
 use content::tenant::manifest::Hsts;
 use release::snapshot::{Body, Mount, Pages, Resource, Resources, Slot};
 
-/// The script's tag for a page; empty without `--dev`.
+/// Returns the live-reload script's tag for a page; empty without `--dev`.
 pub(crate) fn tag(scope: &Scope, html: &str, head: &PageHead, draft: bool) -> String {
     if scope.islands.dev.is_none() {
         return String::new();
     }
-    // Social images are drawn in the tenant's colours, so that their names follow the styles.
+    // The names of social images follow the tenant's colours, so they belong to the style.
     let image = head.image.iter().map(|image| &image.url);
     let colours = head.theme_colors.iter();
     let styles = image.chain(colours.flat_map(|(day, night)| [day, night]));
@@ -45,7 +45,7 @@ pub(crate) fn tag(scope: &Scope, html: &str, head: &PageHead, draft: bool) -> St
     )
 }
 
-/// The script's tag for a page with this content; empty without `--dev`.
+/// Returns the live-reload script's tag for a page with this content; empty without `--dev`.
 pub(crate) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
     let Some(script) = &islands.dev else {
         return String::new();
@@ -58,7 +58,7 @@ pub(crate) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) 
     )
 }
 
-/// What a tenant that never had a good state answers at `address`, whatever the path: that it has none, and why.
+/// Makes the mount of a tenant that never had a valid state. Every path returns a page with the tenant's errors.
 #[must_use]
 pub fn nothing_yet(
     tenant: &TenantId,

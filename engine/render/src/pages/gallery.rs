@@ -1,10 +1,10 @@
-//! The gallery of a theme, which `--dev` serves at `/_gallery`: every section type from its example, by day and by night, at three widths, with its schema as a table.
+//! The gallery of a theme, which `--dev` serves at `/_gallery`. It shows the example of every section type by day and by night at three widths, and a table of its schema.
 //!
-//! Each example is a page of its own, below `/_gallery/<kind>/`, which the gallery shows in frames: so it is as wide as a screen, and has the colours of its time.
+//! Each example is a page below `/_gallery/<section type>/`, which the gallery shows in frames. So the example has the width of a screen and its own colour scheme.
 //!
-//! In the manual of the program, which shows its readers what each kind looks like, there are the examples alone, each once, by the time of the reader's system.
+//! The manual has each example once, in the colour scheme of the reader's system, and no gallery page.
 //!
-//! **Invariant:** without `--dev`, and outside of the manual, nothing of this is in any byte. It is for authors, and in English.
+//! **Invariant:** without `--dev`, and outside of the manual, no byte of this module is in any page. The gallery is for authors and in English.
 
 use std::collections::BTreeSet;
 
@@ -22,19 +22,19 @@ use content::theme::Theme;
 use content::theme::kind::SectionKind;
 use release::snapshot::{Body, Resource};
 
-/// Where it is, below a tenant.
+/// The path of the gallery within a tenant.
 const PATH: &str = "/_gallery";
 
-/// The widths at which an example is shown, in CSS pixels.
+/// The widths of the frames, in CSS pixels.
 const WIDTHS: [u16; 3] = [360, 768, 1280];
 
-/// The times, and the style that makes a page be of one.
+/// The times of day, each with the style that forces its colour scheme.
 const TIMES: [(&str, &str); 2] = [
     ("day", ":root{color-scheme:light!important}"),
     ("night", ":root{color-scheme:dark!important}"),
 ];
 
-/// The style of a picture: a section that is lower than the frame stands in the middle of it.
+/// The style of an example in the manual: centres a section that is lower than the frame.
 const IN_THE_MIDDLE: &str = "body{display:flex;flex-direction:column;min-block-size:100vh}main{flex:none;inline-size:100%;margin-block:auto;padding-block:3rem}";
 
 /// The gallery's own style.
@@ -50,7 +50,7 @@ th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-alig
 figure{margin:0}\
 iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 
-/// What there is to be of the tenant's theme: pages by their paths.
+/// Returns the gallery's pages by path: all with `--dev`, the examples alone in the manual, else none.
 pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
     let mut pages = Vec::new();
     let theme = &renderer.templates().theme;
@@ -75,7 +75,7 @@ pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
     pages
 }
 
-/// The paths of the pictures of the kinds of a theme, where there are any.
+/// Returns the paths of the examples that the manual shows in frames.
 pub(crate) fn pictures(theme: &Theme, deployment: &Deployment) -> impl Iterator<Item = String> {
     let kinds = theme.kinds.values().filter(|_| deployment.shows_kinds);
     let kinds = kinds.filter(|kind| kind.example.is_some());
@@ -86,7 +86,7 @@ fn picture(kind: &SectionKind) -> String {
     format!("{PATH}/{}", kind.name)
 }
 
-/// The example of a kind with nothing around it, where the kind has one.
+/// Renders the example of a section type alone on a page. Returns `None` if it has no example.
 fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<RenderedPage> {
     let style = format!("{}{style}", renderer.own_style());
     let html = renderer.example(&kind.name, kind.example.as_ref()?, &style);
@@ -97,7 +97,7 @@ fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<R
     }))
 }
 
-/// What a page of it answers, with its links made right.
+/// Makes the resource of a gallery page. The links in `html` are already those of the address.
 pub(crate) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resource {
     let kind = BodyKind::Page {
         styles: BTreeSet::from([style.to_owned()]),
@@ -115,7 +115,7 @@ pub(crate) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resour
     })
 }
 
-/// A page of the engine's own. `more`: what is in its head besides.
+/// Writes a page of the engine's own. `more` is added to its head.
 fn document(title: &str, main: &str, style: &str, more: &str) -> RenderedPage {
     let title = escape(title);
     let html = format!(
@@ -146,7 +146,7 @@ fn index<'k>(
          <nav aria-label=\"Kinds of section\"><ul>{links}</ul></nav>\n{sections}</main>",
         escape(theme)
     );
-    // Without one, browsers ask the host, where another tenant may be.
+    // Without an icon, browsers request `/favicon.ico` of the host, which may belong to another tenant.
     let icon = renderer.icon().map_or_else(String::new, |icon| {
         format!(
             "<link rel=\"icon\" href=\"{}\" type=\"image/svg+xml\">\n",
@@ -189,7 +189,7 @@ fn frames(renderer: &Renderer<'_>, kind: &str, time: &str) -> String {
     )
 }
 
-/// The keys of a schema as a table.
+/// Writes the keys of a schema as a table.
 fn table(kind: &str, schema: &Json) -> String {
     let mut rows = String::new();
     keys(schema, schema, "", 0, &mut rows);
@@ -200,7 +200,7 @@ fn table(kind: &str, schema: &Json) -> String {
     )
 }
 
-/// Schemas may refer to themselves; nobody reads deeper.
+/// Limit on the nesting of schema keys in the table. Schemas may refer to themselves.
 const MAX_SCHEMA_DEPTH: usize = 4;
 
 fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut String) {
@@ -216,7 +216,7 @@ fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut Strin
     };
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
     for (name, property) in properties {
-        // The heading says it.
+        // A constant, such as the name of the section type, is not a choice of the author.
         if property.get("const").is_some() {
             continue;
         }
@@ -244,7 +244,7 @@ fn keys(root: &Json, schema: &Json, prefix: &str, depth: usize, rows: &mut Strin
     }
 }
 
-/// A description, in which backticks mark what is typed.
+/// Escapes a description and writes the parts between backticks as code.
 fn words(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts
@@ -255,7 +255,7 @@ fn words(text: &str) -> String {
         .collect()
 }
 
-/// The type of a value in words: its format, its choices or its type.
+/// Describes the type of a value: its format, its choices or its JSON type.
 fn type_of(schema: &Json) -> String {
     if let Some(format) = schema["format"].as_str() {
         return format.to_owned();

@@ -1,9 +1,9 @@
-//! How the pages of a site belong together: the way to a page, a collection and its entries.
+//! The hierarchy of a site's pages: breadcrumbs, collections and their entries.
 
 use content::tenant::page::PageSchema;
 use content::tenant::{Page, Site};
 
-/// The name of a page in breadcrumbs and lists.
+/// Returns the name of a page in breadcrumbs and lists.
 #[must_use]
 pub(crate) fn name_of(page: &Page) -> &str {
     page.front
@@ -12,7 +12,7 @@ pub(crate) fn name_of(page: &Page) -> &str {
         .unwrap_or(&page.front.title)
 }
 
-/// The way to a page: names and paths within the tenant. The tenant's own landing page comes first.
+/// Returns the names and paths of the pages from the tenant's landing page to `page`.
 #[must_use]
 pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str)> {
     let mut trail = vec![(name_of(page), page.path.as_str())];
@@ -39,7 +39,7 @@ pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str
     trail
 }
 
-/// The pages beside a collection's index, newest first.
+/// Returns the pages of a collection without its index, newest first.
 #[must_use]
 pub(crate) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
     let mut entries: Vec<&Page> = site
@@ -57,7 +57,7 @@ pub(crate) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
     entries
 }
 
-/// The collection that a page is an entry of.
+/// Returns the index page of the collection that `page` is an entry of.
 #[must_use]
 pub(crate) fn collection_of<'a>(site: &'a Site, page: &Page) -> Option<&'a Page> {
     site.pages
@@ -65,7 +65,7 @@ pub(crate) fn collection_of<'a>(site: &'a Site, page: &Page) -> Option<&'a Page>
         .filter(|parent| parent.front.collection.is_some())
 }
 
-/// The layout that a page is rendered with.
+/// Returns the layout that a page is rendered with: its own, its collection's, or `page`.
 #[must_use]
 pub(crate) fn layout_of<'a>(site: &'a Site, page: &'a Page) -> &'a str {
     let by_collection = || {
@@ -83,7 +83,7 @@ pub(crate) fn layout_of<'a>(site: &'a Site, page: &'a Page) -> &'a str {
         .unwrap_or("page")
 }
 
-/// What a page is, for structured data.
+/// Returns the schema type of a page for structured data.
 #[must_use]
 pub(crate) fn schema_of(site: &Site, page: &Page) -> Option<PageSchema> {
     let by_collection = || collection_of(site, page)?.front.collection.as_ref()?.schema;

@@ -1,8 +1,12 @@
-//! Renders pages: the values that templates see, the head, the links, and the bytes of each page at an address.
+//! Renders pages: template values, the head, the links, and the HTML of each page for all addresses of its tenant.
 //!
-//! [`page`] renders one page, [`rendered_pages`] all pages of a tenant. [`view`] holds the values that templates see; [`site_view`] and [`resolve`] make them of what authors wrote. [`hierarchy`] tells how pages belong together. [`gallery`] and [`dev`] are pages that `--dev` adds.
+//! - [`page`] renders one page, [`rendered_pages`] all pages of a tenant.
+//! - [`view`] defines the values that templates see. [`site_view`], [`resolve`] and [`data_walk`] create them from the content.
+//! - [`head`] writes the head, and [`links`] resolves links.
+//! - [`hierarchy`] finds breadcrumbs and the entries of collections.
+//! - [`gallery`] and [`dev`] make the pages that `--dev` adds.
 //!
-//! **Invariant:** knows no request and no disk; a page is rendered once for all addresses of its tenant.
+//! **Invariant:** knows no request and no disk. A page is rendered once for all addresses of its tenant.
 
 pub(crate) mod data_walk;
 pub mod dev;

@@ -1,6 +1,6 @@
-//! Renders one page: its head, its view, its layout, its style, and its bytes at an address.
+//! Renders one page: its head, its template values, its layout and its style, and makes its resource at an address.
 //!
-//! **Invariant:** a page is rendered once for all addresses of its tenant; [`LinkBase`] puts it at each of them.
+//! **Invariant:** a page is rendered once for all addresses of its tenant; [`LinkBase`] adapts it to each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ use content::theme::shape::Data;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
 
-/// A page whose root says that its text goes from right to left, unless the layout says a direction itself (WHATWG HTML, section 3.2.6.4).
+/// Marks the page's root as right-to-left, unless the layout sets a direction itself (WHATWG HTML, section 3.2.6.4).
 fn right_to_left(mut html: String) -> String {
     let Some(start) = html.find("<html") else {
         return html;
@@ -63,33 +63,33 @@ fn right_to_left(mut html: String) -> String {
     html
 }
 
-/// Renders the pages of a tenant for all of its addresses at once.
+/// Renders the pages of a tenant, once for all its addresses.
 pub(crate) struct Renderer<'a> {
     /// The tenant.
     pub site: &'a Site,
-    /// Marks links, until it is known where they stand.
+    /// Resolves links to marks, because pages are rendered for all addresses.
     pub resolver: Resolver,
     canonical: &'a Address,
     prepared: &'a Arc<PreparedTenant>,
     scope: Scope,
     inputs: &'a Inputs,
-    /// The files around the pages.
+    /// The generated files of the site: feeds, icons and social images.
     pub site_files: &'a SiteFiles,
     own_style: String,
 }
 
-/// Pages that no file stands for.
+/// Pages without a source file.
 pub(crate) enum Special<'a> {
-    /// No page at this path.
+    /// No page exists at the path.
     NotFound,
-    /// No entry of this name in a collection.
+    /// No entry of this name exists in a collection.
     Entry(&'a Page, &'a NotFound),
-    /// A page was requested with a method that it does not take.
+    /// The method is not allowed for pages.
     MethodNotAllowed,
 }
 
 impl Special<'_> {
-    /// The status that it comes with (RFC 9110, section 15.5).
+    /// Returns the status code of the page (RFC 9110, section 15.5).
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
             Self::NotFound | Self::Entry(..) => StatusCode::NOT_FOUND,
@@ -99,7 +99,7 @@ impl Special<'_> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Prepares what all pages of the tenant share.
+    /// Prepares the parts that all pages of the tenant share.
     pub(crate) fn new(
         site: &'a Site,
         canonical: &'a Address,
@@ -121,12 +121,12 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Whether visitors come over TLS.
+    /// Whether the deployment's origin uses TLS.
     pub(crate) fn secure(&self) -> bool {
         self.inputs.deployment.origin.is_secure()
     }
 
-    /// The bytes of a page with their headers; without a `page`, of one that no file stands for.
+    /// Makes the resource of a page at an address. `page` is `None` for pages without a source file.
     pub(crate) fn body(
         &self,
         html: String,
@@ -149,17 +149,17 @@ impl<'a> Renderer<'a> {
         })
     }
 
-    /// Whether this is for authors (`--dev`).
+    /// Whether `--dev` is on.
     pub(crate) fn is_dev(&self) -> bool {
         self.inputs.islands.dev.is_some()
     }
 
-    /// Whether examples of section types are pages for other pages.
+    /// Whether section examples are pages that other pages show in frames.
     pub(crate) fn shows_kinds(&self) -> bool {
         self.inputs.deployment.shows_kinds
     }
 
-    /// The hash of the script that pages hold.
+    /// Returns the hash of the inline loader.
     pub(crate) fn loader_hash(&self) -> &str {
         &self.inputs.islands.loader_hash
     }
@@ -169,12 +169,12 @@ impl<'a> Renderer<'a> {
         &self.inputs.templates
     }
 
-    /// The tenant's own colours as a style; empty without any.
+    /// Returns the tenant's own colours as a style; empty if it has none.
     pub(crate) fn own_style(&self) -> &str {
         &self.own_style
     }
 
-    /// A section with nothing around it, in a style.
+    /// Renders the example of a section type alone on a page, with `style`.
     pub(crate) fn example(
         &self,
         kind: &str,
@@ -194,29 +194,29 @@ impl<'a> Renderer<'a> {
             heading: kind,
             layout: "page",
             sections: vec![resolve(example, self.site, &scope)],
-            // Some kinds show the entries of their page, and an example is on none that has any.
+            // Some section types list the entries of their page. The example's page has none, so it gets three pages of the tenant.
             entries: (self.site.pages.values().take(3))
                 .map(|page| entry(page, &scope))
                 .collect(),
             ..PageView::default()
         };
-        // Without the script of `--dev`: the gallery around it has one, and a browser opens few connections to a host.
+        // No live-reload script: the gallery's own page has one, and browsers limit the connections to a host.
         let (html, scope) = self.rendered(EXAMPLE, page, &head, scope)?;
         let html = html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1);
         Ok(self.styled(html, &BTreeSet::from([kind]), &scope, style))
     }
 
-    /// Where the tenant's icon is.
+    /// Returns the path of the tenant's icon.
     pub(crate) fn icon(&self) -> Option<String> {
         self.common_head(&self.scope()).icon
     }
 
-    /// What `--dev` adds to a page of the engine's own with this content.
+    /// Returns the live-reload script's tag for a page of the engine's own with this content.
     pub(crate) fn dev_script(&self, html: &str) -> String {
         dev::element(&self.inputs.islands, self.site.id.as_str(), html, false)
     }
 
-    /// One of the tenant's own files.
+    /// Makes the resource of one of the tenant's own files.
     pub(crate) fn file(&self, asset: &Asset) -> Resource {
         file_resource::file(
             asset,
@@ -227,13 +227,13 @@ impl<'a> Renderer<'a> {
         )
     }
 
-    /// The same with the path that it answers at.
+    /// Makes the resource of a file, with its path.
     pub(crate) fn at_its_name(&self, asset: &Asset) -> (Box<str>, Arc<Resource>) {
         let path = format!("{ASSETS}{}", asset.hashed_name);
         (path.into(), Arc::new(self.file(asset)))
     }
 
-    /// A page of the tenant.
+    /// Renders a page of the tenant.
     pub(crate) fn page(&self, page: &Page) -> Result<RenderedPage, Diagnostic> {
         let mut scope = self.scope().for_page(Some(page));
         scope.resolver = scope.resolver.in_file(&page.file);
@@ -246,7 +246,7 @@ impl<'a> Renderer<'a> {
         self.finish(page_view, &head, scope, page.front.draft)
     }
 
-    /// A page that no file stands for.
+    /// Renders a page without a source file.
     pub(crate) fn special(&self, special: &Special<'_>) -> Result<RenderedPage, Diagnostic> {
         let status = special.status();
         let word = |key: &str| self.prepared.language.word(key);
@@ -291,7 +291,7 @@ impl<'a> Renderer<'a> {
             path: "",
             title: &title,
             heading: &title,
-            // The error page says what it is about by its status.
+            // The error page describes itself by its status.
             description: text.as_deref().filter(|_| layout == "not-found"),
             layout,
             back: Some(back),
@@ -305,7 +305,7 @@ impl<'a> Renderer<'a> {
         self.finish(page, &head, scope, false)
     }
 
-    /// The cause of an error page, which authors see and visitors do not.
+    /// Returns the cause that an error page shows to authors (`--dev`), never to visitors.
     fn detail(&self, special: &Special<'_>) -> Option<&'static str> {
         match special {
             Special::MethodNotAllowed if self.is_dev() => {
@@ -315,7 +315,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Renders the layout, and puts the scripts and the style into the head once it is known what they are for.
+    /// Renders the layout, then adds the scripts and the style that the result needs to the head.
     fn finish(
         &self,
         page: PageView<'_>,
@@ -328,14 +328,14 @@ impl<'a> Renderer<'a> {
         let kinds = sections.into_iter().flatten();
         let kinds = kinds.map(|section| section.kind.as_str()).collect();
         let (html, scope) = self.rendered(&template, page, head, scope)?;
-        // The script of `--dev` comes first, so that it hears of every island that fails.
+        // The live-reload script comes first, so that it observes every island that fails.
         let scripts =
             dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation_rules::tag();
         let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
         Ok(self.styled(html, &kinds, &scope, &self.own_style))
     }
 
-    /// A page by a template, and its scope with the islands that it uses.
+    /// Renders a template, and returns the HTML with the scope, which lists the islands that the page uses.
     fn rendered(
         &self,
         template: &str,
@@ -411,7 +411,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A link of a page's front matter.
+    /// Resolves a link of a page's front matter.
     fn link(&self, link: &NamedLink, page: &Page) -> LinkView {
         let resolver = self.resolver.clone().in_file(&page.file);
         LinkView {
@@ -434,7 +434,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The way to a page from the domain's home page.
+    /// Returns the steps from the domain's home page to `page`.
     fn trail(&self, page: &Page) -> Vec<TrailStep> {
         let home = TrailStep {
             name: self.prepared.language.word("engine.home"),
@@ -448,7 +448,7 @@ impl<'a> Renderer<'a> {
                 url: self.resolver.url_at(self.canonical, path),
                 href: self.resolver.href(path),
             });
-        // The root tenant's landing page is the home page itself.
+        // The root tenant's landing page is the home page.
         let skipped = usize::from(self.resolver.is_root());
         std::iter::once(home).chain(own.skip(skipped)).collect()
     }
@@ -467,12 +467,12 @@ impl<'a> Renderer<'a> {
             .collect()
     }
 
-    /// What its templates work with.
+    /// Returns the scope in which templates run, with links for all addresses.
     pub(crate) fn scope(&self) -> Scope {
         self.scope.clone()
     }
 
-    /// The same for what is made at one address.
+    /// Returns the scope for files that are made for one address.
     pub(crate) fn scope_at(&self, address: &Address) -> Scope {
         let resolver = Resolver::at(self.site, address, &self.inputs.deployment);
         Scope {
@@ -481,20 +481,20 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Where the tenant's pages are to be found.
+    /// Returns the link base of the tenant's canonical address.
     pub(crate) fn canonical_place(&self) -> LinkBase {
         LinkBase::at(self.canonical, &self.inputs.deployment.origin)
     }
 }
 
-/// A step on the way to a page.
+/// A step on the path from the home page to a page.
 struct TrailStep {
     name: String,
     url: String,
     href: String,
 }
 
-/// The settings that are colours, in the place of the theme's roles.
+/// Writes the settings that are colours as a style, which overrides the theme's roles.
 fn own_style(settings: &Data) -> String {
     let settings = settings.value.as_object();
     let properties: Vec<String> = settings
@@ -591,7 +591,7 @@ impl Renderer<'_> {
         })
     }
 
-    /// The questions with their answers in the sections of those kinds that tell search engines of them.
+    /// Returns the questions and answers of the page's FAQ sections.
     fn questions(&self, page: &Page, canonical: &str) -> Vec<(String, String)> {
         let kinds = &self.inputs.templates.theme.kinds;
         let sections = self.prepared.content.sections.get(&page.path);
@@ -612,7 +612,7 @@ impl Renderer<'_> {
             .collect()
     }
 
-    /// An answer as it can be read away from its page: every link in it is absolute and canonical.
+    /// Renders an answer for use outside of its page: all links are absolute and canonical.
     fn answer(&self, text: &str, canonical: &str, file: &str) -> String {
         let deployment = &self.inputs.deployment;
         let context = LinkContext {
@@ -629,7 +629,7 @@ impl Renderer<'_> {
             .replace("href=\"#", &format!("href=\"{canonical}#"))
     }
 
-    /// What every page of the tenant has in its head.
+    /// Returns the head values that all pages of the tenant share.
     fn common_head(&self, scope: &Scope) -> PageHead {
         let theme = &self.inputs.templates;
         let company = &self.inputs.deployment.company;
@@ -663,7 +663,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// A picture that the author names.
+    /// Returns the social image that an author named.
     fn named_image(&self, written: &str, file: &str) -> Option<SocialImage> {
         let (_, asset) = named(&self.prepared.assets, written, file)?;
         Some(SocialImage {
@@ -673,7 +673,7 @@ impl Renderer<'_> {
         })
     }
 
-    /// The picture with the title of the page at `path`.
+    /// Returns the generated social image with the title of the page at `path`.
     fn drawn_image(&self, path: &str) -> Option<SocialImage> {
         let drawing = self.site_files.social.get(path)?;
         let page = self.site.pages.get(path)?;
@@ -684,7 +684,7 @@ impl Renderer<'_> {
         })
     }
 
-    /// The root tenant's picture, where a theme draws none.
+    /// Returns the root tenant's social image, the default if the theme generates none.
     fn borrowed_image(&self) -> Option<SocialImage> {
         Some(SocialImage {
             url: self.inputs.deployment.image.clone()?,
@@ -720,25 +720,25 @@ impl Renderer<'_> {
     }
 }
 
-/// A page with its style, and the hash of that for the policy. Its links have marks ([`LinkBase`](crate::pages::links::link_base::Place)).
+/// A rendered page. Its links contain the marks of [`LinkBase`](crate::pages::links::link_base::LinkBase).
 #[derive(Default)]
 pub(crate) struct RenderedPage {
-    /// What is sent.
+    /// The HTML.
     pub(crate) html: String,
-    /// A source expression for `style-src`: `'sha256-...'`.
+    /// The style's hash as a source expression for `style-src`: `'sha256-...'`.
     pub(crate) style: String,
-    /// The drawings that come after the first view.
+    /// A file with the SVGs below the first view.
     pub(crate) drawings: Option<Asset>,
 }
 
-/// The header fields of the pages of a site at an address.
+/// The header fields of a site's pages at an address.
 pub(crate) struct PageFields {
     indexed: Arc<Fields>,
     hidden: Arc<Fields>,
 }
 
 impl PageFields {
-    /// Those of a page that search engines may list, or are to leave out.
+    /// Returns the fields of pages with or without `noindex`.
     pub(crate) fn of(&self, noindex: bool) -> &Arc<Fields> {
         match noindex {
             true => &self.hidden,
@@ -748,7 +748,9 @@ impl PageFields {
 }
 
 impl Renderer<'_> {
-    /// A rendered page with the style that it uses, and after it `own`, which so takes the place of the theme's, and with what of it lies apart.
+    /// Adds the style that the page uses to its head, followed by `own`, which overrides the theme's rules.
+    ///
+    /// Also makes the file of SVGs that are not inline, and points the page at it.
     fn styled(
         &self,
         html: String,
@@ -784,7 +786,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// The addresses of the fonts that a page asks for before its style is read.
+    /// Returns the URLs of the fonts that the page preloads.
     fn preloaded(&self, scope: &Scope, whole: &BTreeMap<String, String>) -> Vec<String> {
         let files = &self.templates().theme.manifest.preload;
         let address = |file: &String| match whole.get(font_of(file)) {
@@ -794,10 +796,10 @@ impl Renderer<'_> {
         files.iter().filter_map(address).collect()
     }
 
-    /// The fields of the pages with these styles at an address.
+    /// Returns the header fields of the pages with these styles at an address.
     pub(crate) fn fields(&self, styles: &BTreeSet<String>, address: &Address) -> PageFields {
         let deployment = &self.inputs.deployment;
-        // Who is mounted below a prefix of the domain says nothing about the domain.
+        // A tenant below a prefix of the domain does not decide the domain's policy.
         let hsts = if address.host == deployment.origin.domain() {
             deployment.hsts
         } else {
@@ -821,12 +823,14 @@ impl Renderer<'_> {
     }
 }
 
-/// How many pictures of a page have one. Those further down are there before anybody gets to them, and to unpack many large ones takes longer than a page may.
+/// Limit on the images of a page that get a placeholder colour.
+///
+/// Images further down arrive before visitors scroll to them, and decoding many large images takes too long for one page.
 const MAX_PLACEHOLDER_COLOURS: usize = 4;
 const IMAGE: &str = "<img src=\"";
 
 impl Renderer<'_> {
-    /// A page whose first pictures in sizes say which colour they have most of.
+    /// Adds the dominant colour to the page's first images that have variants.
     fn with_grounds(&self, html: &str) -> String {
         let mut written = String::with_capacity(html.len());
         let mut rest = html;
@@ -847,7 +851,7 @@ impl Renderer<'_> {
         written + rest
     }
 
-    /// To unpack a large picture takes a tenth of a second: it is done once.
+    /// Returns the dominant colour of an image. The result is cached, because decoding a large image takes 0.1 s.
     fn ground(&self, asset: &Asset) -> Option<[u8; 3]> {
         let key = key("ground", &[asset.hashed_name.as_bytes()]);
         let found = self.inputs.cache.get(key, || {
@@ -859,7 +863,7 @@ impl Renderer<'_> {
     }
 }
 
-/// The next image in sizes: everything up to its address, with the quote behind that, the address, and the rest.
+/// Finds the next image with variants. Returns the HTML up to and including the quote after its URL, the URL, and the rest.
 fn next_image(html: &str) -> Option<(&str, &str, &str)> {
     let picture = html.find(IN_SIZES)?;
     let image = html.get(picture..)?.find(IMAGE)?;
@@ -877,7 +881,7 @@ mod tests {
     use super::right_to_left;
 
     #[test]
-    fn root_of_a_page_says_its_direction_once() {
+    fn right_to_left_sets_the_direction_of_the_root_once() {
         for (layout, page) in [
             ("<html lang=\"ar\"><p>", "<html lang=\"ar\" dir=\"rtl\"><p>"),
             ("<html dir=\"auto\"><p>", "<html dir=\"auto\"><p>"),

@@ -1,4 +1,4 @@
-//! All pages of a tenant, rendered once for all of its addresses.
+//! Renders all pages of a tenant, once for all its addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicUsize;
@@ -13,31 +13,31 @@ use crate::resources::asset::Asset;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::Page;
 
-/// The pages, with marks where links hang on the address ([`Place`](crate::pages::links::link_base::LinkBase)).
+/// The rendered pages of a tenant. Links contain the marks of [`LinkBase`](crate::pages::links::link_base::LinkBase).
 pub(crate) struct RenderedPages<'a> {
-    /// Those that a file stands for.
+    /// Pages with a source file.
     pub(crate) pages: Vec<(&'a Page, RenderedPage)>,
-    /// What is said of a path that has no page, by the part of the site that it lies in: the deepest first, the whole last.
+    /// The 404 pages by path prefix: the deepest prefix first, the complete site last.
     pub(crate) not_found: Vec<(Box<str>, StatusCode, RenderedPage)>,
-    /// What is said to a method that pages do not take.
+    /// The 405 page, for methods that pages do not support.
     pub(crate) refused: (StatusCode, RenderedPage),
-    /// What there is of the theme's gallery, by its paths.
+    /// The pages of the theme's gallery by path.
     pub(crate) gallery: Vec<(String, RenderedPage)>,
 }
 
-/// Why a tenant's pages are not there.
+/// The reason why a tenant's pages were not rendered.
 pub(crate) enum NotRendered {
-    /// They have more bytes than they may.
+    /// Their HTML exceeds the limit.
     TooMuch,
-    /// One of them used up all that it was allowed. Most were never rendered, so that nothing can be said of their links.
+    /// A page exceeded the time or size limit. Most pages were not rendered, so nothing is known about their links.
     Endless(Report),
 }
 
 impl<'a> RenderedPages<'a> {
-    /// Renders them, side by side where there are threads for it. The report says which templates failed.
+    /// Renders the pages, in parallel if the caller runs on a pool. The report names the templates that failed.
     ///
     /// # Errors
-    /// Where they have more than `most` bytes, or one does not end.
+    /// Returns an error if the pages exceed `most` bytes, or if one page exceeds its own limits.
     pub(crate) fn render(
         renderer: &Renderer<'a>,
         most: usize,
@@ -48,7 +48,7 @@ impl<'a> RenderedPages<'a> {
             failures.add(diagnostic.clone(), site.name_of(file));
         }
         let bytes = AtomicUsize::new(0);
-        // The first page that used up all that it was allowed, in the order of pages: what is said must not hang on which thread was quicker.
+        // The index of the first page that exceeded a limit. Later pages are skipped, so that the report does not depend on the timing of threads.
         let exhausted = AtomicUsize::new(usize::MAX);
         let rendered = map_parallel(site.pages.values().enumerate(), |(index, page)| {
             if index > exhausted.load(Relaxed) {
@@ -63,7 +63,7 @@ impl<'a> RenderedPages<'a> {
             Some((page, rendered))
         });
         if bytes.into_inner() > most {
-            // Which pages were rendered hangs on the threads, and so does all that could be said of them.
+            // Which pages were rendered depends on the timing of threads, so their failures are not reported.
             return Err(NotRendered::TooMuch);
         }
         let until = exhausted.into_inner().saturating_add(1);
@@ -111,33 +111,33 @@ impl<'a> RenderedPages<'a> {
         Ok((rendered, report))
     }
 
-    /// All that visitors of the tenant see.
+    /// Returns all pages that visitors see.
     fn all(&self) -> impl Iterator<Item = &RenderedPage> {
         let pages = self.pages.iter().map(|(_, html)| html);
         let not_found = self.not_found.iter().map(|(_, _, html)| html);
         pages.chain(not_found).chain([&self.refused.1])
     }
 
-    /// The files of their drawings.
+    /// Returns the SVG files of the pages.
     pub(crate) fn drawings(&self) -> impl Iterator<Item = &Asset> {
         let gallery = self.gallery.iter().map(|(_, html)| html);
         let all = self.all().chain(gallery);
         all.filter_map(|html| html.drawings.as_ref())
     }
 
-    /// The hashes of all styles that they carry.
+    /// Returns the hashes of the styles of all pages.
     pub(crate) fn styles(&self) -> BTreeSet<String> {
         let styles = self.all().map(|html| html.style.clone());
         styles.filter(|style| !style.is_empty()).collect()
     }
 }
 
-/// Whether something used up all that it was allowed. It would do so on every page, which takes long and tells nothing more.
+/// Whether a template or an island exceeded a limit. It would do so on every page, so rendering stops.
 fn is_endless(diagnostic: &Diagnostic) -> bool {
     matches!(diagnostic.code, Code::TooLarge | Code::IslandFailed)
 }
 
-/// Templates that failed. One error in a theme often fails on every page: it is said once, with the first page.
+/// Templates that failed. An error in a theme often fails on every page, so it is reported once, with the first page and a count.
 #[derive(Default)]
 struct RenderFailures(BTreeMap<Diagnostic, Vec<String>>);
 
@@ -156,7 +156,7 @@ impl RenderFailures {
             };
             let message = format!("{} (rendering `{first}`{others})", diagnostic.message);
             Diagnostic {
-                // A message may quote a link.
+                // The message may quote a link.
                 message: renderer.canonical_place().put_in(&message),
                 ..diagnostic
             }

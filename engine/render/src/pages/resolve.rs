@@ -1,4 +1,4 @@
-//! What authors wrote in the shapes of their theme becomes what templates see: links made right, Markdown rendered, drawings inlined.
+//! Resolves authors' values for templates: links, Markdown, SVGs and images.
 
 use tera::{Map, Value};
 
@@ -14,13 +14,13 @@ use content::name::nfc;
 use content::tenant::{Page, Site};
 use content::theme::shape::Data;
 
-/// What the templates of a page see of a section or of the settings.
+/// Returns a section or the settings as a template value.
 pub(crate) fn resolve(data: &Data, site: &Site, scope: &Scope) -> Value {
     let resolved = |format: &str, text: &str| one(format, text, site, scope);
     walk(&data.value, &data.formats, &mut String::new(), &resolved)
 }
 
-/// A text of a format. What names nothing that is there is none; the lints have said so.
+/// Resolves a text of a format. The value is `none` if the text names something that does not exist; a lint has reported it.
 fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
     let found = match format {
         "link" | "route" => Some(Value::from(scope.resolver.href(text))),
@@ -64,7 +64,7 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
     found.unwrap_or_else(Value::none)
 }
 
-/// A picture: its address and its size; `key` is the tenant's file, for `picture()`.
+/// Returns an image as a value: URL, size, and the tenant's `key`, which `picture()` needs.
 fn image(text: &str, scope: &Scope) -> Option<Value> {
     let key = scope.own_asset(text).map(|(key, _)| key.to_owned());
     let asset = asset_of(scope, text)?;
@@ -92,14 +92,14 @@ fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
     Value::from(map)
 }
 
-/// A drawing of the tenant, else of the theme, as HTML.
+/// Returns an SVG of the tenant, else of the theme, as HTML.
 fn drawing(path: &str, scope: &Scope) -> Option<Value> {
     let asset = drawing_of(path, scope)?;
     let html = inline_svg(&asset, None, None)?;
     Some(Value::safe_string(&html))
 }
 
-/// An entry for a list.
+/// Returns a page as an entry of a list.
 #[must_use]
 pub(crate) fn entry<'a>(page: &'a Page, scope: &Scope) -> EntryView<'a> {
     EntryView {

@@ -1,4 +1,4 @@
-//! Makes what templates see of a tenant, of its company and of a page's sections.
+//! Creates the template values of a tenant, of its company and of a page's sections.
 
 use tera::{Map, Value};
 
@@ -12,7 +12,7 @@ use content::name::reserved::SEARCH;
 use content::tenant::manifest::NamedLink;
 use content::tenant::{Page, Site};
 
-/// The tenant for a page at `path`.
+/// Returns the tenant as the page at `path` sees it.
 #[must_use]
 pub(crate) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView<'a> {
     let manifest = &site.manifest;
@@ -59,7 +59,7 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView
     }
 }
 
-/// The company for a page at `path`.
+/// Returns the company as the page at `path` sees it.
 #[must_use]
 pub(crate) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
     let company = &resolver.deployment.company;
@@ -133,7 +133,7 @@ fn company_links(
         .collect()
 }
 
-/// The sections of a page as their templates see them.
+/// Returns the sections of a page as template values.
 #[must_use]
 pub(crate) fn sections(site: &Site, page: &Page, scope: &Scope) -> Vec<Value> {
     let sections = scope.prepared.content.sections.get(&page.path);

@@ -1,4 +1,4 @@
-//! What a template sees: plain values, resolved, with nothing left to look up.
+//! The values that templates see. They are resolved: a template looks nothing up.
 
 use serde::Serialize;
 use tera::Value;
@@ -6,10 +6,10 @@ use tera::Value;
 use crate::markdown::Heading;
 use content::tenant::app::App;
 
-/// The whole context of a layout.
+/// The complete context of a layout.
 #[derive(Debug)]
 pub struct TemplateView<'a> {
-    /// The ready inside of `<head>`.
+    /// The content of `<head>`.
     pub head: String,
     /// The tenant.
     pub site: SiteView<'a>,
@@ -26,59 +26,59 @@ pub struct SiteView<'a> {
     pub id: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// What it is in one line.
+    /// A one-line description.
     pub tagline: Option<&'a str>,
     /// Its default description.
     pub description: Option<&'a str>,
-    /// Whether it is at the domain's root.
+    /// Whether it is the root tenant.
     pub root: bool,
     /// Its language.
     pub language: &'a str,
-    /// Its landing page.
+    /// The link to its landing page.
     pub home: String,
     /// Its settings, resolved.
     #[serde(skip)]
     pub settings: Value,
-    /// The index of its pages, where its manifest asks for one.
+    /// The path of its search index, if its manifest enables one.
     pub search: Option<String>,
     /// Its app.
     pub app: Option<&'a App>,
-    /// The header's links.
+    /// The links of the header.
     pub navigation: Vec<NavigationView>,
-    /// Its own legal and support pages.
+    /// Links to its own legal and support pages.
     pub legal: Vec<LinkView>,
 }
 
-/// A link that is ready to be written.
+/// A resolved link.
 #[derive(Debug, Clone, Serialize)]
 pub struct LinkView {
-    /// Its words.
+    /// The link text.
     pub label: String,
-    /// Where it leads; none for the page itself.
+    /// The URL; `None` for the page itself.
     pub href: Option<String>,
-    /// Whether it leads to the page that it stands on, or above it.
+    /// Whether the link leads to the page that contains it, or to a page above.
     pub current: bool,
-    /// Whether it opens beside the page.
+    /// Whether the link opens in a new tab.
     pub new_tab: bool,
 }
 
 /// A link to another page of the tenant.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageLink {
-    /// Its words: the page's heading.
+    /// The link text: the heading of the page.
     pub label: String,
-    /// Where it is.
+    /// The URL.
     pub href: String,
 }
 
-/// A link of the header, as its island takes it.
+/// A link of the header, in the shape that its island expects.
 #[derive(Debug, Clone, Serialize)]
 pub struct NavigationView {
-    /// Its words.
+    /// The link text.
     pub label: String,
-    /// Where it leads.
+    /// The URL.
     pub href: String,
-    /// Whether it leads to the page that it stands on, or above it.
+    /// Whether the link leads to the page that contains it, or to a page above.
     pub current: bool,
 }
 
@@ -94,37 +94,37 @@ pub struct ColumnView<'a> {
 /// The company as templates see it.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompanyView<'a> {
-    /// The name in titles.
+    /// Its name in titles.
     pub name: &'a str,
-    /// The name in contracts.
+    /// Its legal name.
     pub legal_name: &'a str,
-    /// What it does.
+    /// A description of its business.
     pub description: &'a str,
-    /// The words in the footer.
+    /// The text in the footer.
     pub blurb: Option<&'a str>,
     /// Its e-mail address.
     pub email: &'a str,
     /// Its phone number.
     pub phone: Option<&'a str>,
-    /// When it is answered.
+    /// The hours in which the phone is answered.
     pub phone_hours: Option<&'a str>,
-    /// Where a call is booked.
+    /// The URL for booking a call.
     pub scheduling: Option<&'a str>,
-    /// Its page in the professional network.
+    /// The URL of its page in a professional network.
     pub network: Option<&'a str>,
-    /// Its towns.
+    /// Its locations.
     pub locations: &'a [String],
     /// The year of the copyright line.
     pub year: i16,
-    /// The domain's home page.
+    /// The link to the domain's home page.
     pub home: String,
-    /// The footer's columns.
+    /// The columns of the footer.
     pub columns: Vec<ColumnView<'a>>,
-    /// The footer's legal links.
+    /// The legal links of the footer.
     pub legal: Vec<LinkView>,
-    /// Where it is, as a time zone (IANA).
+    /// Its time zone (IANA).
     pub time_zone: &'a str,
-    /// The country that it works in (ISO 3166-1 alpha-2).
+    /// The country of its business (ISO 3166-1 alpha-2).
     pub country: Option<&'a str>,
     /// Its sites: `id`, `name`, `href`, `here`, `root` and `settings`.
     #[serde(skip)]
@@ -136,7 +136,7 @@ pub struct CompanyView<'a> {
 pub struct PageView<'a> {
     /// Its path within the tenant.
     pub path: &'a str,
-    /// Its name.
+    /// Its title.
     pub title: &'a str,
     /// Its heading.
     pub heading: &'a str,
@@ -146,68 +146,68 @@ pub struct PageView<'a> {
     pub canonical: Option<String>,
     /// Its layout.
     pub layout: &'a str,
-    /// The day of an entry, as `2025-07-21`.
+    /// The date of an entry: `2025-07-21`.
     pub date: Option<String>,
-    /// The same in words.
+    /// The date in words.
     pub date_text: Option<String>,
-    /// The day of the last change.
+    /// The date of the last change.
     pub updated: Option<String>,
-    /// The same in words.
+    /// The date of the last change in words.
     pub updated_text: Option<String>,
-    /// Whether the text holds from that day on.
+    /// Whether the text takes effect on the date of the last change.
     pub effective: bool,
-    /// What lists show of it.
+    /// The text that lists show.
     pub excerpt: Option<&'a str>,
-    /// What it is about.
+    /// Its tags.
     pub tags: &'a [String],
     /// The body, as HTML.
     #[serde(skip)]
     pub body: String,
     /// The headings of the body.
     pub contents: Vec<Heading>,
-    /// The way to the page, the page itself last and without a link.
+    /// The breadcrumbs; the page itself is last and has no link.
     pub breadcrumbs: Vec<LinkView>,
-    /// The link back.
+    /// The link back to the page above.
     pub back: Option<LinkView>,
-    /// The parts above the body, resolved.
+    /// The sections above the body, as template values.
     #[serde(skip)]
     pub sections: Vec<Value>,
     /// The entries of a collection, newest first.
     pub entries: Vec<EntryView<'a>>,
-    /// The collection that an entry belongs to.
+    /// The collection of an entry.
     pub collection: Option<PageLink>,
     /// The next newer entry.
     pub newer: Option<PageLink>,
     /// The next older entry.
     pub older: Option<PageLink>,
-    /// What an error page is about.
+    /// The status of an error page.
     pub status: Option<StatusView<'a>>,
 }
 
-/// An error page's reason.
+/// The status of an error page.
 #[derive(Debug, Clone, Serialize)]
 pub struct StatusView<'a> {
     /// The status code (RFC 9110, section 15).
     pub code: u16,
-    /// Its reason phrase.
+    /// The reason phrase.
     pub reason: &'a str,
-    /// More words, in development.
+    /// Details, with `--dev` only.
     pub detail: Option<&'a str>,
 }
 
-/// An entry as lists show it.
+/// An entry of a collection.
 #[derive(Debug, Clone, Serialize)]
 pub struct EntryView<'a> {
-    /// Its name.
+    /// Its title.
     pub title: &'a str,
-    /// Where it is.
+    /// Its URL.
     pub href: String,
-    /// A few words.
+    /// Its excerpt.
     pub excerpt: Option<&'a str>,
-    /// Its day.
+    /// Its date.
     pub date: Option<String>,
-    /// The same in words.
+    /// Its date in words.
     pub date_text: Option<String>,
-    /// What it is about.
+    /// Its tags.
     pub tags: &'a [String],
 }

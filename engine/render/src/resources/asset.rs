@@ -1,7 +1,7 @@
 //! Files that pages refer to, with their hashed names.
 //!
-//! A hashed name is the file's own name with the first 8 bytes of its SHA-256 in it, so that it can be kept for ever.
-//! It has unreserved characters only (RFC 3986, section 2.3), so that it is the same in a URL, in a header field, in a style and on a disk.
+//! A hashed name contains the first 8 bytes of the file's SHA-256 in hexadecimal, so clients may cache the file for ever.
+//! It consists of unreserved characters (RFC 3986, section 2.3), so it is the same in a URL, a header field, a style and on disk.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,31 +19,31 @@ use release::payload::Payload;
 
 pub use content::name::reserved::ASSETS;
 
-/// The longest stem and extension in a hashed name, in characters: a file system takes 255 bytes.
+// Limits on the parts of a hashed name, in characters. A file name has at most 255 bytes on common file systems.
 const LONGEST_STEM: usize = 160;
 const LONGEST_EXTENSION: usize = 32;
 
 /// A file with its hashed name.
 #[derive(Debug, Clone)]
 pub struct Asset {
-    /// The name that its author gave it.
+    /// The file name that its author chose.
     pub name: String,
-    /// `logo.1a2b3c4d5e6f7a8b.svg`.
+    /// The hashed name, for example `logo.1a2b3c4d5e6f7a8b.svg`.
     pub hashed_name: String,
-    /// The bytes as they are served; none where the file is too large for memory.
+    /// The bytes as they are served. Empty if the file is too large for memory.
     pub bytes: Bytes,
-    /// The file, where it is too large for memory.
+    /// The file on disk, if it is too large for memory.
     pub(crate) large: Option<LargeFile>,
-    /// The same in the encoding `br`, where that was made before.
+    /// The bytes in the content encoding `br`, if they were compressed beforehand.
     pub(crate) brotli: Option<Bytes>,
-    /// Whether something names it.
+    /// Whether a page or another file refers to it.
     used: Arc<AtomicBool>,
-    /// What is known of a tenant's picture that is made of pixels.
+    /// The size and formats of a tenant's raster image.
     pub(crate) raster: Option<Arc<Raster>>,
 }
 
 impl Asset {
-    /// Gives a file its name.
+    /// Creates an asset and computes its hashed name.
     #[must_use]
     pub fn new(path: &str, bytes: Bytes) -> Self {
         let digest = Sha256::digest(&bytes).into();
@@ -69,7 +69,9 @@ impl Asset {
         }
     }
 
-    /// Gives a tenant's file its name. One that is on no list is called `.bin`, so that no static host takes an exported page or script for one.
+    /// Creates an asset for a tenant's file.
+    ///
+    /// A file of an unknown type gets the extension `.bin`, so that no static host serves an exported file as a page or script.
     #[must_use]
     pub(crate) fn of_tenant(path: &str, bytes: Bytes) -> Self {
         let mut asset = Self::new(path, bytes);
@@ -84,7 +86,7 @@ impl Asset {
         }
     }
 
-    /// Gives a tenant's file that is too large for memory its name. All of these are on the list of types.
+    /// Creates an asset for a tenant's file that is too large for memory. Such files always have a known type.
     #[must_use]
     pub(crate) fn of_large(path: &str, file: &source::LargeFile) -> Self {
         let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
@@ -94,7 +96,7 @@ impl Asset {
         }
     }
 
-    /// Returns its bytes, wherever they are.
+    /// Returns its bytes, from memory or from the file on disk.
     #[must_use]
     pub fn payload(&self) -> Payload {
         match &self.large {
@@ -103,24 +105,24 @@ impl Asset {
         }
     }
 
-    /// The same with its encoding `br`, if that is there.
+    /// Returns the asset with its `br` encoding, if there is one.
     #[must_use]
     pub(crate) fn compressed(self, brotli: Option<Bytes>) -> Self {
         Self { brotli, ..self }
     }
 
-    /// Remembers that something names it.
+    /// Marks the asset as referred to.
     pub(crate) fn take(&self) -> &Self {
         self.used.store(true, Relaxed);
         self
     }
 
-    /// Whether something does.
+    /// Whether a page or another file refers to it.
     pub(crate) fn is_used(&self) -> bool {
         self.used.load(Relaxed)
     }
 
-    /// Takes a file whose name is hashed already.
+    /// Creates an asset for a file whose name already contains a hash.
     #[must_use]
     pub fn named(hashed_name: String, bytes: Bytes) -> Self {
         Self {
@@ -143,7 +145,7 @@ fn unreserved(name: &str, longest: usize) -> String {
         .collect()
 }
 
-/// The hash of an inline element for the Content-Security-Policy (CSP Level 3, section 2.3.1), with its quotes.
+/// Returns the hash of an inline element for the Content-Security-Policy, with its quotes (CSP Level 3, section 2.3.1).
 #[must_use]
 pub fn policy_hash(text: &str) -> String {
     use base64::Engine as _;
@@ -152,7 +154,7 @@ pub fn policy_hash(text: &str) -> String {
     format!("'sha256-{digest}'")
 }
 
-/// Lower-case hexadecimal digits.
+/// Formats bytes as lower-case hexadecimal digits.
 #[must_use]
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
@@ -168,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hashed_name_has_unreserved_characters_only_and_fits_a_disk() {
+    fn hashed_name_is_unreserved_and_fits_a_file_system() {
         let name = |path: &str| Asset::of_tenant(path, Bytes::from_static(b"x")).hashed_name;
         assert_eq!(name("50% \u{fc}.png"), "50---.2d711642b726b044.png");
         assert_eq!(name("a/p.html"), "p-html.2d711642b726b044.bin");
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hashed_name_keeps_stem_and_extension() {
+    fn hashed_name_contains_stem_and_extension() {
         let asset = Asset::new("icons/arrow.svg", Bytes::from_static(b"<svg/>"));
         assert_eq!(asset.hashed_name, "arrow.d4dc56669143034f.svg");
     }

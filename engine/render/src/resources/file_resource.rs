@@ -1,4 +1,4 @@
-//! Files as resources: with their header fields and their encodings.
+//! Makes resources of files: header fields and content encodings.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::resources::header_fields::{self, BodyKind};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource, ResourceTable};
 
-/// A file as a resource.
+/// Makes the resource of a file.
 pub(crate) fn file(
     asset: &Asset,
     (kind, media_type): (BodyKind, &str),
@@ -41,7 +41,7 @@ pub(crate) fn file(
     })
 }
 
-/// Another place for now: 302 with its `Location`, requested anew each time (RFC 9110, section 15.4.3).
+/// Makes a temporary redirect: 302 with `Location`, not cacheable (RFC 9110, section 15.4.3).
 pub(crate) fn elsewhere(location: HeaderValue) -> Resource {
     let mut fields = HeaderMap::new();
     fields.insert(LOCATION, location);
@@ -54,7 +54,7 @@ pub(crate) fn elsewhere(location: HeaderValue) -> Resource {
     })
 }
 
-/// What the sizes of a picture answer until they are made, by path: the way to what lies beside them, in the end the original.
+/// Returns the placeholders for image variants that are not drawn yet, by path. Each redirects to a fallback, in the end to the original.
 pub(crate) fn fallback_resources(asset: &Asset) -> impl Iterator<Item = (Box<str>, Arc<Resource>)> {
     ImageVariant::all(asset).filter_map(|size| {
         let path = format!("{ASSETS}{}", size.file_name());
@@ -63,7 +63,7 @@ pub(crate) fn fallback_resources(asset: &Asset) -> impl Iterator<Item = (Box<str
     })
 }
 
-/// A file with a fixed name.
+/// Makes the resource of a file with a fixed name.
 pub(crate) fn plain_file(
     media_type: &str,
     content: impl Into<Bytes>,
@@ -77,7 +77,7 @@ pub(crate) fn plain_file(
     }))
 }
 
-/// Files of all hosts by path.
+/// Makes the resources of files that every host serves, by path.
 pub(crate) fn shared_files<'a>(
     assets: impl IntoParallelIterator<Item = &'a Asset>,
     level: Level,

@@ -1,4 +1,4 @@
-//! The headers that do not depend on a request: made when a tenant is compiled, shared by all bodies of a kind.
+//! Header fields that do not depend on a request. They are made when a tenant is compiled, and shared by all bodies of a kind.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -13,12 +13,12 @@ use content::tenant::manifest::Hsts;
 use content::tenant::page::Page;
 use release::snapshot::fields::{self, CACHE_TAG, Fields};
 
-/// How long shared caches, a CDN's for example, may keep pages. Browsers ask again in any case.
+/// How long shared caches, for example of a CDN, may keep pages. Browsers revalidate pages in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Caching {
-    /// Seconds for which they may keep a page without asking (`s-maxage`, RFC 9111). Without it they ask every time.
+    /// Seconds for which a shared cache may serve a page without revalidation (`s-maxage`, RFC 9111). `None` means revalidation for every request.
     pub shared_max_age: Option<u32>,
-    /// Seconds for which they may answer with an old page while they ask for the new one (`stale-while-revalidate`, RFC 5861).
+    /// Seconds for which a shared cache may serve a stale page while it revalidates (`stale-while-revalidate`, RFC 5861).
     pub stale_while_revalidate: Option<u32>,
 }
 
@@ -30,46 +30,46 @@ impl Caching {
         }
         match self.stale_while_revalidate {
             Some(seconds) => text.push_str(&format!(", stale-while-revalidate={seconds}")),
-            // It would forbid what the other directive allows (RFC 9111, section 5.2.2.2).
+            // `must-revalidate` would forbid serving stale pages (RFC 9111, section 5.2.2.2).
             None => text.push_str(", must-revalidate"),
         }
         text
     }
 }
 
-/// What a body is, as far as its headers go.
+/// The kind of a body, as far as its header fields depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum BodyKind {
-    /// An HTML page, or several of one site.
+    /// One or more HTML pages of one site.
     Page {
-        /// The hashes of their styles, as source expressions: `'sha256-...'`.
+        /// The hashes of the inline styles, as source expressions: `'sha256-...'`.
         styles: BTreeSet<String>,
-        /// The hash of the script that they hold.
+        /// The hash of the inline script.
         script: Option<String>,
-        /// Whether search engines should leave it out.
+        /// Whether search engines must not index it.
         noindex: bool,
-        /// Whether it has frames of its own origin and stands in such: only in the gallery of `--dev`, and in the manual of the program.
+        /// Whether it may frame and be framed by pages of its own origin: only in the gallery of `--dev` and in the manual.
         framed: bool,
-        /// How long it may be kept.
+        /// How long shared caches may keep it.
         caching: Caching,
-        /// What its host says of TLS, where visitors come over it.
+        /// The `Strict-Transport-Security` policy of its host, sent over TLS only.
         hsts: Hsts,
     },
-    /// A file with its hash in its name: it never changes.
+    /// A file with a hashed name. It never changes.
     Immutable,
-    /// The same of a tenant's own.
+    /// A tenant's file with a hashed name. It never changes.
     Tenant {
-        /// Whether it is a document by itself, which then may do nothing.
+        /// Whether browsers may open it as a document. The document is then sandboxed.
         confined: bool,
-        /// `Content-Disposition` of what is saved and not shown.
+        /// The `Content-Disposition` of a file that browsers save instead of showing it.
         attachment: Option<String>,
     },
-    /// A file with a fixed name: it may change with the next snapshot.
+    /// A file with a fixed name. It may change with the next snapshot.
     Plain,
 }
 
 impl BodyKind {
-    /// A tenant's own file, with its media type.
+    /// Returns the kind and the media type of a tenant's file.
     pub(crate) fn of_tenant(name: &str) -> (Self, &'static str) {
         let (media_type, opened) = tenant_type(name);
         let kind = Self::Tenant {
@@ -84,18 +84,20 @@ impl BodyKind {
     }
 }
 
-/// What has a fixed name is requested again every time.
+/// `Cache-Control` of files with fixed names: revalidated for every request.
 const REVALIDATE: &str = "public, max-age=0, must-revalidate";
-/// A year, and never requested again (RFC 8246).
+/// `Cache-Control` of hashed files: kept for a year and never revalidated (RFC 8246).
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// All that fields follow from.
+/// All values that header fields depend on: kind, media type, and whether the host uses TLS.
 type FieldsKey = (BodyKind, String, bool);
 
-/// The fields that some body has now. Most tenants have the same ones: one copy of them stays in the processor's cache, and a thousand would not.
+/// The sets of fields that some body uses now.
+///
+/// Most tenants share the same few sets. One copy stays in the processor's cache; a thousand copies would not.
 static IN_USE: LazyLock<Mutex<HashMap<FieldsKey, Weak<Fields>>>> = LazyLock::new(Mutex::default);
 
-/// The header fields of the bodies of one kind and media type, whoever's they are.
+/// Returns the header fields for a kind and a media type, shared by all bodies of all tenants.
 #[must_use]
 pub(crate) fn fields(kind: &BodyKind, media_type: &str, secure: bool) -> Arc<Fields> {
     let name = (kind.clone(), media_type.to_owned(), secure);
@@ -117,7 +119,7 @@ pub(crate) fn fields(kind: &BodyKind, media_type: &str, secure: bool) -> Arc<Fie
 
 fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    // Values that are the same everywhere are static: a copy of such a one touches no counter that all workers share.
+    // Constant values are static, because copying a static value touches no reference counter that all workers share.
     let mut always = |name: HeaderName, value: &'static str| {
         headers.insert(name, HeaderValue::from_static(value));
     };
@@ -135,7 +137,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             hsts,
             ..
         } => {
-            // Pages only: what every host serves, fonts for example, cannot speak for each of them, and the last answer counts.
+            // On pages only: shared files, for example fonts, must not decide for every host, because the last response counts.
             if secure {
                 always(header::STRICT_TRANSPORT_SECURITY, hsts.field());
             }
@@ -169,7 +171,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             ..
         } => {
             set(header::CACHE_CONTROL, &caching.cache_control());
-            // Each page has its own. Present from the start, so that setting it does not make the copy grow.
+            // Each page sets its own tag. The placeholder keeps the map from growing when a page sets the tag.
             set(CACHE_TAG, "-");
             set(
                 header::CONTENT_SECURITY_POLICY,
@@ -187,7 +189,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
                 set(header::CONTENT_DISPOSITION, attachment);
             }
         }
-        // A drawing opened by itself is a document: it must not run anything either.
+        // An SVG that is opened by itself is a document, and must not run scripts either.
         BodyKind::Immutable | BodyKind::Plain if media_type.starts_with("image/svg") => {
             set(header::CONTENT_SECURITY_POLICY, CONFINED);
         }
@@ -196,18 +198,21 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
     headers
 }
 
-/// What a file may do that is opened by itself: nothing, on an origin of its own. Only a drawing has styles and pictures, and those it holds itself (HTML, sandboxing; CSP Level 3, section 6.4.2).
+/// The policy of a file that is opened as a document: no permissions, in an origin of its own.
+///
+/// Only SVGs have styles and images, and they embed them (HTML, sandboxing; CSP Level 3, section 6.4.2).
 const CONFINED: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
 
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()";
 
-/// Everything from here, nothing inline but what the engine writes, no page in a frame, and forms to mail programs only (CSP Level 3, Trusted Types).
+/// Returns the Content-Security-Policy of pages: subresources of the same origin, inline elements of the engine, no frames, forms to the same origin and mail programs (CSP Level 3, Trusted Types).
 ///
-/// The styles are those of all pages of a site at an address, so that these have the same fields: an export says them once, and HTTP/2 sends them once.
+/// `styles` covers all pages of a site at an address, so that they share one set of fields. An export writes the set once, and HTTP/2 sends it once.
 ///
-/// Scripts come from the program's own path, never from below a tenant's. `'self'` cannot name a path, and a host can only if each host has fields of its own, which thousands of tenants cannot afford.
-/// So there are two policies, and a script has to fit both (CSP Level 3, section 3.1): this origin, and that path of whatever origin. The loader and the rules for fetching ahead, which stand in the page, fit both by their hashes.
-/// A tenant at the root of its own host has files below that path, too; none of them is a script by its type.
+/// Scripts come from the engine's own path, never from a tenant's. `'self'` cannot name a path. A host can, but then each host needs fields of its own, which is too much memory for thousands of tenants.
+/// Hence there are two policies, and a script has to fit both (CSP Level 3, section 3.1): the same origin, and the engine's path on any origin.
+/// The inline loader and the inline speculation rules fit both by their hashes.
+/// A tenant at the root of its own host also has files below that path, but none of them has a script's media type.
 fn content_security_policy(
     styles: &BTreeSet<String>,
     script: Option<&str>,
@@ -237,7 +242,7 @@ fn content_security_policy(
     )
 }
 
-/// What a page is thrown away by. One that no file stands for has its tenant's tag only.
+/// Returns the cache tag that a CDN purges a page by. A page without a file has the tenant's tag only.
 pub(crate) fn cache_tag(tenant: &TenantId, page: Option<&Page>) -> Option<HeaderValue> {
     let tenant = tenant.as_str();
     let tag = page.map(|page| fields::cache_tag(tenant, &page.path));
@@ -249,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_caches_keep_pages_for_as_long_as_they_are_told() {
+    fn shared_caches_keep_pages_for_the_configured_seconds() {
         let control = |shared_max_age, stale_while_revalidate| {
             let caching = Caching {
                 shared_max_age,

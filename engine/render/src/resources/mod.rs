@@ -1,8 +1,14 @@
-//! Turns files into resources: hashed names, header fields, and bodies in each content encoding.
+//! Turns files into resources: hashed names, header fields, and a body in each content encoding.
 //!
-//! [`asset`] names files by their content, [`header_fields`] makes the header fields, [`file_resource`] puts both together with [`encodings`]. [`tenant_files`] reads a tenant's files, [`shared_files`] makes what every host serves, and [`replaced_files`] serves files that were replaced.
+//! - [`asset`] names files by their content.
+//! - [`header_fields`] makes the header fields.
+//! - [`encodings`] makes the content encodings and ETags.
+//! - [`file_resource`] combines the three.
+//! - [`tenant_files`] reads a tenant's files.
+//! - [`shared_files`] makes the resources that every host serves.
+//! - [`replaced_files`] keeps serving files that a later release replaced.
 //!
-//! **Invariant:** knows no request: a response is chosen from what is made here, and never made for a request.
+//! **Invariant:** knows no request. The server selects a response from these resources and never makes one for a request.
 
 pub(crate) mod asset;
 pub(crate) mod encodings;

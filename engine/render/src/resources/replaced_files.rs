@@ -1,4 +1,4 @@
-//! Files that were served and are no longer part of a site, for pages that still name them.
+//! Serves files that a newer release replaced, for cached pages that still refer to them.
 
 use std::sync::Arc;
 
@@ -14,16 +14,18 @@ use content::source::Folder;
 use release::payload::Payload;
 use release::snapshot::{Body, Resource, ResourceTable};
 
-/// Whose a file was, which decides what it may do in a browser.
+/// The owner of a file, which decides the file's permissions in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// One tenant's.
+    /// A tenant.
     Tenant,
-    /// A theme's or the islands'.
+    /// A theme or the islands.
     Shared,
 }
 
-/// A file that was replaced, by its path with the hashed name in it. It is not compressed again: few ask for it.
+/// Makes the resource of a replaced file. `path` contains the hashed name.
+///
+/// The file is not compressed again, because it is rarely requested.
 #[must_use]
 pub fn replaced_file(path: &str, bytes: Payload, whose: Whose, secure: bool) -> Resource {
     let name = path.strip_prefix(ASSETS).unwrap_or(path);
@@ -42,7 +44,7 @@ pub fn replaced_file(path: &str, bytes: Payload, whose: Whose, secure: bool) -> 
     })
 }
 
-/// The files of a tenant's folder as they are served, by path, uncompressed.
+/// Returns the files of a tenant's folder as they are served, by path, uncompressed.
 #[must_use]
 pub fn replaced_files(folder: &Folder, secure: bool) -> ResourceTable {
     let key = |path| str::strip_prefix(path, "assets/");
@@ -72,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replaced_file_of_a_tenant_runs_no_more_than_a_current_one() {
+    fn replaced_file_of_a_tenant_has_no_more_permissions_than_a_current_one() {
         let folder = Folder {
             label: "tenants/sample".to_owned(),
             files: [
@@ -91,7 +93,7 @@ mod tests {
         assert_eq!(table.len(), 3);
         for (path, resource) in &table {
             let Resource::Body(body) = resource.as_ref() else {
-                panic!("{path} is no file");
+                panic!("{path} is not a file");
             };
             let coding = release::snapshot::Coding::Identity;
             let tag = http::HeaderValue::from_static("\"x\"");

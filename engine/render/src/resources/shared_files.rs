@@ -1,4 +1,4 @@
-//! What belongs to all tenants: the files that every host serves, the answer of unknown hosts, the picture that stands in.
+//! Resources that belong to no single tenant: files that every host serves, the response of unknown hosts, the default social image.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use content::tenant::manifest::Hsts;
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::{Body, Moved, Resource, ResourceTable};
 
-/// The files that every host serves: the themes' and the islands'.
+/// Returns the files of the themes and of the islands, which every host serves.
 #[must_use]
 pub fn shared(
     themes: &[Arc<Templates>],
@@ -42,7 +42,9 @@ pub fn shared(
     table
 }
 
-/// What a host that nobody has answers: no tenant's page and no name of any. `words` are the deployment's own; without any there is no body.
+/// Makes the response for a host that belongs to no tenant. It names no tenant.
+///
+/// `words` is the deployment's own text. Without it the body is empty.
 #[must_use]
 pub fn unknown_host(words: Option<String>, secure: bool) -> Arc<Resource> {
     let text = words.map_or_else(String::new, |words| words + "\n");
@@ -55,7 +57,7 @@ pub fn unknown_host(words: Option<String>, secure: bool) -> Arc<Resource> {
     }))
 }
 
-/// The root tenant's social image, which stands in for those that others do not have.
+/// Returns the absolute URL of the root tenant's social image, the default for tenants without one.
 #[must_use]
 pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
     let written = root.manifest.image.as_ref()?.as_str();
@@ -64,12 +66,12 @@ pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
     Some(format!("{origin}{ASSETS}{}", asset.hashed_name))
 }
 
-/// A permanent move to the domain of a deployment, which is its root tenant's.
+/// Makes a permanent redirect to the domain of the deployment, which belongs to the root tenant.
 #[must_use]
 pub fn moved_to(deployment: &Deployment) -> Option<Moved> {
     let Deployment { origin, root, .. } = deployment;
     let tenant = root.as_ref();
-    // What the domain says of the hosts below it, each of them need not say again.
+    // Subdomains are covered by the policy of the domain, so a host does not repeat it.
     let hsts = match deployment.hsts {
         Hsts::Off => Hsts::Off,
         Hsts::Host | Hsts::Subdomains | Hsts::Preload => Hsts::Host,

@@ -1,4 +1,4 @@
-//! A tenant's own files: named by their content, its drawings made harmless, its pictures freed of metadata.
+//! Reads a tenant's own files: names them by content, sanitises SVGs, and removes the metadata of images.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use content::report::{Diagnostic, Report};
 use content::tenant::Site;
 use content::tenant::assets::file_of;
 
-/// A tenant's files by their keys, as they are served.
+/// Returns the tenant's files as they are served, by key.
 #[must_use]
 pub(crate) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String, Asset> {
     let assets = site.assets.iter().map(|(key, bytes)| {
@@ -26,13 +26,13 @@ pub(crate) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String
     assets.chain(large).collect()
 }
 
-/// One of a tenant's files, with what is to be said of it. `file` is how reports name it.
+/// Returns one of the tenant's files and the diagnostics about it. Diagnostics name it `file`.
 #[must_use]
 pub(crate) fn tenant_asset(path: &str, bytes: &Bytes, file: &str) -> (Asset, Vec<Diagnostic>) {
     if !is_drawing(path) {
         return (Asset::of_tenant(path, stripped(bytes)), Vec::new());
     }
-    // What is no drawing is an error, so that nobody ever sees what stands in for it.
+    // An invalid SVG is an error that blocks the release, so the empty placeholder is never served.
     let (svg, found) =
         svg::clean(bytes, file).unwrap_or_else(|wrong| (String::new(), vec![*wrong]));
     (Asset::of_tenant(path, svg.into()), found)

@@ -1,8 +1,8 @@
-//! What costly pure work gave, by a digest of everything that it depends on: compressed bodies, rendered islands, drawn pictures.
+//! Results of costly pure work (compressed bodies, rendered islands, rasterised images), keyed by a digest of all inputs.
 //!
-//! A cache belongs to one tenant, or to what all share. It holds what the last compilation used, and so does not grow; the owner may keep it over a restart.
+//! Each tenant has a cache, and one cache holds work that all tenants share. A cache keeps only the results that the last compilation used, so its size is bounded. The owner may persist it across a restart.
 //!
-//! **Invariant:** changes no result. With an empty cache the bytes are the same and come later.
+//! **Invariant:** a cache never changes a result. An empty cache gives the same bytes, only later.
 
 #[cfg(test)]
 mod sources;
@@ -14,40 +14,40 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-/// A digest of a kind of work and all that it depends on.
+/// The digest of a kind of work and of all its inputs.
 pub type Key = [u8; 32];
 
-/// Results by their keys.
+/// Cached results by key.
 #[derive(Default)]
 pub struct Cache {
     generations: Mutex<Generations>,
 }
 
-/// What some work gave.
+/// A cached result.
 #[derive(Debug, Clone)]
 struct Made {
     bytes: Bytes,
-    /// Whether it is made again sooner than it is read.
+    /// Whether doing the work again is faster than reading the result from disk.
     is_cheap: bool,
 }
 
-/// Gives what was used before, when it is first requested.
+/// Loads the results of an earlier process on the first access.
 type Load = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
 
 #[derive(Default)]
 struct Generations {
-    /// What was used before, while nobody has requested it.
+    /// Loads the persisted results; `None` once they are loaded.
     unread: Option<Load>,
     before: HashMap<Key, Made>,
     used: HashMap<Key, Made>,
-    /// Whether costly work was done since somebody last asked.
+    /// Whether costly work was done since the last call of [`Cache::has_grown`].
     grown: bool,
 }
 
-/// The sources that this program was built from, as a digest: another build may work in another way, whatever its version.
+/// The digest of the sources that this program was built from. Two builds of the same version may render differently.
 const BUILD: &str = env!("ROWHOUSE_BUILD");
 
-/// The key of a kind of work on `parts`.
+/// Returns the key of the work `kind` on `parts`.
 #[must_use]
 pub(crate) fn key(kind: &str, parts: &[&[u8]]) -> Key {
     key_of(BUILD, kind, parts)
@@ -56,7 +56,7 @@ pub(crate) fn key(kind: &str, parts: &[&[u8]]) -> Key {
 fn key_of(build: &str, kind: &str, parts: &[&[u8]]) -> Key {
     let mut hash = Sha256::new();
     for part in [build.as_bytes(), kind.as_bytes()].iter().chain(parts) {
-        // The length keeps neighbours apart.
+        // The length separates adjacent parts: `ab`, `c` and `a`, `bc` get different keys.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
@@ -64,7 +64,7 @@ fn key_of(build: &str, kind: &str, parts: &[&[u8]]) -> Key {
 }
 
 impl Cache {
-    /// A cache of what was used before, as [`Cache::used`] gave it, loaded when somebody works with it for the first time.
+    /// Creates a cache whose persisted results, as [`Cache::used`] returned them, are loaded on the first access.
     #[must_use]
     pub fn unread(load: impl FnOnce() -> Vec<(Bytes, Bytes)> + Send + 'static) -> Self {
         let generations = Generations {
@@ -82,7 +82,7 @@ impl Cache {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The results, loaded.
+    /// Locks the results after loading the persisted ones.
     fn loaded(&self) -> MutexGuard<'_, Generations> {
         let mut generations = self.generations();
         if let Some(load) = generations.unread.take() {
@@ -91,13 +91,13 @@ impl Cache {
         generations
     }
 
-    /// Begins another compilation: what the last one used may be used again.
+    /// Begins a compilation, which may use the results of the previous one.
     pub fn begin(&self) {
         let generations = &mut *self.generations();
         generations.before.extend(generations.used.drain());
     }
 
-    /// Counts all that was used before as used again: what it was used for is as it was.
+    /// Marks all results of the previous compilation as used, because everything that they were made for is unchanged.
     pub(crate) fn use_again(&self) {
         let generations = &mut *self.loaded();
         for (key, made) in generations.before.drain() {
@@ -105,13 +105,15 @@ impl Cache {
         }
     }
 
-    /// Whether all costly results that were there before were used, or nobody requested any of them.
+    /// Whether every costly result of the previous compilation was used again.
+    ///
+    /// Also true if the persisted results were never loaded.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.generations().before.values().all(|made| made.is_cheap)
     }
 
-    /// Forgets what the compilation that ends now did not use, and gives the costly results that it did.
+    /// Ends the compilation: drops the results that it did not use, and returns the costly ones that it did.
     pub fn used(&self) -> Vec<(Key, Bytes)> {
         let generations = &mut *self.generations();
         generations.unread = None;
@@ -126,19 +128,19 @@ impl Cache {
         used
     }
 
-    /// Whether costly work was done since this was last asked.
+    /// Whether costly work was done since the last call.
     pub fn has_grown(&self) -> bool {
         std::mem::take(&mut self.generations().grown)
     }
 
-    /// Whether there is a result, without using it.
+    /// Whether the cache holds a result for `key`. Does not mark it as used.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         let generations = self.loaded();
         generations.before.contains_key(key) || generations.used.contains_key(key)
     }
 
-    /// The result, from before or by doing the work. Failures are not kept.
+    /// Returns the cached result for `key`, or does the work and caches its result. Errors are not cached.
     pub(crate) fn get<E>(
         &self,
         key: Key,
@@ -147,7 +149,7 @@ impl Cache {
         self.made(key, false, work)
     }
 
-    /// The same of work that takes no longer than reading its result from a disk: the owner does not keep it over a restart.
+    /// Works like [`Cache::get`] for work that is at least as fast as reading its result from disk. The owner does not persist the result.
     pub(crate) fn get_cheap<E>(
         &self,
         key: Key,
@@ -176,7 +178,7 @@ impl Cache {
         Ok(bytes)
     }
 
-    /// A result that is there; it counts as used.
+    /// Returns the cached result for `key` and marks it as used.
     pub(crate) fn known(&self, key: &Key) -> Option<Bytes> {
         let generations = &mut *self.loaded();
         if let Some(known) = generations.before.remove(key) {
@@ -218,18 +220,18 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_once_and_what_is_not_used_is_forgotten() {
+    fn work_is_done_once_and_unused_results_are_dropped() {
         let cache = Cache::default();
         assert!(ask(&cache, "a") && ask(&cache, "b") && !ask(&cache, "a"));
         cache.begin();
         assert!(!ask(&cache, "a"));
         assert_eq!(cache.used().len(), 1);
         cache.begin();
-        assert!(ask(&cache, "b"), "it was not used the last time");
+        assert!(ask(&cache, "b"), "the last compilation did not use `b`");
     }
 
     #[test]
-    fn failures_are_not_kept() {
+    fn errors_are_not_cached() {
         let cache = Cache::default();
         let failed: Result<Bytes, &str> = cache.get(key("test", &[]), || Err("no"));
         assert_eq!(failed, Err("no"));
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cheap_is_used_again_and_not_handed_out() {
+    fn cheap_results_are_used_again_but_not_persisted() {
         let cache = Cache::default();
         let ask = || {
             let mut worked = false;
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn another_build_has_other_keys() {
+    fn builds_have_different_keys() {
         let parts: [&[u8]; 1] = [b"bytes"];
         let own = key("test", &parts);
         assert_eq!(own, key_of(BUILD, "test", &parts));
@@ -262,7 +264,7 @@ mod tests {
         assert_ne!(
             own,
             key_of(env!("CARGO_PKG_VERSION"), "test", &parts),
-            "a version has many builds"
+            "builds of one version have different keys"
         );
     }
 }

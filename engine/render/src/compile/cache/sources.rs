@@ -1,8 +1,8 @@
-//! The digest of the sources that decide what is rendered, which tells one build of the program from another.
+//! The digest of the sources that decide the rendered bytes. It tells one build of the program from another.
 //!
-//! Used by this crate's build script, and tested as a part of the crate.
+//! This crate's build script includes this file; the crate itself compiles it for tests only.
 //!
-//! **Invariant:** depends on the files' bytes and their names, and so is the same on every machine and in every folder.
+//! **Invariant:** the digest depends on the names and bytes of the files only, so it is the same on every machine and in every folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use std::{fs, io};
 
 use sha2::{Digest, Sha256};
 
-/// The crates that decide the bytes that the program makes: this one, and those it is built on.
+/// The crates that decide the rendered bytes: this crate and the crates it depends on.
 const CRATES: [&str; 3] = ["content", "release", "render"];
-/// What decides it within each.
+/// The files and folders of each crate that decide the rendered bytes.
 const SOURCES: [&str; 3] = ["Cargo.toml", "build.rs", "src"];
-/// The versions of all dependencies.
+/// The lock file, which pins the versions of all dependencies.
 const LOCK: &str = "Cargo.lock";
 
-/// What was found.
+/// The digest of the sources, and the paths it covers.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// SHA-256 over all names and bytes, in hexadecimal digits.
+    /// The SHA-256 of all names and bytes, as hexadecimal digits.
     pub(crate) digest: String,
-    /// The files and folders that it was made from: when none of them changes, it stays.
+    /// The files and folders that the digest covers. The build script runs again when one of them changes.
     pub(crate) watched: Vec<PathBuf>,
 }
 
-/// Reads the sources within the folder `engine` of a workspace.
+/// Digests the sources below `engine`, the workspace folder of the crates.
 ///
 /// # Errors
-/// When one of them cannot be read.
+/// Returns an error if a source cannot be read.
 pub(crate) fn of(engine: &Path) -> io::Result<Sources> {
     let mut files = BTreeMap::new();
     let mut watched = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn of(engine: &Path) -> io::Result<Sources> {
     let mut hash = Sha256::new();
     for (name, bytes) in &files {
         for part in [name.as_bytes(), bytes] {
-            // The length keeps neighbours apart.
+            // The length separates adjacent parts.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -60,7 +60,7 @@ pub(crate) fn of(engine: &Path) -> io::Result<Sources> {
     Ok(Sources { digest, watched })
 }
 
-/// Takes a file, or all files of a folder, under names with `/` between segments.
+/// Adds a file, or all files of a folder, to `files` under names with `/` between segments.
 fn read(path: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> io::Result<()> {
     if !path.is_dir() {
         files.insert(name.to_owned(), fs::read(path)?);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_a_source_and_every_name_counts() {
+    fn digest_covers_every_byte_and_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let engine = engine(folder.path());
         let mut seen = vec![digest(&engine)];
@@ -124,11 +124,11 @@ mod tests {
             engine.join("render/src/inner/c.rs"),
         )
         .expect("moved");
-        assert!(!seen.contains(&digest(&engine)), "another name");
+        assert!(!seen.contains(&digest(&engine)), "the name counts");
     }
 
     #[test]
-    fn the_place_of_the_workspace_does_not_count() {
+    fn digest_does_not_depend_on_the_workspace_folder() {
         let (one, other) = (
             tempfile::tempdir().expect("a folder"),
             tempfile::tempdir().expect("a folder"),
@@ -136,13 +136,17 @@ mod tests {
         let (here, there) = (engine(one.path()), engine(other.path()));
         assert_eq!(digest(&here), digest(&there));
         fs::remove_file(there.join("../Cargo.lock")).expect("removed");
-        assert_ne!(digest(&here), digest(&there), "a vendored copy has none");
+        assert_ne!(
+            digest(&here),
+            digest(&there),
+            "a vendored copy has no lock file"
+        );
         let watched = of(&there).expect("sources").watched;
         assert!(watched.iter().all(|path| path.exists()));
     }
 
     #[test]
-    fn this_build_is_named_by_its_sources() {
+    fn this_build_has_the_digest_of_its_sources() {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let own = of(&own).expect("sources");
         assert_eq!(own.digest, env!("ROWHOUSE_BUILD"));

@@ -1,6 +1,6 @@
-//! What stands in a page's `<head>`, from typed values, in one fixed order.
+//! Writes a page's `<head>` from typed values, in one fixed order.
 //!
-//! Everything is written here and nowhere else: a template only says `{{ head }}`.
+//! **Invariant:** the engine writes the complete head. A layout only contains `{{ head }}`.
 
 pub(crate) mod script_tags;
 pub(crate) mod speculation_rules;
@@ -12,55 +12,55 @@ use crate::markdown::escape;
 /// The values of a page's head.
 #[derive(Debug, Default)]
 pub(crate) struct PageHead {
-    /// The whole title: `<page> | <company>`.
+    /// The complete title: `<page> | <company>`.
     pub title: String,
-    /// The description, where there is one.
+    /// The description, if there is one.
     pub description: Option<String>,
     /// The canonical URL, absolute. Error pages have none.
     pub canonical: Option<String>,
-    /// Whether search engines should leave the page out.
+    /// Whether search engines must not index the page.
     pub noindex: bool,
-    /// `website` or `article` (Open Graph protocol, object types).
+    /// The Open Graph type: `website` or `article`.
     pub kind: &'static str,
-    /// The site's name for shared links.
+    /// The site's name, for previews of shared links.
     pub site_name: String,
     /// The social image.
     pub image: Option<SocialImage>,
-    /// Colours of the browser's frame by day and by night.
+    /// The day and night colours of the browser's toolbar.
     pub theme_colors: Option<(String, String)>,
-    /// The icon's address.
+    /// The URL of the icon.
     pub icon: Option<String>,
-    /// The address of the icon for home screens.
+    /// The URL of the icon for home screens.
     pub touch_icon: Option<String>,
-    /// The address of the web manifest.
+    /// The URL of the web manifest.
     pub manifest: Option<String>,
-    /// The app's number in the App Store, for Safari's banner.
+    /// The app's id in the App Store, for Safari's banner.
     pub app_store_id: Option<String>,
-    /// An Atom feed: title and address.
+    /// An Atom feed: title and URL.
     pub feed: Option<(String, String)>,
     /// The graph of structured data (JSON-LD 1.1).
     pub structured_data: Option<Json>,
 }
 
-/// The picture that shared links show.
+/// The image that previews of shared links show.
 #[derive(Debug, Clone)]
 pub(crate) struct SocialImage {
-    /// Where it is, absolute.
+    /// Its absolute URL.
     pub url: String,
-    /// What it shows.
+    /// Its alt text.
     pub alt: String,
-    /// Width and height in pixels, where they are known.
+    /// Width and height in pixels, if known.
     pub size: Option<(u32, u32)>,
 }
 
-/// Stands in the head until the page is there that the style is for.
+/// A placeholder in the head for the style, which is known once the page is rendered.
 pub(crate) const STYLE_MARK: &str = "<!--style-->";
 
-/// Stands in the head until it is known which islands the page uses.
+/// A placeholder in the head for the scripts, which are known once it is clear which islands the page uses.
 pub(crate) const SCRIPTS_MARK: &str = "<!--scripts-->";
 
 impl PageHead {
-    /// The HTML.
+    /// Writes the content of the head.
     #[must_use]
     pub(crate) fn html(&self) -> String {
         let mut out = Tags::default();
@@ -119,7 +119,7 @@ impl PageHead {
         out.0
     }
 
-    /// Open Graph and the Twitter card.
+    /// Writes the Open Graph and Twitter card tags.
     fn sharing(&self, out: &mut Tags) {
         let short = self.title.split(" | ").next().unwrap_or(&self.title);
         out.meta("property", "og:title", short);
@@ -151,7 +151,7 @@ impl PageHead {
     }
 }
 
-/// The tags that have a browser fetch fonts at once.
+/// Returns tags that make browsers fetch fonts before they read the style.
 #[must_use]
 pub(crate) fn preload(fonts: Vec<String>) -> String {
     let mut out = Tags::default();
@@ -186,7 +186,7 @@ impl Tags {
     }
 }
 
-/// JSON that cannot end the script element it stands in (WHATWG HTML, restrictions for contents of script elements).
+/// Writes JSON that cannot end its script element (WHATWG HTML, restrictions for contents of script elements).
 fn json_for_script(value: &Json) -> String {
     value
         .to_string()
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_is_encoded() {
+    fn head_escapes_every_value() {
         let head = PageHead {
             title: "A & \"B\" <C> | D".to_owned(),
             description: Some("</title><script>".to_owned()),

@@ -1,16 +1,17 @@
-//! The scripts that a page's head asks for, known once the page is rendered.
+//! The script and preload tags in a page's head, known once the page is rendered.
 
 use crate::island::Hydration;
 use crate::resources::asset::ASSETS;
 use crate::theme::Scope;
 
-/// The loader, and before it the modules of the page's islands (HTML, link type `modulepreload`): what `load` islands
-/// need is fetched at once, so that it travels while the page is read; what `interaction` islands need stands there with
-/// a `media` that never holds, until the loader says that the page is there, or that a visitor turned to one.
-/// None of them may take the line from what the first view shows (HTML, fetch priority).
-/// The loader stands in the page, by its hash in the policy, and the first view waits for it (HTML, blocking attributes):
-/// what it shows at once is in the first frame, and the page is not laid out and painted a second time for it.
-/// A page without islands to bring to life has no script.
+/// Returns the loader, preceded by `modulepreload` links for the modules of the page's islands (HTML, link type `modulepreload`).
+///
+/// - Modules of `load` islands are fetched at once, so that they arrive while the page is read.
+/// - Modules of `interaction` islands have a `media` that never matches. The loader changes it once the page is shown or a visitor turns to an island.
+/// - All links have a low fetch priority, so that they do not delay the files of the first view (HTML, fetch priority).
+/// - The loader is inline, allowed by its hash in the policy, and blocks rendering (HTML, blocking attributes). So its effects are in the first frame, and the page is not painted twice.
+///
+/// Returns an empty string if the page has no island to hydrate.
 pub(crate) fn script_tags(scope: &Scope) -> String {
     let islands = &scope.islands;
     let manifest = islands.bundle.manifest();

@@ -1,7 +1,8 @@
-//! Structured data: one JSON-LD graph a page (<https://schema.org>).
+//! Structured data: one JSON-LD graph per page (<https://schema.org>).
 //!
-//! Every page has a page entry and a breadcrumb list; the type that fits comes with it.
-//! Nothing is invented: no ratings, no reviews, no prices that the manifest does not state.
+//! Every page has a `WebPage` entry and a breadcrumb list, plus the entry for its schema type.
+//!
+//! **Invariant:** the graph states only facts from the content: no ratings, no reviews, no prices.
 
 use serde_json::{Value as Json, json};
 
@@ -9,44 +10,44 @@ use content::tenant::app::App;
 use content::tenant::manifest::Company;
 use content::tenant::page::PageSchema;
 
-/// What the graph of a page is made from. All URLs are absolute and canonical.
+/// The facts that a page's graph is made from. All URLs are absolute and canonical.
 #[derive(Debug)]
 pub(crate) struct PageFacts<'a> {
     /// The page's URL.
     pub url: &'a str,
-    /// Its name, without the company's.
+    /// Its title, without the company's name.
     pub title: &'a str,
     /// Its description.
     pub description: Option<&'a str>,
     /// Its language.
     pub language: &'a str,
-    /// What it is.
+    /// Its schema type.
     pub schema: Option<PageSchema>,
-    /// The day of an entry, `2025-07-21`.
+    /// The publication date of an entry: `2025-07-21`.
     pub published: Option<String>,
-    /// The day of the last change.
+    /// The date of the last change.
     pub modified: Option<String>,
-    /// What it is about.
+    /// Its tags.
     pub tags: &'a [String],
-    /// The social image.
+    /// The URL of the social image.
     pub image: Option<&'a str>,
-    /// The way to it: names and URLs, the page itself last.
+    /// The breadcrumbs: names and URLs, the page itself last.
     pub breadcrumbs: &'a [(String, String)],
     /// Whether it is the domain's home page.
     pub is_home: bool,
-    /// The domain's home page.
+    /// The URL of the domain's home page.
     pub home_url: &'a str,
     /// The company.
     pub company: &'a Company,
-    /// Its sign, a square picture: known on the domain's home page.
+    /// The company's logo, a square image. Present on the domain's home page only.
     pub logo: Option<&'a str>,
-    /// The app, on its tenant's landing page.
+    /// The app and its name, on its tenant's landing page.
     pub app: Option<(&'a App, &'a str)>,
-    /// Questions with their answers as HTML.
+    /// Questions, and answers as HTML.
     pub questions: &'a [(String, String)],
 }
 
-/// The graph.
+/// Builds the graph.
 #[must_use]
 pub(crate) fn graph(facts: &PageFacts<'_>) -> Json {
     let mut graph = vec![page(facts), breadcrumbs(facts)];
@@ -123,8 +124,9 @@ fn page(facts: &PageFacts<'_>) -> Json {
     }))
 }
 
-/// The site that the page is a part of. The home page describes it and its publisher in full; every other page
-/// names both, so that what it refers to is known without a second request.
+/// Describes the site that the page is part of.
+///
+/// The home page describes the site and its publisher in full. Every other page repeats their names, so that a crawler needs no second request.
 fn website(facts: &PageFacts<'_>) -> Json {
     let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
     if facts.is_home {

@@ -1,9 +1,9 @@
-//! Where pages answer, and how pages that were rendered once get there.
+//! Renders links for all addresses of a tenant at once, and later replaces them for each address.
 //!
-//! What differs between two addresses of a tenant is where its links lead: below a prefix or not, and to the domain from the domain or from elsewhere.
-//! Pages are rendered once, with a mark wherever one of the two stands; for each address the marks are replaced.
+//! Two parts of a link depend on the address: the tenant's prefix, and the domain's origin, which links from another host need.
+//! Pages are rendered once, with a mark in the place of either. For each address the marks are replaced.
 //!
-//! **Invariant:** a mark is a slash, letters and digits: no encoding changes it, and to templates and islands every link within the deployment begins as a path does. What takes its place is a path or an origin. An author who writes one gets the same in its place, which no markup can be made of.
+//! **Invariant:** a mark consists of a slash, letters and digits, so no escaping changes it, and every link within the deployment looks like a path to templates and islands. A mark is replaced by a path or an origin. A mark that an author writes is replaced the same way, which cannot produce markup.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,24 +12,24 @@ use memchr::memmem::Finder;
 
 use content::address::{Address, Origin};
 
-/// What both marks begin with. Nobody writes it by chance.
+/// The start of both marks, long enough that no text contains it by chance.
 const MARK: &str = "/rowhouse5d81c0e7a2f4b396";
-/// In the place of the prefix.
+/// The mark for the tenant's prefix.
 const PREFIX: &str = "/rowhouse5d81c0e7a2f4b396prefix";
-/// In the place of the domain's origin, where a link leads there.
+/// The mark for the domain's origin.
 const DOMAIN: &str = "/rowhouse5d81c0e7a2f4b396domain";
 
-/// Where links stand.
+/// The parts of a link that depend on the address of its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LinkBase {
-    /// What stands before the tenant's own paths; empty at the root of a host.
+    /// The prefix of the tenant's own paths; empty at the root of a host.
     pub(crate) prefix: Cow<'static, str>,
-    /// What stands before paths of the domain; empty on the domain itself.
+    /// The origin before paths of the domain; empty on the domain itself.
     pub(crate) domain: Cow<'static, str>,
 }
 
 impl LinkBase {
-    /// One address of a deployment at `origin`.
+    /// Returns the base of one address in a deployment at `origin`.
     #[must_use]
     pub(crate) fn at(address: &Address, origin: &Origin) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl LinkBase {
         }
     }
 
-    /// All addresses: links have marks, which [`LinkBase::put_in`] replaces.
+    /// Returns the base for all addresses. Its links contain marks, which [`LinkBase::put_in`] replaces.
     pub(crate) const fn everywhere() -> Self {
         Self {
             prefix: Cow::Borrowed(PREFIX),
@@ -49,7 +49,7 @@ impl LinkBase {
         }
     }
 
-    /// What was rendered for everywhere, at this place.
+    /// Replaces the marks in `text` by the parts of this address.
     #[must_use]
     pub(crate) fn put_in(&self, text: &str) -> String {
         static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(MARK));
@@ -59,7 +59,7 @@ impl LinkBase {
             let (before, marked) = rest.split_at(start);
             placed.push_str(before);
             rest = if let Some(behind) = marked.strip_prefix(PREFIX) {
-                // The landing page of a tenant at the root of its host.
+                // A link to the landing page of a tenant at the root of its host.
                 let is_bare = self.prefix.is_empty() && !behind.starts_with('/');
                 placed.push_str(if is_bare { "/" } else { &self.prefix });
                 behind
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn both_marks_begin_alike_and_survive_every_encoding() {
+    fn both_marks_share_a_start_and_need_no_escaping() {
         for mark in [PREFIX, DOMAIN] {
             assert!(mark.starts_with(MARK));
             assert!(mark[1..].bytes().all(|byte| byte.is_ascii_alphanumeric()));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_mark_stays_as_it_is() {
+    fn incomplete_mark_is_left_alone() {
         let text = format!("{MARK}{MARK}pre{PREFIX}/x");
         assert_eq!(
             place("/corner", "").put_in(&text),
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_made_for_everywhere_is_as_if_it_were_made_there(
+        fn replacing_marks_equals_rendering_for_the_address(
             links in proptest::collection::vec(("[a-z <é]{0,9}", any::<bool>(), "(/|/[a-z]{1,4}(/[a-z]{1,3})?)", "([?#][a-z]{0,3})?"), 0..9),
         ) {
             for there in [place("", "https://studio.example"), place("/corner", ""), place("/apps/corner", "")] {

@@ -1,6 +1,8 @@
 //! Resolves the links that authors write, for the address that a page is rendered for.
 //!
-//! [`resolver`] resolves a link, [`text_context`] is what a text is rendered with, and [`link_base`] puts a page that was rendered once at each of its tenant's addresses.
+//! - [`resolver`] resolves a link.
+//! - [`text_context`] holds the context that a text is rendered in.
+//! - [`link_base`] adapts a rendered page to each of its tenant's addresses.
 //!
 //! **Invariant:** of other tenants, only names and addresses are known.
 

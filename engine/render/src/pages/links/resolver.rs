@@ -1,6 +1,11 @@
-//! Makes an author's link right for the place that a page is rendered for.
+//! Resolves an author's link for the address that a page is rendered for.
 //!
-//! Authors write from their own root (`/terms`), by the place of a file beside theirs (`terms.md`), to a neighbour by name (`shop:/contact`) or to a fact of the company (`company:email`).
+//! | link | example |
+//! |---|---|
+//! | from the tenant's root | `/terms` |
+//! | to a file beside the author's | `terms.md` |
+//! | to another tenant | `shop:/contact` |
+//! | to a fact of the company | `company:email` |
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,49 +26,49 @@ use content::tenant::assets::linked;
 use content::tenant::manifest::{Company, Hsts};
 use content::tenant::{MANIFEST, Site};
 
-/// A fragment that no page has: the place where it is followed stays.
+/// A link that stays on the page: the fragment is empty.
 const NOWHERE: &str = "#";
 
-/// What all tenants of a deployment share: a change here touches every page.
+/// The facts that all tenants of a deployment share. A change here affects every page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deployment {
-    /// Where the deployment lives.
+    /// The origin of the deployment.
     pub origin: Origin,
     /// The tenant at the domain's root.
     pub root: Option<TenantId>,
     /// The company profile, from the root tenant.
     pub company: Company,
-    /// The social image of pages that have none of their own nor of their tenant: the root tenant's, as an absolute URL.
+    /// The absolute URL of the root tenant's social image, the default for pages and tenants without one.
     pub image: Option<String>,
-    /// The sites of the company that are shown together.
+    /// The cards of the company's sites that pages show.
     pub sites: Vec<Card>,
     /// The year of the copyright line.
     pub year: i16,
-    /// What the domain says of TLS: the root tenant decides.
+    /// The HSTS policy of the domain, which the root tenant decides.
     pub hsts: Hsts,
     /// How long shared caches may keep pages.
     pub caching: Caching,
-    /// Whether examples of section types are pages, which other pages of the origin show in frames: in the manual of the program alone.
+    /// Whether section examples are pages that other pages of the origin show in frames. True in the manual only.
     pub shows_kinds: bool,
 }
 
-/// Resolves the links of one tenant at one place.
+/// Resolves the links of one tenant for one address, or for all of them.
 #[derive(Debug, Clone)]
 pub struct Resolver {
-    /// What is shared.
+    /// The facts that all tenants share.
     pub deployment: Arc<Deployment>,
-    /// The tenant whose links they are.
+    /// The tenant that the links belong to.
     pub tenant: TenantId,
-    /// Where they stand.
+    /// The address that links are resolved for.
     pub(crate) place: LinkBase,
-    /// The tenant's files by their keys.
+    /// The tenant's files by key.
     pub(crate) assets: Arc<BTreeMap<String, Asset>>,
-    /// The file that the links stand in.
+    /// The file that contains the links.
     pub(crate) file: Arc<str>,
 }
 
 impl Resolver {
-    /// The resolver of a tenant's manifest at a place. It knows no files yet.
+    /// Creates the resolver of a tenant's manifest. It knows no files yet.
     #[must_use]
     pub(crate) fn new(site: &Site, place: LinkBase, deployment: &Arc<Deployment>) -> Self {
         Self {
@@ -75,13 +80,13 @@ impl Resolver {
         }
     }
 
-    /// The resolver of one of the tenant's addresses.
+    /// Creates the resolver for one of the tenant's addresses.
     #[must_use]
     pub(crate) fn at(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
         Self::new(site, LinkBase::at(address, &deployment.origin), deployment)
     }
 
-    /// The same, with the tenant's files.
+    /// Returns the resolver with the tenant's files.
     #[must_use]
     pub(crate) fn with_assets(self, assets: &Arc<BTreeMap<String, Asset>>) -> Self {
         Self {
@@ -90,7 +95,7 @@ impl Resolver {
         }
     }
 
-    /// The same for links that stand in another file of the tenant.
+    /// Returns the resolver for links in another file of the tenant.
     #[must_use]
     pub(crate) fn in_file(self, file: &str) -> Self {
         Self {
@@ -99,20 +104,20 @@ impl Resolver {
         }
     }
 
-    /// Where one of the tenant's own files answers.
+    /// Returns the path of one of the tenant's files, and marks the file as used.
     #[must_use]
     pub(crate) fn asset(&self, asset: &Asset) -> String {
         let path = format!("{ASSETS}{}", asset.take().hashed_name);
         self.own(&path)
     }
 
-    /// A path of the tenant.
+    /// Returns a path of the tenant, below its prefix.
     #[must_use]
     pub(crate) fn own(&self, path: &str) -> String {
         below(&self.place.prefix, path)
     }
 
-    /// The `href` for a link. What is none leads nowhere: whoever wrote it was told.
+    /// Returns the `href` of a link. An invalid link stays on the page; a diagnostic has named it.
     #[must_use]
     pub fn href(&self, link: &str) -> String {
         let link = &*rooted(link, &self.file);
@@ -136,7 +141,7 @@ impl Resolver {
         format!("{place}{}", composed(&link[tail..]))
     }
 
-    /// The `Location` for a link: its `href`, percent-encoded as browsers do it (WHATWG URL, section 4.4).
+    /// Returns the `Location` of a link: its `href`, percent-encoded as browsers do (WHATWG URL, section 4.4).
     #[must_use]
     pub fn location(&self, link: &str) -> String {
         let href = self.href(link);
@@ -148,7 +153,7 @@ impl Resolver {
         }
     }
 
-    /// The `href` for a link of the company profile, whose paths are the root tenant's.
+    /// Returns the `href` of a link in the company profile, whose paths are the root tenant's.
     #[must_use]
     pub fn company_href(&self, link: &str) -> String {
         let link = rooted(link, MANIFEST);
@@ -158,13 +163,13 @@ impl Resolver {
         }
     }
 
-    /// The absolute URL of one of this tenant's pages at an address.
+    /// Returns the absolute URL of one of the tenant's pages at an address.
     #[must_use]
     pub fn url_at(&self, address: &Address, path: &str) -> String {
         url_at(&self.deployment.origin, address, path)
     }
 
-    /// Whether a link, as written, leads out of the deployment.
+    /// Whether a link, as the author wrote it, leads out of the deployment.
     #[must_use]
     pub fn leaves(&self, link: &str) -> bool {
         let href = self.href(link);
@@ -189,7 +194,7 @@ impl Resolver {
         .unwrap_or_else(|| self.on_the_domain("/"))
     }
 
-    /// Whether its tenant is the one at the domain's root, whatever its manifest wants.
+    /// Whether the tenant is at the domain's root, whatever its manifest says.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.deployment.root.as_ref() == Some(&self.tenant)
@@ -208,7 +213,7 @@ impl Resolver {
         }
     }
 
-    /// A path of the deployment's domain, absolute where the page itself is on another host.
+    /// Returns a path of the deployment's domain; absolute if the page is on another host.
     fn on_the_domain(&self, path: &str) -> String {
         format!("{}{path}", self.place.domain)
     }
@@ -218,14 +223,14 @@ fn is_strange(sign: char) -> bool {
     sign.is_whitespace() || sign.is_control()
 }
 
-/// A query and a fragment as they are written, but for the form of the fragment's letters: ids are in NFC, and browsers compare bytes.
+/// Returns the query and fragment of a link with the fragment in NFC. Ids are in NFC, and browsers compare bytes.
 fn composed(tail: &str) -> Cow<'_, str> {
     let Some((query, fragment)) = tail.split_once('#') else {
         return Cow::Borrowed(tail);
     };
     let decoded = percent_decode_str(fragment).decode_utf8_lossy();
     match nfc(&decoded) {
-        // What else a fragment is encoded for stays as it is written.
+        // Fragments that are percent-encoded for another reason stay unchanged.
         composed if composed != decoded && !composed.contains(is_strange) => {
             Cow::Owned(format!("{query}#{composed}"))
         }
@@ -233,7 +238,7 @@ fn composed(tail: &str) -> Cow<'_, str> {
     }
 }
 
-/// The absolute URL of a tenant's page at an address.
+/// Returns the absolute URL of a tenant's page at an address.
 #[must_use]
 pub(crate) fn url_at(origin: &Origin, address: &Address, path: &str) -> String {
     format!(
@@ -243,7 +248,7 @@ pub(crate) fn url_at(origin: &Origin, address: &Address, path: &str) -> String {
     )
 }
 
-/// A path below a prefix: `/` below `/corner` is `/corner`.
+/// Joins a prefix and a path: `/` below `/corner` is `/corner`.
 #[must_use]
 pub fn below(prefix: &str, path: &str) -> String {
     match (prefix, path) {

@@ -1,4 +1,4 @@
-//! Bodies whose best encoding is still to be made.
+//! Finds bodies whose best content encoding is not made yet, and makes it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::resources::encodings::page_encodings::Encoder;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Resource};
 
-/// A body that can be sent in a smaller encoding, once somebody makes it.
+/// A body whose best content encoding is not made yet.
 #[derive(Debug)]
 pub struct Unimproved {
     resource: Arc<Resource>,
@@ -20,19 +20,19 @@ pub struct Unimproved {
 }
 
 impl Unimproved {
-    /// Tells it from all others for as long as it lives.
+    /// Returns a number that identifies the body as long as this value exists.
     #[must_use]
     pub fn place(&self) -> usize {
         Arc::as_ptr(&self.resource).addr()
     }
 
-    /// The tenant and the path.
+    /// Returns the tenant's id and the path, for logs.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes its best encoding, which is sent from then on.
+    /// Makes the best content encoding of the body. Responses use it from then on.
     pub fn improve(&self) {
         if let Resource::Body(body) = &*self.resource {
             compress::improve(&body.variants, &self.cache);
@@ -41,7 +41,7 @@ impl Unimproved {
 }
 
 impl Compiled {
-    /// The same with its pages in every encoding, the best ones, too.
+    /// Returns the tenant with its pages in every content encoding, including the best ones.
     #[must_use]
     pub fn in_all_codings(&self) -> Self {
         let mut encoder = Encoder::new(&self.cache);
@@ -58,7 +58,7 @@ impl Compiled {
         coded
     }
 
-    /// Its bodies that can be sent in a smaller encoding.
+    /// Returns the bodies whose best content encoding is not made yet.
     pub fn unimproved(&self) -> impl Iterator<Item = Unimproved> {
         let mounts = self.mounts.iter();
         let mut walk = ResourceWalk::default();

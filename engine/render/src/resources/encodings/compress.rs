@@ -1,4 +1,4 @@
-//! The encodings of a body, made once so that none is made for a request.
+//! Makes the content encodings of a body before the first request, so that no request compresses anything.
 
 use std::io::Write as _;
 
@@ -14,38 +14,43 @@ use release::large::LargeFile;
 use release::pack::{pack, unpack};
 use release::snapshot::{Coding, Variant, Variants};
 
-/// How hard to compress.
+/// How hard to compress a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Not at all: [`Encoder`](crate::resources::encodings::page_encodings::Encoder) does it once somebody asks.
+    /// No compression now. [`Encoder`](crate::resources::encodings::page_encodings::Encoder) compresses the body when it is requested.
     Later,
-    /// Pages: they are many, change often, and somebody may wait for them. Brotli 5 and gzip 5 together cost a fifteenth of the best encoding, which is made later for what somebody asks for ([`improve`]). Zstandard is larger than Brotli at the same cost, and who takes it takes Brotli.
+    /// Pages, which are many and change often, and which a request may wait for.
+    ///
+    /// Brotli 5 and gzip 5 together cost a fifteenth of the best encoding. [`improve`] makes the best one later for requested pages.
+    /// Zstandard is left out: its output is larger than Brotli's at the same cost, and clients that accept it also accept Brotli.
     Page,
-    /// Error pages: every tenant has some at every address, and nobody comes for them. They are compressed in one way only, by gzip: everybody takes it.
+    /// Error pages, which every tenant has at every address and which are rarely requested. They are compressed by gzip only, which every client accepts.
     Error,
-    /// Shared files: they are few and travel far.
+    /// Shared files, which are few and sent to many visitors.
     Shared,
 }
 
-/// Bodies below this many bytes fit one packet either way.
+/// Bodies below this size in bytes are not compressed: they fit one packet anyway.
 const MIN_COMPRESSED_BYTES: usize = 512;
 
-/// Bodies above this many bytes are compressed by gzip only: it works in a quarter of a megabyte, Brotli needs as much again as the body.
+/// Bodies above this size in bytes are compressed by gzip only. Gzip needs 256 KiB of memory, Brotli as much as the body.
 const MAX_BROTLI_BYTES: usize = 4 << 20;
 
-/// What a page has of what a server may send before it hears from the other side, in bytes: ten segments (RFC 6928) of 1,460, less what its header fields take.
+/// Bytes of a page's body that fit the first round trip of a TCP connection: ten segments of 1,460 bytes (RFC 6928), less the header fields.
 const FIRST_ROUND_TRIP: usize = 14_600 - 2_200;
 
-/// From this many bytes on, the encodings of a body together are no larger than the body: all of them stay in memory. Of a text that both encodings make two times smaller, both are kept; of one that hardly shrinks, the smallest.
+/// From this size in bytes on, the compressed variants of a body together are no larger than the body, because all stay in memory.
+///
+/// If each encoding halves the body, both are kept. If the body hardly shrinks, only the smallest is kept.
 const WEIGHED: usize = 64 << 10;
 
-/// A body in the encodings of its level that make it smaller, smallest first, identity last.
+/// Returns a body in all content encodings of its level that make it smaller: smallest first, identity last.
 #[must_use]
 pub(crate) fn variants(bytes: Bytes, compressible: bool, level: Level) -> Variants {
     cached_variants(bytes, compressible, level, &Cache::default())
 }
 
-/// The same; what was compressed before is taken from the cache.
+/// Works like [`variants`], but looks up compressed bodies in `cache` first.
 #[must_use]
 pub(crate) fn cached_variants(
     bytes: Bytes,
@@ -88,7 +93,7 @@ pub(crate) fn cached_variants(
     variants
 }
 
-/// A file that is too large for memory: it goes out as it is.
+/// Returns the variants of a file that is too large for memory: identity only.
 #[must_use]
 pub(crate) fn large(file: LargeFile) -> Variants {
     let variants = Variants::from([Variant {
@@ -100,7 +105,7 @@ pub(crate) fn large(file: LargeFile) -> Variants {
     variants
 }
 
-/// A body whose best encoding was made before, and gzip for who does not take that.
+/// Returns the variants of a body whose best encoding was made beforehand, with gzip for clients that do not accept Brotli.
 #[must_use]
 pub(crate) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
     let gzip = gzip(&bytes, Level::Page).map(|gzip| variant(Coding::Gzip, gzip.into()));
@@ -116,7 +121,7 @@ pub(crate) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
     variants
 }
 
-/// Makes the best encoding of a body: Brotli as small as it gets, which takes fifty times as long as the others. What was made before is taken from the cache.
+/// Adds the best content encoding of a body: Brotli at its highest levels, which takes fifty times as long as the others. Looks it up in `cache` first.
 pub(crate) fn improve(variants: &Variants, cache: &Cache) {
     let Some(identity) = variants.identity() else {
         return;
@@ -136,7 +141,7 @@ fn best_key(digest: &[u8]) -> cache::Key {
     cache::key("best", &[digest])
 }
 
-/// Adds the best encoding, unless there are smaller ones.
+/// Adds the best encoding, unless another variant is smaller.
 fn put_best(variants: &Variants, best: Bytes) {
     let smallest = variants.iter().map(|variant| variant.bytes.len()).min();
     let is_better =
@@ -144,7 +149,7 @@ fn put_best(variants: &Variants, best: Bytes) {
     variants.improve(is_better.then(|| variant(Coding::Brotli, best)));
 }
 
-/// Every encoding that is smaller than the bytes, by its token.
+/// Compresses the bytes in every encoding of the level, and packs those that are smaller by their tokens.
 fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
     let mut codings = vec![(Coding::Gzip, gzip(bytes, level))];
     match level {
@@ -171,7 +176,7 @@ fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
     pack(smaller)
 }
 
-/// Brotli 10, which is half the work of 11 and two parts in a hundred larger; 11 where that misses the first round trip.
+/// Compresses by Brotli 10, which takes half the time of Brotli 11 for 2 % more bytes. Uses 11 if the result does not fit the first round trip.
 fn fitted(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.len() > MAX_BROTLI_BYTES {
         return None;
@@ -208,22 +213,23 @@ fn brotli(bytes: &[u8], quality: i32) -> Option<Vec<u8>> {
     Some(compressed)
 }
 
-/// The smallest window that has room for all of a body, as a power of two: the encoder fills twice as much memory before it begins, which for a page would take longer than compressing it.
+/// Returns the base-2 logarithm of the smallest Brotli window that holds the body.
 ///
-/// 17 is the smallest for which it has a good way of searching, and 22 its largest by default; RFC 7932 (section 9.1) takes 16 bytes off.
+/// The encoder clears twice that much memory before it begins. With a large window that takes longer than compressing a page.
+/// 17 is the smallest window with an efficient search, and 22 the encoder's default. A window loses 16 bytes (RFC 7932, section 9.1).
 fn window(length: usize) -> i32 {
     (17..22)
         .find(|bits| length <= (1 << bits) - 16)
         .unwrap_or(22)
 }
 
-/// Gzip as it is for a level.
+/// Compresses bytes by gzip at a level.
 pub(crate) fn gzip(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
     let level = match level {
         Level::Shared => Compression::best(),
         Level::Later | Level::Page | Level::Error => Compression::new(5),
     };
-    // No time and no file name in the header (RFC 1952, section 2.3): the bytes depend on the content alone.
+    // No time and no file name in the header (RFC 1952, section 2.3), so that the output depends on the content only.
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), level);
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok()
@@ -245,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn every_coding_is_smaller_and_reads_back() {
+    fn every_encoding_is_smaller_and_decodes_to_the_body() {
         let text = Bytes::from("the same words again and again. ".repeat(100));
         for (level, codings) in [(Level::Error, 2), (Level::Page, 3), (Level::Shared, 3)] {
             let variants = variants(text.clone(), true, level);
             assert_eq!(variants.iter().count(), codings, "{level:?}");
             if level == Level::Page {
                 improve(&variants, &Cache::default());
-                assert_eq!(variants.iter().count(), 3, "in the place of the quick one");
+                assert_eq!(variants.iter().count(), 3, "it replaces the fast Brotli");
             }
             assert!(!variants.can_improve());
             assert!(lengths(&variants).is_sorted());
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_coding_is_another_representation_and_made_once() {
+    fn best_encoding_has_its_own_etag_and_is_cached() {
         let text = Bytes::from("the same words again and again. ".repeat(100));
         let cache = Cache::default();
         let first = cached_variants(text.clone(), true, Level::Page, &cache);
@@ -298,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_the_whole_body() {
+    fn brotli_window_holds_the_body() {
         for (length, bits) in [
             (0, 17),
             ((1 << 17) - 16, 17),
@@ -311,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_stays_alone() {
+    fn bodies_that_do_not_shrink_have_one_variant() {
         for (bytes, compressible) in [(b"tiny".to_vec(), true), (vec![0; 4096], false)] {
             let variants = variants(bytes.into(), compressible, Level::Page);
             assert_eq!(variants.iter().count(), 1);
@@ -319,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codings_of_a_large_body_take_no_more_than_the_body() {
+    fn variants_of_a_large_body_take_no_more_memory_than_the_body() {
         let random = |letters: &[u8], length: usize| -> Bytes {
             let mut state = 1_u64;
             let next = || {

@@ -1,6 +1,8 @@
-//! Compresses bodies: quickly while a tenant is rendered, best in the background.
+//! Compresses bodies: fast while a tenant is rendered, and as small as possible in the background.
 //!
-//! [`compress`] makes the content encodings of a body and its ETags, [`page_encodings`] those of all pages of a release, and [`best_encodings`] names the bodies whose best encoding is not made yet.
+//! - [`compress`] makes the content encodings of a body and its ETags.
+//! - [`page_encodings`] compresses all pages of a tenant.
+//! - [`best_encodings`] finds the bodies whose best encoding is not made yet.
 //!
 //! **Invariant:** an ETag depends on the body and its content encoding, never on the compression level.
 

@@ -1,4 +1,4 @@
-//! Pages of which there are only the bodies as they are, compressed so that they can be served: nobody had requested them, or they are of a release, which keeps no encodings.
+//! Compresses pages of which only the uncompressed bodies exist: pages that were not requested before, and pages of a persisted release.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +10,18 @@ use crate::compile::cache::Cache;
 use crate::resources::encodings::compress::{Level, cached_variants};
 use release::snapshot::{Body, Pages, Resource, ResourceTable, Resources};
 
-/// Compresses the pages of a tenant, place by place. Resources that places share are compressed once and stay shared; what was compressed before is taken from the cache.
+/// Compresses the pages of a tenant, one address at a time.
+///
+/// Files that addresses share are compressed once and stay shared. Compressed bodies are looked up in the cache first.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     cache: &'a Cache,
-    /// Tables of files, each with its compressed form.
+    /// Tables of files that were compressed: the original and the result.
     files: Vec<(Arc<ResourceTable>, Arc<ResourceTable>)>,
 }
 
 impl<'a> Encoder<'a> {
-    /// Begins with no place.
+    /// Creates an encoder that has compressed nothing yet.
     #[must_use]
     pub const fn new(cache: &'a Cache) -> Self {
         Self {
@@ -28,7 +30,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Returns the pages of one place in the content encodings that pages have when they are rendered.
+    /// Returns the pages of one address in the content encodings that [`Level::Page`] and [`Level::Error`] have.
     #[must_use]
     pub fn encode(&mut self, pages: &Pages) -> Pages {
         let own = pages.resources.pages();
@@ -61,7 +63,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Resources that were compressed, by where the originals are in memory.
+/// Compressed resources by the memory address of the original.
 struct EncodedResources(HashMap<usize, Arc<Resource>>);
 
 impl EncodedResources {
@@ -75,7 +77,7 @@ impl EncodedResources {
         Self(coded.collect())
     }
 
-    /// The compressed form of a resource, or the resource where it has none.
+    /// Returns the compressed form of a resource, or the resource itself if there is none.
     fn get(&self, resource: &Arc<Resource>) -> Arc<Resource> {
         let coded = self.0.get(&Arc::as_ptr(resource).addr());
         Arc::clone(coded.unwrap_or(resource))
@@ -89,7 +91,7 @@ impl EncodedResources {
     }
 }
 
-/// A body that may have encodings and has none, with them.
+/// Compresses a body. Returns `None` if its type is not compressible or if it is compressed already.
 fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let Resource::Body(body) = resource else {
         return None;
@@ -156,9 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_later_is_as_if_it_had_been_compressed_at_once() {
+    fn pages_compressed_later_equal_pages_compressed_at_once() {
         let (now, later) = (pages(|level| level), pages(|_| Level::Later));
-        assert_eq!(tags(&later.resources["/"]).len(), 1, "nothing yet");
+        assert_eq!(tags(&later.resources["/"]).len(), 1, "not compressed yet");
         let coded = Encoder::new(&Cache::default()).encode(&later);
         for path in ["/", "/same", "/away"] {
             assert_eq!(
