@@ -1,9 +1,9 @@
-//! The ids of a page: one allocator for its theme, its sections, its headings and its footnotes.
+//! The element ids of a page: one allocator for the theme, the sections, the headings and the footnotes.
 //!
-//! A theme's templates write ids of their own, and authors write fragments: both are known before a page is rendered, and no heading or footnote gets one of them.
-//! Every id is in the Unicode form NFC (UAX 15), so that a fragment matches however an editor composes its letters.
+//! A theme's templates contain ids, and authors write fragments. Both are known before a page is rendered, and are never assigned to a heading or footnote.
+//! Every id is in Unicode NFC (UAX 15), so that a fragment matches whichever way an editor composes its letters.
 //!
-//! **Invariant:** knows no Markdown; an id that was assigned once is not assigned again for the same page.
+//! **Invariant:** knows no Markdown. No id is assigned twice on a page.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use icu_properties::props::GeneralCategory;
 
 use content::name::nfc;
 
-/// The attribute in a template that gives an element its id.
+/// The start of an id attribute in a template.
 const ATTRIBUTE: &str = "id=\"";
 
-/// The ids that a theme's templates write.
+/// The ids in a theme's templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ThemeIds {
-    /// Those that are written in full.
+    /// Complete ids.
     literal: BTreeSet<String>,
-    /// What stands before and after a number that a template fills in: `title-` and nothing.
+    /// The text before and after a number that a template fills in: `("title-", "")`.
     numbered: BTreeSet<(String, String)>,
 }
 
 impl ThemeIds {
-    /// Reads the ids of a template.
+    /// Collects the ids of a template.
     pub(crate) fn read(&mut self, template: &str) {
         for (at, _) in template.match_indices(ATTRIBUTE) {
             let is_apart = template[..at].ends_with(char::is_whitespace);
@@ -38,7 +38,7 @@ impl ThemeIds {
                 None => drop(self.literal.insert(nfc(value).into_owned())),
                 Some((before, rest)) => {
                     let after = rest.split_once("}}").map_or("", |(_, after)| after);
-                    // An id that is filled in completely is an author's, or is written where the template is called.
+                    // A completely templated id is an author's, or stands in full at the caller of the template.
                     if !before.is_empty() || !after.is_empty() {
                         self.numbered.insert((before.to_owned(), after.to_owned()));
                     }
@@ -60,16 +60,16 @@ impl ThemeIds {
     }
 }
 
-/// The ids that are assigned on one page.
+/// The ids assigned on one page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PageIds {
     theme: Arc<ThemeIds>,
-    /// Each id with the number of times that it was wanted.
+    /// Each id, with the number of times that it was requested.
     assigned: HashMap<String, usize>,
 }
 
 impl PageIds {
-    /// The ids of a page in a theme.
+    /// Creates the allocator for a page in a theme.
     pub(crate) fn new(theme: Arc<ThemeIds>) -> Self {
         Self {
             theme,
@@ -77,12 +77,12 @@ impl PageIds {
         }
     }
 
-    /// Keeps an id for an element of which somebody else writes the id.
+    /// Reserves an id that an author or a section writes.
     pub(crate) fn reserve(&mut self, id: &str) {
         self.assigned.entry(nfc(id).into_owned()).or_insert(1);
     }
 
-    /// Assigns an id: the one that is wanted or, where it is taken, the same with a number behind it.
+    /// Assigns the wanted id, or the wanted id with a number behind it if it is taken.
     pub(crate) fn assign(&mut self, wanted: &str) -> String {
         let wanted = nfc(wanted).into_owned();
         let mut count = self.assigned.get(&wanted).copied().unwrap_or_default() + 1;
@@ -101,7 +101,7 @@ impl PageIds {
     }
 }
 
-/// A fragment from the words of a heading: letters with their marks and digits in lower case, hyphens between.
+/// Makes a fragment from the text of a heading: letters with their marks and digits in lower case, separated by hyphens.
 #[must_use]
 pub(crate) fn slug(words: &str) -> String {
     let mut slug = String::with_capacity(words.len());
@@ -118,12 +118,12 @@ pub(crate) fn slug(words: &str) -> String {
     }
 }
 
-/// Whether the next character of a fragment begins a word.
+/// Whether the next character begins a word of the slug.
 fn is_gap(slug: &str) -> bool {
     slug.is_empty() || slug.ends_with('-')
 }
 
-/// Whether a character belongs to the letter before it: a vowel or a tone of Hindi or Thai.
+/// Whether a character belongs to the letter before it, such as a vowel or tone sign of Hindi or Thai.
 fn is_mark(character: char) -> bool {
     let category = CodePointMapData::<GeneralCategory>::new().get(character);
     let is_combining = matches!(
@@ -133,7 +133,7 @@ fn is_mark(character: char) -> bool {
     is_combining && !is_silent(character)
 }
 
-/// Whether a character neither belongs to a fragment nor ends a word: apostrophes, joiners (Persian, Hindi) and selectors of an emoji's look.
+/// Whether a character is dropped without ending a word: apostrophes, joiners (Persian, Hindi) and emoji variation selectors.
 const fn is_silent(character: char) -> bool {
     matches!(
         character,
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slug_keeps_the_marks_of_every_script() {
+    fn slug_contains_the_marks_of_every_script() {
         for (words, fragment) in [
             ("What’s new, in 2025?", "whats-new-in-2025"),
             ("Über uns", "über-uns"),

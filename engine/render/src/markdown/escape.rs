@@ -1,6 +1,6 @@
-//! Text within HTML.
+//! Escapes text for HTML.
 
-/// Text for an attribute or an element (WHATWG HTML, escaping a string).
+/// Escapes text for an attribute or an element (WHATWG HTML, escaping a string).
 #[must_use]
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

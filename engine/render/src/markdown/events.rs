@@ -1,8 +1,8 @@
-//! A text as events with their places: those of pulldown-cmark, with bare addresses as links.
+//! Parses Markdown into events with source ranges: the events of pulldown-cmark, with links for bare addresses.
 //!
-//! GitHub and others make links of `https://a.example`, `www.a.example` and `a@b.example` (GitHub Flavored Markdown, section 6.9). An address that is not a valid link stays text, and so does one with a `\` before its sign.
+//! As on GitHub, `https://a.example`, `www.a.example` and `a@b.example` become links (GitHub Flavored Markdown, section 6.9). An invalid address stays text, and so does one with a `\` before its `:` or `@`.
 //!
-//! **Invariant:** there is one reader of Markdown, so that what is checked, searched and rendered is the same.
+//! **Invariant:** the crate parses Markdown only here, so checks, search and rendering see the same structure.
 
 use std::ops::Range;
 
@@ -10,30 +10,30 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, 
 
 use content::formats::link::{Target, target};
 
-/// A text that was read.
+/// A parsed text.
 pub(super) struct Parsed<'a> {
-    /// What it holds, in its order.
+    /// The events in source order.
     pub(super) events: Vec<Placed<'a>>,
-    /// The references without a definition.
+    /// References without a definition.
     pub(super) undefined: Vec<Undefined>,
-    /// The names of the definitions that there are.
+    /// The names of all link definitions.
     pub(super) definitions: Vec<String>,
 }
 
-/// An event and the bytes of the text that it stands for.
+/// An event and its byte range in the source.
 pub(super) type Placed<'a> = (Event<'a>, Range<usize>);
 
-/// A reference that nothing defines: `[text][name]`.
+/// A reference without a definition: `[text][name]`.
 pub(super) struct Undefined {
     /// The name.
     pub(super) name: String,
-    /// Whether it stands alone, as any words in brackets do: `[name]`.
+    /// Whether it is a shortcut, `[name]`, which may be plain text in brackets.
     pub(super) is_shortcut: bool,
-    /// Where it is written.
+    /// Its byte range in the source.
     pub(super) range: Range<usize>,
 }
 
-/// The dialect that authors write.
+/// Returns the Markdown extensions that authors may use.
 const fn options() -> Options {
     Options::ENABLE_TABLES
         .union(Options::ENABLE_FOOTNOTES)
@@ -45,7 +45,7 @@ const fn options() -> Options {
         .union(Options::ENABLE_GFM)
 }
 
-/// Reads a text.
+/// Parses a text.
 pub(super) fn parse(text: &str) -> Parsed<'_> {
     let mut undefined = Vec::new();
     let note = |link: BrokenLink<'_>| {
@@ -67,14 +67,14 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
     }
 }
 
-/// The events with links in the place of bare addresses.
+/// Replaces bare addresses in text events by links.
 fn with_bare_addresses<'a>(
     events: impl Iterator<Item = Placed<'a>>,
     text: &str,
 ) -> Vec<Placed<'a>> {
     let mut linked = Vec::new();
     let mut run: Vec<Placed<'a>> = Vec::new();
-    // Links, pictures and blocks of code around the event.
+    // The number of open links, images and code blocks.
     let mut depth = 0_usize;
     for (event, range) in events {
         let continues = run.last().is_none_or(|(_, last)| last.end == range.start);
@@ -100,7 +100,7 @@ fn with_bare_addresses<'a>(
     linked
 }
 
-/// Texts that follow one another become texts and links.
+/// Moves a run of adjacent texts to `linked`, as texts and links.
 fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>) {
     let words: String = run.iter().map(|placed| written(placed, text)).collect();
     let addresses = addresses(&words);
@@ -122,7 +122,7 @@ fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>
                 linked.push((Event::Text(before.into()), piece.source_of(at..start)));
             }
             if address.range.start >= from {
-                // The link has one text, whatever it was made of.
+                // The link has a single text event, even if the address spans several.
                 let shown = words[address.range.clone()].to_owned();
                 let place = source_of(&pieces, &address.range);
                 let tag = Tag::Link {
@@ -150,9 +150,9 @@ fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>
     }
 }
 
-/// A text event: its bytes within the texts of its run, and the bytes of the source that it stands for.
+/// A text event of a run: its range in the joined texts of the run, and its range in the source.
 ///
-/// The two differ in length where the source has an entity: `&amp;` is shown as `&`.
+/// The lengths differ if the source is an entity: `&amp;` is shown as `&`.
 struct TextPiece {
     shown: Range<usize>,
     source: Range<usize>,
@@ -160,7 +160,7 @@ struct TextPiece {
 }
 
 impl TextPiece {
-    /// The bytes of the source that some of the shown bytes come from: all of an entity, if it is one.
+    /// Returns the source range of some of the shown bytes. An entity counts as a whole.
     fn source_of(&self, shown: Range<usize>) -> Range<usize> {
         if !self.is_verbatim {
             return self.source.clone();
@@ -170,7 +170,7 @@ impl TextPiece {
     }
 }
 
-/// The pieces of a run of texts.
+/// Splits a run of texts into its pieces.
 fn pieces(run: &[Placed<'_>], text: &str) -> Vec<TextPiece> {
     let mut end = 0;
     let pieces = run.iter().map(|placed| {
@@ -186,7 +186,7 @@ fn pieces(run: &[Placed<'_>], text: &str) -> Vec<TextPiece> {
     pieces.collect()
 }
 
-/// The bytes of the source that an address comes from, from its first piece to its last.
+/// Returns the source range of an address, from its first piece to its last.
 fn source_of(pieces: &[TextPiece], address: &Range<usize>) -> Range<usize> {
     let within = pieces.iter().filter_map(|piece| {
         let start = address.start.max(piece.shown.start);
@@ -197,7 +197,7 @@ fn source_of(pieces: &[TextPiece], address: &Range<usize>) -> Range<usize> {
     whole.unwrap_or_default()
 }
 
-/// A text as its author wrote it, where only quotes and dashes were made typographic.
+/// Returns a text as its author wrote it, before quotes and dashes became typographic.
 fn written<'e>((event, range): &'e Placed<'_>, text: &'e str) -> &'e str {
     let source = text.get(range.clone()).unwrap_or_default();
     let is_typographic = |sign: char| matches!(sign, '\'' | '"' | '-' | '.');
@@ -207,28 +207,28 @@ fn written<'e>((event, range): &'e Placed<'_>, text: &'e str) -> &'e str {
     }
 }
 
-/// A bare address within a text.
+/// A bare address in a text.
 struct BareAddress {
     range: Range<usize>,
     kind: LinkType,
     destination: String,
 }
 
-/// What an address of the web begins with, and what is to be put before it.
+/// The starts of web addresses, each with the scheme to add.
 const STARTS: [(&str, &str); 3] = [("https://", ""), ("http://", ""), ("www.", "https://")];
 
-/// Endings of names of files, which no domain has: `icon@2x.png` is not an address.
+/// File extensions that look like a top-level domain: `icon@2x.png` is not an address.
 const FILES: [&str; 12] = [
     "avif", "css", "gif", "html", "jpeg", "jpg", "js", "json", "pdf", "png", "svg", "webp",
 ];
 
-/// The longest address of the web that becomes a link, in bytes.
+/// Limit on a web address that becomes a link, in bytes.
 const LONGEST_ADDRESS: usize = 2_000;
 
-/// The bare addresses of a text in their order.
+/// Returns the bare addresses of a text in order.
 fn addresses(text: &str) -> Vec<BareAddress> {
     let mut found: Vec<BareAddress> = Vec::new();
-    // The end of the signs that could be of one address.
+    // `end` is the end of the characters that may belong to one address.
     let (mut at, mut end) = (0, 0);
     while let Some(next) = text[at..].find(['h', 'H', 'w', 'W', '@']) {
         let start = at + next;
@@ -251,7 +251,7 @@ fn addresses(text: &str) -> Vec<BareAddress> {
     found
 }
 
-/// The address of the web that begins at a byte, of the signs up to `end`.
+/// Returns the web address that begins at byte `start` and ends at `end` at the latest.
 fn web(text: &str, start: usize, end: usize) -> Option<BareAddress> {
     let before = text[..start].chars().next_back();
     let rest = &text[start..end];
@@ -283,16 +283,16 @@ fn web(text: &str, start: usize, end: usize) -> Option<BareAddress> {
     })
 }
 
-/// Whether a sign stands in no address of the web.
+/// Whether a character cannot be part of a web address.
 fn ends_address(sign: char) -> bool {
     sign.is_whitespace()
         || sign.is_control()
         || "<>\"`“”„‘’«»".contains(sign)
-        // Punctuation of Chinese and Japanese, which no space follows.
+        // Chinese and Japanese punctuation, which no space follows.
         || matches!(sign, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}')
 }
 
-/// How far an address of the web goes: without the punctuation of the sentence around it.
+/// Returns the length of a web address without the punctuation of the sentence around it.
 fn web_length(rest: &str) -> usize {
     let end = rest.len();
     let open = |bracket| rest.matches(bracket).count();
@@ -327,7 +327,7 @@ fn mail(text: &str, sign: usize, from: usize) -> Option<BareAddress> {
     let before = text[from..start].chars().next_back();
     let mut behind = text[end..].chars();
     let behind = (behind.next(), behind.next());
-    // A part of something longer: `ssh://git@host`, `git@host:path`.
+    // Part of something longer: `ssh://git@host`, `git@host:path`.
     let is_part = before.is_some_and(|sign| sign.is_alphanumeric() || "/:@".contains(sign))
         || matches!(behind, (Some('@' | '/' | '_'), _))
         || matches!(behind, (Some(':'), Some(next)) if !next.is_whitespace());
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn address_with_an_entity_stands_for_all_of_its_source() {
+    fn address_with_an_entity_covers_its_complete_source() {
         for (text, source) in [
             (
                 "See https://a.example/b_c&amp;🃁ᤠ .",

@@ -1,6 +1,6 @@
-//! Footnotes: numbered by their first reference, at the end of the text, each with a link back to every reference.
+//! Footnotes: numbered by their first reference and placed at the end of the text, each with links back to its references.
 //!
-//! **Invariant:** a reference and its note share an id that nothing else on the page has.
+//! **Invariant:** the ids of references and notes are unique on the page.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,34 +12,34 @@ use crate::markdown::element_ids::slug;
 use crate::markdown::escape::escape;
 use crate::pages::links::text_context::LinkContext;
 
-/// A footnote as it is defined.
+/// A footnote definition.
 pub(super) struct Note<'a> {
-    /// What references call it.
+    /// Its name in references.
     pub(super) name: String,
-    /// Its text.
+    /// Its content.
     pub(super) events: Vec<Event<'a>>,
 }
 
-/// A footnote with its place on the page.
+/// A footnote with its number and id.
 struct Numbered<'a> {
     events: Vec<Event<'a>>,
     id: String,
     number: usize,
-    /// The ids of its references.
+    /// The ids of its references, in order.
     references: Vec<String>,
 }
 
 /// The notes of a text while its references are numbered.
 struct Notes<'a, 'c> {
     context: &'c LinkContext<'c>,
-    /// The notes that have no reference so far, by their names, which are compared as those of references are.
+    /// Notes without a reference so far, by name. Names are compared like those of link references: without case.
     waiting: HashMap<UniCase<String>, (usize, Vec<Event<'a>>)>,
-    /// The place of each name among the numbered notes.
+    /// The index of each name in `numbered`.
     numbers: HashMap<UniCase<String>, usize>,
     numbered: Vec<Numbered<'a>>,
 }
 
-/// A text with its references as links, and with its notes behind it.
+/// Replaces footnote references by links, and appends the notes.
 pub(super) fn placed<'a>(
     events: Vec<Event<'a>>,
     notes: Vec<Note<'a>>,
@@ -65,7 +65,7 @@ pub(super) fn placed<'a>(
     let mut shown = all.linked(events);
     let mut next = 0;
     while next < all.numbered.len() {
-        // A note may refer to another one.
+        // A note may refer to another note.
         let events = std::mem::take(&mut all.numbered[next].events);
         all.numbered[next].events = all.linked(events);
         next += 1;
@@ -103,12 +103,12 @@ pub(super) fn placed<'a>(
     shown
 }
 
-/// HTML within a line, which is written as it is.
+/// Returns HTML that is written unchanged.
 fn html<'a>(html: String) -> Event<'a> {
     Event::InlineHtml(html.into())
 }
 
-/// The links from a note to its references.
+/// Returns the links from a note to its references.
 fn back(references: &[String], number: usize, context: &LinkContext<'_>) -> String {
     let links = references.iter().enumerate().map(|(index, id)| {
         let (name, sign) = match index {
@@ -131,7 +131,7 @@ fn back(references: &[String], number: usize, context: &LinkContext<'_>) -> Stri
 }
 
 impl<'a> Notes<'a, '_> {
-    /// Events with their references as links.
+    /// Replaces the footnote references in events by links.
     fn linked(&mut self, events: Vec<Event<'a>>) -> Vec<Event<'a>> {
         let linked = events.into_iter().map(|event| match event {
             Event::FootnoteReference(name) => self.reference(&name),

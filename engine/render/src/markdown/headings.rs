@@ -1,11 +1,11 @@
-//! The ids of a text's headings: those that their author wrote come before those that are made of words.
+//! Assigns the ids of a text's headings: first the ids that the author wrote, then ids made from the heading texts.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::markdown::element_ids::slug;
 use crate::markdown::events::Placed;
 
-/// The id of each heading in its order. `assign` makes an id one of a kind.
+/// Returns the id of each heading in order. `assign` makes an id unique on the page.
 pub(super) fn heading_ids(
     events: &[Placed<'_>],
     mut assign: impl FnMut(&str) -> String,
@@ -30,7 +30,7 @@ pub(super) fn heading_ids(
             _ => {}
         }
     }
-    // A fragment that an author chose is what links name.
+    // Ids that the author chose are assigned first, because links name them.
     let written: Vec<Option<String>> = (wanted.iter())
         .map(|(id, _)| id.as_deref().map(&mut assign))
         .collect();
@@ -39,7 +39,7 @@ pub(super) fn heading_ids(
         .collect()
 }
 
-/// The words of some events.
+/// Returns the text of some events, without markup.
 pub(super) fn words(events: &[Event<'_>]) -> String {
     events.iter().map(word).collect()
 }

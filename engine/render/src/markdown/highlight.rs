@@ -1,36 +1,37 @@
-//! Code with its comments, texts, names and words told apart by classes, for the few languages that documentation of sites shows.
+//! Highlights code blocks in the languages that documentation uses: comments, strings, names and keywords get a class.
 //!
-//! It reads letters and not grammars: enough to find one's way in a block of twenty lines. Crates that parse cost more than this is worth here: tables of every language in the program and in memory, and none that would come without C, with a licence of ours and with dependencies that somebody looks after.
+//! The highlighter scans characters and knows no grammars, which is enough for blocks of twenty lines.
+//! A parsing crate would add tables for every language to the binary and to memory. None was found that has no C code, a compatible licence and maintained dependencies.
 //!
-//! **Invariant:** what comes out without its tags is the code, character by character.
+//! **Invariant:** the output without its tags is the code, character by character.
 
 use crate::markdown::escape::escape;
 
-/// What a language writes in a way of its own.
+/// The lexical rules of a language.
 struct CodeLanguage {
-    /// What begins a comment that ends with its line.
+    /// The start of a comment that ends with its line; empty if there is none.
     line_comment: &'static str,
-    /// What a comment of several lines stands between.
+    /// The delimiters of a comment of several lines; empty if there is none.
     comment: (&'static str, &'static str),
-    /// What a text stands between.
+    /// The delimiters of strings.
     quotes: &'static [char],
-    /// Words that the language itself says.
+    /// The keywords.
     words: &'static [&'static str],
-    /// What counts as a name.
+    /// The tokens that count as names.
     names: NameStyle,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum NameStyle {
-    /// What a colon follows: `title: Home`, `"title": "Home"`.
+    /// Words before a colon: `title: Home`, `"title": "Home"`.
     Keys,
-    /// What an equals sign follows: `key = 1`.
+    /// Words before an equals sign: `key = 1`.
     Assigned,
-    /// Options and variables: `--help`, `$HOME`. The first word of a command is a word of the language.
+    /// Options and variables: `--help`, `$HOME`. The first word of a command counts as a keyword.
     Options,
-    /// Elements: `<main>`.
+    /// Element names: `<main>`.
     Elements,
-    /// None.
+    /// No names.
     None,
 }
 
@@ -80,7 +81,7 @@ const RUST: &[&str] = &[
     "while",
 ];
 
-/// The language of a name behind a fence.
+/// Returns the rules for the language name of a code block.
 fn language(name: &str) -> Option<CodeLanguage> {
     let (line_comment, comment, quotes, words, names): (_, _, &'static [char], _, _) = match name {
         "yaml" | "yml" => ("#", NO_COMMENT, &['"', '\''], CONSTANTS, NameStyle::Keys),
@@ -114,11 +115,11 @@ fn language(name: &str) -> Option<CodeLanguage> {
     })
 }
 
-/// The most bytes of a block, and of a line of it, that are looked at: longer ones are data, and each sign of a line costs a look along it.
+// Longer blocks, or blocks with longer lines, are data and stay plain. The cost of a line grows with the square of its length.
 const MAX_BLOCK_BYTES: usize = 64 << 10;
 const MAX_LINE_BYTES: usize = 1_000;
 
-/// The code as HTML; plain where the language is unknown, or where it is more than anybody reads.
+/// Returns code as HTML. The HTML is plain if the language is unknown or the code exceeds a limit.
 #[must_use]
 pub(crate) fn highlight(name: &str, code: &str) -> String {
     if code.len() > MAX_BLOCK_BYTES || code.lines().any(|line| line.len() > MAX_LINE_BYTES) {
@@ -133,7 +134,7 @@ pub(crate) fn highlight(name: &str, code: &str) -> String {
     }
 }
 
-/// Markdown, with YAML between its first two lines `---`.
+/// Highlights Markdown, with YAML front matter if there is any.
 fn markdown(code: &str) -> String {
     let rest = code.strip_prefix("---\n");
     let Some((front, body)) = rest.and_then(|rest| rest.split_once("---\n")) else {
@@ -150,7 +151,7 @@ fn markdown_line(line: &str) -> String {
     }
 }
 
-/// A piece of a class. The end of the line stays outside.
+/// Wraps a piece in a `span` of a class. A line break at its end stays outside.
 fn marked(class: &str, piece: &str) -> String {
     let inner = piece.trim_end_matches('\n');
     let ends = &piece[inner.len()..];
@@ -166,7 +167,7 @@ impl CodeLanguage {
         let mut at = 0;
         while at < code.len() {
             let (class, length) = self.piece(code, at);
-            // Never nothing, so that it ends.
+            // At least one character, so that the loop ends.
             let length = length.max(code[at..].chars().next().map_or(1, char::len_utf8));
             let piece = &code[at..at + length];
             match class {
@@ -178,7 +179,7 @@ impl CodeLanguage {
         html
     }
 
-    /// What begins at a place: its class and its length in bytes.
+    /// Returns the class and the length in bytes of the token at `at`.
     fn piece(&self, code: &str, at: usize) -> (Option<&'static str>, usize) {
         let (before, rest) = code.split_at(at);
         let line = rest.split('\n').next().unwrap_or_default();
@@ -226,7 +227,7 @@ impl CodeLanguage {
             .next()
             .is_none_or(|line| line.trim().is_empty());
         let is_name = match self.names {
-            // Not the scheme of an address.
+            // A URL scheme such as `https:` is not a key.
             NameStyle::Keys => after.starts_with(": ") || after.starts_with(":\n") || after == ":",
             NameStyle::Assigned => begins_line && after.trim_start().starts_with('='),
             _ => false,
@@ -241,13 +242,13 @@ impl CodeLanguage {
     }
 }
 
-/// The length of the letters, digits and hyphens that a piece begins with.
+/// Returns the length in bytes of the word that a piece begins with.
 fn word_length(piece: &str) -> usize {
     let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_' | '.' | '@');
     piece.find(|sign| !is_part(sign)).unwrap_or(piece.len())
 }
 
-/// The length of a text with its quotes. One that does not end on its line is the quote alone: an apostrophe.
+/// Returns the length in bytes of a string with its quotes. A quote without an end on its line is an apostrophe: its own length.
 fn text_length(line: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, sign) in line.char_indices().skip(1) {
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_texts_words_and_comments_are_told_apart() {
+    fn tokens_get_the_class_of_their_kind() {
         let name = |text: &str| format!("<span class=\"code-name\">{text}</span>");
         let string = |text: &str| format!("<span class=\"code-string\">{text}</span>");
         let word = |text: &str| format!("<span class=\"code-word\">{text}</span>");
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_left_as_it_is() {
+    fn code_above_the_limits_stays_plain() {
         let long = format!("a: {}", "b ".repeat(MAX_LINE_BYTES));
         assert_eq!(highlight("yaml", &long), long);
         let large = "a: b\n".repeat(MAX_BLOCK_BYTES);
@@ -324,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn without_its_tags_it_is_the_code(
+        fn text_without_tags_is_the_code(
             code in "(?s)[-a-z:#'\"<>{}=$ \\\\\n/*`.é→]{0,60}",
             language in proptest::sample::select(vec!["yaml", "json", "css", "toml", "sh", "html", "ts", "rust", "markdown"]),
         ) {

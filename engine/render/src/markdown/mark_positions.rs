@@ -1,18 +1,18 @@
-//! The places of marks in a text, each found once.
+//! Finds delimiters in a text, and remembers the next position of each.
 //!
-//! To look for the end of each mark anew takes time that grows with the square of a text of nothing but marks.
+//! Searching for the end of every delimiter from scratch takes quadratic time on a text that consists of delimiters.
 //!
-//! **Invariant:** as long as places are requested in ascending order, each mark is looked for over each byte of the text once.
+//! **Invariant:** if positions are requested in ascending order, the search for a delimiter visits each byte once.
 
-/// The next place of each mark.
+/// The next known position of each delimiter in a text.
 pub(super) struct Marks<'a> {
     text: &'a str,
     known: Vec<NextMark>,
-    /// How many bytes were looked at.
+    /// The number of bytes visited, for tests.
     pub(super) steps: usize,
 }
 
-/// The first place of a mark at or behind a byte.
+/// The first position of a delimiter at or after byte `from`.
 struct NextMark {
     mark: &'static str,
     from: usize,
@@ -20,7 +20,7 @@ struct NextMark {
 }
 
 impl<'a> Marks<'a> {
-    /// The marks of a text.
+    /// Creates the index of a text.
     pub(super) const fn of(text: &'a str) -> Self {
         Self {
             text,
@@ -29,7 +29,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Returns the first place of a mark that begins at or behind a byte.
+    /// Returns the first position of `mark` at or after byte `at`.
     pub(super) fn next(&mut self, mark: &'static str, at: usize) -> Option<usize> {
         let index = self.known.iter().position(|known| known.mark == mark);
         let Some(index) = index else {
@@ -43,7 +43,7 @@ impl<'a> Marks<'a> {
         };
         let (from, place) = (self.known[index].from, self.known[index].place);
         if at < from {
-            // A few bytes before what was asked last.
+            // The caller went back a few bytes, so search these and reuse the known position.
             let end = (from + mark.len() - 1).min(self.text.len());
             return self.find(mark, at, end).or(place);
         }
@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn place_is_the_one_that_a_search_finds(text in "[ab]{0,20}", asked in proptest::collection::vec(0_usize..20, 0..20)) {
+        fn position_equals_that_of_a_plain_search(text in "[ab]{0,20}", asked in proptest::collection::vec(0_usize..20, 0..20)) {
             let mut marks = Marks::of(&text);
             for at in asked.into_iter().filter(|at| *at <= text.len()) {
                 for mark in ["a", "ab", "bb"] {

@@ -1,9 +1,10 @@
-//! Markdown to HTML: CommonMark with tables, task lists, alerts, footnotes, definition lists, strikethrough, bare addresses and smart punctuation.
+//! Renders Markdown to HTML: CommonMark with tables, task lists, alerts, footnotes, definition lists, strikethrough, bare addresses and smart punctuation.
 //!
-//! Headings get an id and an anchor, links and pictures are resolved for the place that the page is rendered for, and tables can be scrolled by keyboard.
+//! Headings get an id and an anchor. Links and images are resolved for the address that the page is rendered for. Tables and code blocks can be scrolled by keyboard.
 //!
-//! HTML within Markdown is an error, comments excepted: nobody could say where its links lead, whether its tags are closed and what its scripts do to the neighbours. What is rendered all the same shows it as text.
-//! **Invariant:** whatever the text, what comes out is well-formed and made of the elements and attributes of Markdown alone.
+//! HTML in Markdown is an error, except for comments. The engine could not check its links, its tags and its scripts. The renderer shows such HTML as text.
+//!
+//! **Invariant:** for every input, the output is well-formed and uses only the elements and attributes of Markdown.
 
 pub(crate) mod element_ids;
 pub(crate) mod escape;
@@ -31,42 +32,42 @@ use events::parse;
 use footnotes::Note;
 use headings::{heading_ids, words};
 
-/// What a text became.
+/// A rendered text.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RenderedText {
     /// The HTML.
     pub html: String,
-    /// The headings in their order.
+    /// The headings in order.
     pub headings: Vec<Heading>,
 }
 
-/// A heading that links can name.
+/// A heading that fragments can name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Heading {
-    /// Its fragment.
+    /// Its id.
     pub id: String,
-    /// Its words.
+    /// Its text.
     pub text: String,
-    /// 1 to 6.
+    /// Its level, 1 to 6.
     pub level: u8,
 }
 
-/// A link or picture as written, and the line of the text that it stands in, from 1.
+/// A link or image as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reference {
     /// The destination.
     pub destination: String,
-    /// The line.
+    /// The line in the text, from 1.
     pub line: usize,
-    /// Whether it is a picture.
+    /// Whether it is an image.
     pub picture: bool,
-    /// What stands between the brackets of a picture.
+    /// The alt text of an image, as written.
     pub words: String,
-    /// Whether that is nothing, and the picture is not said to be a decoration.
+    /// Whether an image has no alt text and is not marked as decorative.
     pub silent: bool,
 }
 
-/// Every link and picture of a text.
+/// Returns every link and image of a text.
 #[must_use]
 pub(super) fn references(text: &str) -> Vec<Reference> {
     let lines = LineIndex::of(text);
@@ -97,7 +98,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
         .collect()
 }
 
-/// The ids that an author gave to headings, with the bytes of each heading's line.
+/// Returns the ids that an author gave to headings, with the byte range of each heading.
 #[must_use]
 pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
     let headings = parse(text).events.into_iter();
@@ -108,7 +109,7 @@ pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
     ids.collect()
 }
 
-/// The beginning of a text, of some bytes at most.
+/// Returns the start of a text, at most `most` bytes.
 fn beginning(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
@@ -117,20 +118,20 @@ fn beginning(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The most bytes of a picture's words that are looked at.
+/// Limit on the alt text of an image that is read, in bytes.
 const MAX_WORDS: usize = 2_000;
 
-/// What stands between the brackets of a picture, as it is written.
+/// Returns the alt text of an image from its source.
 fn words_of(written: &str) -> &str {
     let inner = written.strip_prefix("![");
-    // Pictures within pictures each hold the words of all.
+    // Nested images each contain the source of all inner ones, which without a limit takes quadratic space.
     inner
         .map(|inner| beginning(inner, MAX_WORDS))
         .and_then(|inner| inner.split(']').next())
         .unwrap_or_default()
 }
 
-/// The pieces of HTML in a text that are more than comments, with the bytes that they begin at.
+/// Returns the HTML of a text except for comments: the first line of each piece, and its byte offset.
 #[must_use]
 pub(super) fn html(text: &str) -> Vec<(String, usize)> {
     let mut pieces: Vec<(String, usize)> = Vec::new();
@@ -154,13 +155,13 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
     let mut open = 0_usize;
     let pieces = pieces.into_iter().filter_map(|(piece, start)| {
         let shown = without_comments(&piece);
-        // Words behind a comment are text, and shown as such.
+        // Text behind a comment is not HTML and is shown as text.
         let first = shown
             .lines()
             .map(str::trim)
             .find(|line| line.contains('<'))?;
         let closes = first.starts_with("</");
-        // The end of what was told already says nothing new.
+        // The closing tag of a reported piece is not reported again.
         let told = closes && open > 0;
         open = if closes {
             open.saturating_sub(1)
@@ -172,7 +173,7 @@ pub(super) fn html(text: &str) -> Vec<(String, usize)> {
     pieces.collect()
 }
 
-/// Renders a text with its blocks.
+/// Renders a text of blocks.
 #[must_use]
 pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
     let mut rendered = RenderedText::default();
@@ -180,9 +181,9 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
     let parsed = parse(text).events;
     let mut ids = heading_ids(&parsed, |wanted| context.assign(wanted)).into_iter();
     let mut parser = parsed.into_iter().map(|(event, _)| event);
-    // The texts around a footnote, which stands at the end of the text.
+    // The events around a footnote definition, which moves to the end of the text.
     let (mut around, mut notes) = (Vec::new(), Vec::new());
-    // Of the table that is being rendered.
+    // The state of the table that is being rendered.
     let (mut columns, mut column, mut cell) = (Vec::new(), 0, "td");
     while let Some(event) = parser.next() {
         match event {
@@ -206,7 +207,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
                     level,
                     id: Some(id.clone().into()),
                     classes,
-                    // An author could write any attribute, such as one that holds a script.
+                    // Authors could write any attribute, including event handlers.
                     attrs: Vec::new(),
                 }));
                 events.extend(inner);
@@ -220,7 +221,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
             }
             Event::Start(Tag::Table(alignments)) => {
                 events.push(Event::Html(table(context).into()));
-                // Aligned by attributes of its cells: the page's policy allows no style attribute.
+                // Cells are aligned by an attribute, because the page's policy allows no style attributes.
                 let plain = vec![Alignment::None; alignments.len()];
                 events.push(Event::Start(Tag::Table(plain)));
                 columns = alignments;
@@ -281,13 +282,13 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
     rendered
 }
 
-/// The beginning of what a table scrolls in, by keyboard as well.
+/// Returns the start of the element around a table, which scrolls by keyboard.
 fn table(context: &LinkContext<'_>) -> String {
     let label = escape(&context.language.word("engine.table"));
     format!("<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">")
 }
 
-/// The beginning of an alert, as GitHub has them: `> [!NOTE]`.
+/// Returns the start of an alert in GitHub's syntax: `> [!NOTE]`.
 fn alert(kind: BlockQuoteKind, context: &LinkContext<'_>) -> String {
     let kind = match kind {
         BlockQuoteKind::Note => "note",
@@ -303,7 +304,7 @@ fn alert(kind: BlockQuoteKind, context: &LinkContext<'_>) -> String {
     )
 }
 
-/// Makes a task of the item that begins: its mark says in words, too, whether it is done.
+/// Turns the current list item into a task. Its mark has a label for screen readers.
 fn mark_task(events: &mut Vec<Event<'_>>, is_done: bool, context: &LinkContext<'_>) {
     let item = events
         .iter_mut()
@@ -320,7 +321,7 @@ fn mark_task(events: &mut Vec<Event<'_>>, is_done: bool, context: &LinkContext<'
     events.push(Event::InlineHtml(mark.into()));
 }
 
-/// The text of a block of HTML, up to its end.
+/// Returns the text of an HTML block and consumes its events.
 fn html_block<'a>(parser: &mut impl Iterator<Item = Event<'a>>) -> String {
     parser
         .take_while(|event| !matches!(event, Event::End(TagEnd::HtmlBlock)))
@@ -331,7 +332,7 @@ fn html_block<'a>(parser: &mut impl Iterator<Item = Event<'a>>) -> String {
         .collect()
 }
 
-/// A block of code. Long lines are scrolled, by keyboard as well (WCAG 2.2, success criterion 2.1.1).
+/// Renders a code block. Long lines scroll by keyboard (WCAG 2.2, success criterion 2.1.1).
 fn code_block<'a>(
     kind: &CodeBlockKind<'_>,
     parser: &mut impl Iterator<Item = Event<'a>>,
@@ -355,7 +356,7 @@ fn code_block<'a>(
     format!("<pre tabindex=\"0\"><code{class}>{code}</code></pre>\n")
 }
 
-/// Renders a text that stands within a line: without the paragraph around it.
+/// Renders a text without the paragraph around it, for use within a line.
 #[must_use]
 pub(super) fn render_inline(text: &str, context: &LinkContext<'_>) -> String {
     let html = render(text, context).html;
@@ -378,7 +379,7 @@ fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
             id,
         }) => Event::Start(Tag::Link {
             link_type,
-            // The writer puts `mailto:` before an address.
+            // pulldown-cmark adds `mailto:` itself.
             dest_url: match link_type {
                 LinkType::Email => dest_url,
                 _ => context.resolver.href(&dest_url).into(),
@@ -392,7 +393,7 @@ fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
     }
 }
 
-/// How the theme is told of a column's alignment, where an author gave one that is not everybody's.
+/// Returns the value of `data-align` for a column; `None` for the default alignment.
 fn alignment(column: &Alignment) -> Option<&'static str> {
     match column {
         Alignment::None | Alignment::Left => None,
@@ -401,7 +402,7 @@ fn alignment(column: &Alignment) -> Option<&'static str> {
     }
 }
 
-/// HTML without its comments: they are notes between authors.
+/// Removes HTML comments, which are notes between authors.
 fn without_comments(html: &str) -> String {
     let mut kept = String::with_capacity(html.len());
     let mut rest = html;
@@ -432,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comment_of_several_lines_does_not_reach_the_page() {
+    fn multi_line_comment_does_not_reach_the_page() {
         assert_eq!(
             without_comments("<!-- one\ntwo -->\n<p>Text</p><!-- three -->"),
             "\n<p>Text</p>"
@@ -441,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_found_and_comments_are_not() {
+    fn html_is_found_but_comments_are_not() {
         let text = "One <b>bold</b> <!-- note --> word\n\n<!-- a\nb -->\n\n<div>\n<p>x\n</div>\n\n`<i>` &lt;i>\n";
         let found = html(text);
         let found: Vec<_> = found
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_pictures_within_pictures_are_bounded() {
+    fn alt_texts_of_nested_images_are_bounded() {
         let text = format!("{}{}", "![".repeat(2_000), "](a.png)".repeat(2_000));
         let found = references(&text);
         assert_eq!(found.len(), 2_000);
@@ -460,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn references_know_their_lines() {
+    fn references_have_line_numbers() {
         let found = references("one [a](/a)\n\n![b](b.png)\n\n> [c][c]\n\n[c]: /c\n");
         let found: Vec<_> = found
             .iter()

@@ -1,4 +1,4 @@
-//! What a text is about, part by part: a heading with its fragment, and the words below it.
+//! Splits a text into searchable parts: a heading with its fragment, and the text below it.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
@@ -6,24 +6,24 @@ use super::headings::heading_ids;
 use crate::markdown::element_ids::PageIds;
 use crate::markdown::events::parse;
 
-/// The words from one heading, or one term that is defined, to the next.
+/// The text from one heading, or one defined term, to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TextPart {
-    /// The fragment of the heading, or of the one above the term; none above the first.
+    /// The fragment of the heading, or of the heading above the term; `None` above the first heading.
     pub(crate) id: Option<String>,
     /// The heading or the term.
     pub(crate) heading: String,
-    /// What stands below it, with blanks between.
+    /// The text below it, with a space between its pieces.
     pub(crate) words: String,
 }
 
-/// The parts of a text, which is the body of the page whose `ids` it gets. Their fragments are those of the page.
+/// Returns the parts of a page's body, with the fragments that the rendered page has. `ids` is the page's id allocator before its body.
 #[must_use]
 pub(crate) fn outline(text: &str, mut ids: PageIds) -> Vec<TextPart> {
     let mut parts = vec![TextPart::default()];
     let events = parse(text).events;
     let mut fragments = heading_ids(&events, |wanted| ids.assign(wanted)).into_iter();
-    // The fragment of the heading above, and whether the words are a heading's.
+    // The fragment of the last heading, and whether the event is within a heading or term.
     let mut id: Option<String> = None;
     let mut in_heading = false;
     for (event, _) in events {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_falls_into_its_parts() {
+    fn outline_splits_a_text_by_headings_and_terms() {
         let part = |id: Option<&str>, heading: &str, words: &str| TextPart {
             id: id.map(ToOwned::to_owned),
             heading: heading.to_owned(),

@@ -1,4 +1,4 @@
-//! What holds for every text, tried with invented ones.
+//! Property tests: statements that hold for every text.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -19,7 +19,7 @@ use content::formats::check_format;
 use content::name::TenantId;
 use content::tenant::manifest::Hsts;
 
-/// The elements that Markdown has, and the attributes that each may have.
+/// The elements that rendered Markdown may contain, each with its allowed attributes.
 const VOCABULARY: &[(&str, &[&str])] = &[
     ("a", &["aria-label", "class", "href", "title"]),
     ("blockquote", &[]),
@@ -96,7 +96,7 @@ static ASSETS: LazyLock<BTreeMap<String, Asset>> = LazyLock::new(|| {
     BTreeMap::from([("door.png".to_owned(), door)])
 });
 
-/// What a browser would be given for a text.
+/// Renders a text as a page does.
 fn rendered(text: &str) -> RenderedText {
     let nothing = BTreeMap::new();
     render(
@@ -110,7 +110,7 @@ fn rendered(text: &str) -> RenderedText {
     )
 }
 
-/// What means something in Markdown or HTML, whole and in halves.
+/// Fragments of Markdown and HTML syntax, complete and incomplete.
 const PIECES: &[&str] = &[
     "word",
     " ",
@@ -221,14 +221,14 @@ const PIECES: &[&str] = &[
     "~",
 ];
 
-/// Such pieces behind each other.
+/// Generates texts of such fragments.
 fn text() -> impl Strategy<Value = String> {
     let piece = select(PIECES).prop_map(str::to_owned);
     let piece = prop_oneof![9 => piece, 1 => "\\PC{0,6}"];
     vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Reads a start tag: its name, and its attributes.
+/// Reads the name and attributes of a start tag.
 fn element(tag: &BytesStart<'_>) -> Result<(String, Vec<(String, String)>), TestCaseError> {
     let name = tag.name().as_ref().to_owned();
     let mut attributes = Vec::new();
@@ -240,7 +240,7 @@ fn element(tag: &BytesStart<'_>) -> Result<(String, Vec<(String, String)>), Test
     Ok((name, attributes))
 }
 
-/// Whether an address is one that a page may hold.
+/// Whether a page may contain a URL.
 fn is_harmless(address: &str) -> bool {
     let known = [
         "/", "#", "https:", "http:", "mailto:", "tel:", "sms:", "geo:",
@@ -254,7 +254,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let references = references(text);
     let links = references.iter().filter(|reference| !reference.picture);
     let mut pictures = references.iter().filter(|reference| reference.picture);
-    // What is not is an error, and never served.
+    // Other links and images are errors, so they are never served.
     let are_links = links
         .clone()
         .all(|link| check_format("link", &link.destination).is_ok());
@@ -325,7 +325,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_heading_brings_no_attribute_that_its_author_made_up() {
+fn heading_gets_no_attribute_from_its_author() {
     let html = rendered("# A {#a\"b .c onclick=alert(1) style=x}\n").html;
     assert!(
         html.starts_with("<h1 id=\"a&quot;b\" class=\"c\">A"),
@@ -347,7 +347,7 @@ fn html_is_shown_as_text() {
 }
 
 #[test]
-fn columns_are_aligned_without_a_style_that_the_policy_forbids() {
+fn columns_are_aligned_without_a_style_attribute() {
     let html = rendered("| a | b | c |\n|:--|:-:|--:|\n| d | e | f |\n").html;
     let head = "<th>a</th><th data-align=\"center\">b</th><th data-align=\"right\">c</th>";
     let row = "<td>d</td><td data-align=\"center\">e</td><td data-align=\"right\">f</td>";
@@ -379,7 +379,7 @@ fn alert_has_a_title() {
 }
 
 #[test]
-fn footnotes_stand_at_the_end_with_links_back() {
+fn footnotes_are_at_the_end_with_links_back() {
     let html =
         rendered("One[^B] two[^a] three[^b].\n\n[^a]: First.\n[^b]: Second.\n\nLast.\n").html;
     assert_eq!(
@@ -396,7 +396,7 @@ fn footnotes_stand_at_the_end_with_links_back() {
 }
 
 #[test]
-fn footnotes_and_headings_of_two_texts_have_ids_of_their_own() {
+fn footnotes_and_headings_of_two_texts_have_distinct_ids() {
     let ids = Mutex::default();
     let nothing = BTreeMap::new();
     let context = LinkContext {
@@ -415,7 +415,7 @@ fn footnotes_and_headings_of_two_texts_have_ids_of_their_own() {
 }
 
 #[test]
-fn fragment_that_an_author_chose_wins_over_one_of_words() {
+fn fragment_of_an_author_precedes_one_made_of_the_text() {
     let headings = rendered("## Fees\n\n## Prices {#fees}\n").headings;
     let ids: Vec<&str> = headings.iter().map(|heading| heading.id.as_str()).collect();
     assert_eq!(ids, ["fees-2", "fees"]);
@@ -435,7 +435,7 @@ fn bare_address_is_a_link_wherever_text_is() {
 }
 
 #[test]
-fn an_address_in_angle_brackets_is_a_link() {
+fn address_in_angle_brackets_is_a_link() {
     assert_eq!(
         rendered("<a@b.example>").html,
         "<p><a href=\"mailto:a@b.example\">a@b.example</a></p>\n"
@@ -447,7 +447,7 @@ fn an_address_in_angle_brackets_is_a_link() {
 }
 
 #[test]
-fn a_picture_is_the_tenants_or_the_themes() {
+fn image_is_the_tenants_before_the_themes() {
     let nothing = BTreeMap::new();
     let source = |assets: &BTreeMap<String, Asset>, themed| {
         let context = LinkContext {
@@ -466,7 +466,7 @@ fn a_picture_is_the_tenants_or_the_themes() {
 
 proptest! {
     #[test]
-    fn what_comes_out_is_well_formed_and_holds_nothing_that_runs(text in text()) {
+    fn output_is_well_formed_and_contains_nothing_executable(text in text()) {
         check(&text)?;
     }
 
@@ -476,7 +476,7 @@ proptest! {
     }
 
     #[test]
-    fn events_stand_for_the_source_in_its_order(text in text()) {
+    fn events_cover_the_source_in_order(text in text()) {
         let mut last = 0;
         for (event, range) in events::parse(&text).events {
             prop_assert!(text.get(range.clone()).is_some(), "{range:?}: {event:?}");
@@ -488,7 +488,7 @@ proptest! {
     }
 
     #[test]
-    fn html_is_told_wherever_it_is_and_nowhere_else(text in text()) {
+    fn html_is_reported_exactly_where_it_is(text in text()) {
         let pieces = html(&text);
         for (piece, start) in &pieces {
             prop_assert!(text.get(*start..).is_some());
@@ -500,7 +500,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_in_a_line_is_well_formed(text in text()) {
+    fn inline_output_is_well_formed(text in text()) {
         let nothing = BTreeMap::new();
         let context = LinkContext { language: &LANGUAGE, resolver: &RESOLVER, themed: &nothing, ids: &Mutex::default() };
         let whole = format!("<main>{}</main>", render_inline(&text, &context));
