@@ -1,16 +1,16 @@
-//! The memory that decoded pictures may take, for all threads of the process together.
+//! Limits the memory for decoded images over all threads of the process.
 //!
-//! **Invariant:** who holds a share decodes and nothing else: a share is never held while another one is waited for, so that nothing waits for ever.
+//! **Invariant:** a thread never waits for a share while it holds another share, so waiting threads cannot deadlock.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limit on a picture that is decoded beside others: a photo of 16 megapixels.
+/// Limit on an image that is decoded beside others, in decoded bytes: a photo of 16 megapixels.
 const MAX_SMALL_BYTES: u64 = 128 << 20;
 
-/// Pictures below [`MAX_SMALL_BYTES`], which pages wait for.
+/// The memory for images of up to [`MAX_SMALL_BYTES`], which pages may wait for.
 static SMALL: DecodeMemory = DecodeMemory::new(192 << 20);
 
-/// Larger ones, of which one is decoded at a time. No page waits for them.
+/// The memory for larger images, decoded one at a time. No page waits for them.
 static LARGE: DecodeMemory = DecodeMemory::new(MAX_SMALL_BYTES);
 
 /// A limit on decoded bytes.
@@ -20,18 +20,18 @@ struct DecodeMemory {
     released: Condvar,
 }
 
-/// A share of the memory, until it is dropped.
+/// A share of the memory, released when it is dropped.
 pub(super) struct Share {
     memory: &'static DecodeMemory,
     bytes: u64,
 }
 
-/// Whether a picture of so many decoded bytes is decoded one at a time.
+/// Whether an image of so many decoded bytes is decoded one at a time.
 pub(super) const fn is_large(bytes: u64) -> bool {
     bytes > MAX_SMALL_BYTES
 }
 
-/// Waits for a share of `bytes`.
+/// Waits until a share of `bytes` is free, and acquires it.
 pub(super) fn acquire(bytes: u64) -> Share {
     match is_large(bytes) {
         true => LARGE.acquire(bytes),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pictures_do_not_wait_for_a_large_one() {
+    fn small_images_do_not_wait_for_a_large_one() {
         let large = acquire(MAX_SMALL_BYTES + 1);
         let small = acquire(MAX_SMALL_BYTES);
         drop((large, small));

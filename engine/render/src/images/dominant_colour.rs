@@ -1,4 +1,4 @@
-//! The colour that a picture has most of, which stands in its place until it is there.
+//! Finds the most frequent colour of an image, a placeholder until the image is loaded.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,14 @@ use image::DynamicImage;
 
 use super::resize::{Unpacked, is_large};
 
-/// How many pixels of a side are looked at.
+/// The number of pixels sampled per side.
 const SAMPLES: u32 = 64;
-/// Colours that differ in the lower bits only are taken for one.
+/// The bits of a channel that decide whether two colours count as the same.
 const COARSE: u8 = 0b1110_0000;
 
-/// Returns the colour; none of a transparent picture, of a picture that is too large to be decoded while a page waits, and of what is not a picture.
+/// Returns the most frequent colour of an image.
+///
+/// Returns `None` for transparent images, for files that are not images, and for images that are too large to decode while a page waits.
 pub(crate) fn dominant(picture: &[u8]) -> Option<[u8; 3]> {
     if is_large(picture) {
         return None;
@@ -33,7 +35,7 @@ pub(crate) fn dominant(picture: &[u8]) -> Option<[u8; 3]> {
 fn most(pixels: &image::RgbImage) -> Option<[u8; 3]> {
     let step = |side: u32| usize::try_from(side.div_ceil(SAMPLES).max(1)).unwrap_or(1);
     let (across, down) = (step(pixels.width()), step(pixels.height()));
-    // The sums of the colours that are alike, and how many they are.
+    // The channel sums and the number of pixels of each group of similar colours.
     let mut alike: HashMap<[u8; 3], [u32; 4]> = HashMap::new();
     for row in pixels.rows().step_by(down) {
         for pixel in row.step_by(across) {
@@ -43,7 +45,7 @@ fn most(pixels: &image::RgbImage) -> Option<[u8; 3]> {
             }
         }
     }
-    // Of as many the darker, so that it is the same each time.
+    // A tie goes to the darker colour, so that the result is deterministic.
     let most = alike
         .into_iter()
         .max_by_key(|(coarse, [.., count])| (*count, std::cmp::Reverse(*coarse)));
@@ -68,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_colour_is_the_one_that_there_is_most_of() {
+    fn most_frequent_colour_wins() {
         let two = png(|x| match x {
             0..180 => [200, 40, 40, 255],
             _ => [10, 10, 250, 255],
@@ -78,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_with_one_pixel_that_shines_through_has_none() {
+    fn image_with_one_translucent_pixel_has_no_colour() {
         let almost = png(|x| [200, 40, 40, if x == 299 { 254 } else { 255 }]);
         assert_eq!(dominant(&almost), None);
     }

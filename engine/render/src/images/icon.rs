@@ -1,6 +1,6 @@
-//! A tenant's icon, in the forms that browsers and phones ask for.
+//! A tenant's icon in the sizes and formats that browsers and phones request.
 //!
-//! The icon is the tenant's `assets/icon.svg`, else the one that its theme names.
+//! The source is the tenant's `assets/icon.svg`, else the icon that its theme names.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::theme::{Scope, asset_of};
 use content::report::{Code, Diagnostic, Place};
 use content::tenant::{Site, assets};
 
-/// The file of a tenant's own icon, below its `assets`.
+/// The path of a tenant's own icon below `assets`.
 const OWN: &str = "icon.svg";
 
-/// The icon of a tenant.
+/// The icon of a tenant in all sizes.
 #[derive(Debug)]
 pub(crate) struct Icons {
-    /// The file: a path of the tenant's assets or of the theme.
+    /// The source file: a path in the tenant's assets or in the theme.
     pub(crate) path: String,
-    /// For `/favicon.ico`, which browsers and others ask for unasked.
+    /// For `/favicon.ico`, which clients request without a link to it.
     pub(crate) favicon: Arc<Drawing>,
-    /// For a phone's home screen (Apple, 180 pixels).
+    /// For a phone's home screen: 180 pixels (Apple).
     pub(crate) touch: Arc<Drawing>,
     /// For the web manifest: 192 and 512 pixels.
     pub(crate) manifest: [Arc<Drawing>; 2],
 }
 
 impl Icons {
-    /// The icon of a tenant, when it or its theme has one, or why it cannot be drawn.
+    /// Prepares the icon of a tenant. Returns `None` if neither the tenant nor its theme has one, and an error if drawing it takes too much work.
     pub(crate) fn of(
         site: &Site,
         scope: &Scope,
@@ -42,7 +42,7 @@ impl Icons {
         let Some((path, svg)) = found else {
             return Ok(None);
         };
-        // The largest is the most work.
+        // The largest size takes the most work.
         let largest = PictureFormat::Png(512, 512);
         super::check(&svg, &scope.templates.fonts, (512, 512))
             .map_err(|heavy| too_heavy(heavy, file_of(&path, site, scope), &svg))?;
@@ -61,13 +61,13 @@ impl Icons {
         }))
     }
 
-    /// The name of the largest picture below `/assets/`.
+    /// Returns the file name of the largest size below `/assets/`.
     pub(crate) fn largest_file(&self) -> String {
         let [_, largest] = &self.manifest;
         largest.file_name("icon")
     }
 
-    /// The pictures with their file names below `/assets/`.
+    /// Returns the drawings with their file names below `/assets/`.
     pub(crate) fn files(&self) -> impl Iterator<Item = (String, &Arc<Drawing>)> {
         let touch = std::iter::once((self.touch.file_name("touch-icon"), &self.touch));
         let manifest = self.manifest.iter();
@@ -75,7 +75,7 @@ impl Icons {
     }
 }
 
-/// How reports name the icon's file: the tenant's or the theme's.
+/// Returns the name of the icon's file in diagnostics: the tenant's file, else the theme's.
 fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
     if scope.prepared.assets.contains_key(path) {
         site.name_of(&assets::file_of(path))
@@ -84,7 +84,7 @@ fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
     }
 }
 
-/// Points at the element.
+/// Makes a diagnostic that points at the costly element.
 fn too_heavy(heavy: TooHeavy, file: String, svg: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(Code::TooLarge, file, heavy.message)
         .hint("an icon is drawn in four sizes: give it a simpler drawing, `assets/icon.svg`");

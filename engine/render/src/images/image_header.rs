@@ -1,6 +1,6 @@
-//! What is known of a picture from its bytes without unpacking it: what it is, how large it is shown, whether it is whole.
+//! Reads the properties of an image without decoding it: its type, its displayed size, and whether it is complete.
 //!
-//! **Invariant:** reads headers only, so that a picture that claims to be huge costs nothing.
+//! **Invariant:** reads headers only, so an image that claims to be huge costs nothing.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -13,50 +13,50 @@ use imagesize::{Compression, ImageType};
 use crate::media::media_type::tenant_type;
 use content::report::{Code, Severity};
 
-/// The most pixels of a picture: more than the cameras of phones have. Unpacked, it takes 200 MB.
+/// Limit on the pixels of an image, above the cameras of phones. Decoded, such an image takes 200 MB.
 const MAX_PIXELS: usize = 50_000_000;
-/// Pictures of fewer bytes are sent as they are: nothing is to be gained.
+/// Images below this size in bytes get no variants: the gain is too small.
 const SMALL: usize = 8 << 10;
-/// The most bytes of a picture that is sent as it is, such as one that moves: more is worth a film.
+/// Limit on images that are sent unchanged, such as animations, in bytes. A video is smaller above it.
 const HEAVY: usize = 1 << 20;
-/// The widths that a picture is made in, in pixels: a phone's, with two and three dots a pixel, and a desk's.
+/// The widths of variants, in pixels: phones at two and three pixels per CSS pixel, and desktops.
 const WIDTHS: [u32; 5] = [360, 720, 1080, 1440, 2160];
-/// The most pixels of a side that a WebP can have (RFC 9649, section 2.4).
+/// Limit on the sides of a WebP, in pixels (RFC 9649, section 2.4).
 const LONGEST_SIDE: u32 = 16_383;
 
-/// What phones take photos in, and most browsers do not show.
+/// The format in which phones take photos, and which most browsers do not show.
 const HEIC: &str = "image/heic";
 
-/// A picture that is made of pixels.
+/// The properties of a raster image.
 #[derive(Debug)]
 pub(crate) struct Raster {
-    /// Width and height as it is shown, where they are known and not too many.
+    /// The displayed width and height, if they are known and below the limit.
     pub(crate) size: Option<(u32, u32)>,
-    /// The sizes that it is made in, too.
+    /// The widths and heights of its variants.
     pub(crate) sizes: Vec<(u32, u32)>,
-    /// Whether it is a photo, as far as its type tells.
+    /// Whether it is a photo: a JPEG.
     #[cfg(feature = "avif")]
     pub(crate) is_photo: bool,
-    /// What is wrong with it.
+    /// The problem that a diagnostic reports.
     pub(crate) problem: Option<ImageProblem>,
     shown: AtomicBool,
 }
 
-/// What is wrong with a picture.
+/// A problem of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageProblem {
-    /// It has more pixels than a picture may have.
+    /// The image has more pixels than the limit: width and height.
     TooLarge(usize, usize),
-    /// It is none, or ends too early.
+    /// The file is not an image, or is incomplete.
     Broken,
-    /// It is of another type than its name says.
+    /// The type is not the one that the file name says.
     OtherType(&'static str),
-    /// It is sent as it is, and nobody is ever shown so much of it: its width, height and bytes.
+    /// The image is sent unchanged and is far larger than any screen shows: width, height and bytes.
     Oversized(u32, u32, usize),
 }
 
 impl Raster {
-    /// What a file is, if its name says that it is such a picture.
+    /// Reads the properties of a file. Returns `None` if its name is not that of a raster image.
     pub(crate) fn of(name: &str, bytes: &[u8]) -> Option<Self> {
         let (media_type, _) = tenant_type(name);
         if !media_type.starts_with("image/") || media_type.starts_with("image/svg") {
@@ -103,12 +103,12 @@ impl Raster {
         Some(raster)
     }
 
-    /// Remembers that a page shows it in sizes.
+    /// Marks the image as shown with variants on a page.
     pub(crate) fn show(&self) {
         self.shown.store(true, Relaxed);
     }
 
-    /// Whether a page does.
+    /// Whether a page shows the image with variants.
     pub(crate) fn is_shown(&self) -> bool {
         self.shown.load(Relaxed)
     }
@@ -118,7 +118,7 @@ fn largest_width() -> u32 {
     WIDTHS.last().copied().unwrap_or_default()
 }
 
-/// The sizes that fit: never larger than the picture, and its own where it is not large.
+/// Returns the sizes of the variants: never larger than the image, and its own size if that is not large.
 fn sizes(width: u32, height: u32) -> Vec<(u32, u32)> {
     let largest = largest_width();
     let smaller = WIDTHS.into_iter().filter(|one| *one < width);
@@ -130,7 +130,7 @@ fn sizes(width: u32, height: u32) -> Vec<(u32, u32)> {
     sized.filter(|(_, high)| *high <= LONGEST_SIDE).collect()
 }
 
-/// The media type of what is told apart by its bytes.
+/// Returns the media type for a detected type.
 fn type_of(kind: ImageType) -> Option<&'static str> {
     match kind {
         ImageType::Gif => Some("image/gif"),
@@ -146,7 +146,7 @@ fn type_of(kind: ImageType) -> Option<&'static str> {
     }
 }
 
-/// Whether it goes on to its end. What is missing in between only shows when it is unpacked.
+/// Whether the file reaches the end of its format. Damage in the middle shows only when it is decoded.
 fn is_whole(kind: ImageType, bytes: &[u8]) -> bool {
     match kind {
         ImageType::Jpeg => bytes.ends_with(b"\xff\xd9"),
@@ -160,12 +160,12 @@ fn is_whole(kind: ImageType, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether it is one picture, and one that can be made smaller.
+/// Whether the file is a still image in a format that can be resized.
 fn is_still(kind: ImageType, bytes: &[u8]) -> bool {
     let has = |kind: &[u8]| bytes.windows(kind.len()).any(|part| part == kind);
     match kind {
         ImageType::Jpeg => true,
-        // What moves says so before the first picture.
+        // An animated PNG has an `acTL` chunk before the first `IDAT`.
         ImageType::Png => {
             let first = bytes.windows(4).position(|part| part == b"IDAT");
             !bytes[..first.unwrap_or_default()]
@@ -177,7 +177,7 @@ fn is_still(kind: ImageType, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether it lies on its side, and is turned when it is shown.
+/// Whether the orientation swaps width and height when the image is displayed.
 fn is_turned(kind: ImageType, bytes: &[u8]) -> bool {
     let orientation = |mut decoder: Box<dyn image::ImageDecoder + '_>| decoder.orientation().ok();
     let cursor = std::io::Cursor::new(bytes);
@@ -191,7 +191,7 @@ fn is_turned(kind: ImageType, bytes: &[u8]) -> bool {
         ImageType::Webp => image::codecs::webp::WebPDecoder::new(cursor)
             .ok()
             .and_then(|decoder| orientation(Box::new(decoder))),
-        // Browsers turn AVIF by its own boxes, which its size counts already, and GIF has no Exif.
+        // The size of an AVIF already includes its rotation, and a GIF has no Exif data.
         _ => None,
     };
     matches!(
@@ -206,7 +206,7 @@ fn is_turned(kind: ImageType, bytes: &[u8]) -> bool {
 }
 
 impl ImageProblem {
-    /// The kind of problem that it is, and how bad.
+    /// Returns the severity and the code of the diagnostic.
     pub(crate) const fn kind(self) -> (Severity, Code) {
         match self {
             Self::TooLarge(..) => (Severity::Error, Code::TooLarge),
@@ -216,7 +216,7 @@ impl ImageProblem {
         }
     }
 
-    /// What to do about it.
+    /// Returns the hint of the diagnostic.
     pub(crate) fn hint(self) -> String {
         match self {
             Self::TooLarge(..) => {
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_fit_and_are_never_larger_than_the_picture() {
+    fn variants_are_never_larger_than_the_image() {
         let widths = |width, height| {
             let sizes = sizes(width, height);
             sizes
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_says_so_and_what_is_none_by_name_is_none() {
+    fn problems_are_found_in_files_with_image_names_only() {
         let problem =
             |name: &str, bytes: &[u8]| Raster::of(name, bytes).map(|raster| raster.problem);
         assert_eq!(problem("a.png", b"words"), Some(Some(ImageProblem::Broken)));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn photo_of_a_phone_under_another_name_is_told_apart() {
+    fn heic_photo_with_another_extension_is_recognised() {
         let heic = [
             &b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"[..],
             b"\0\0\0\x30meta\0\0\0\0\0\0\0\x24iprp\0\0\0\x1cipco",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_as_it_is_should_not_be_larger_than_it_is_shown() {
+    fn image_sent_unchanged_is_not_larger_than_a_screen() {
         let gif = |width: u16, length: usize| {
             let mut bytes = b"GIF89a".to_vec();
             bytes.extend(width.to_le_bytes());
@@ -310,14 +310,14 @@ mod tests {
             Raster::of("a.gif", &bytes).and_then(|raster| raster.problem)
         };
         assert_eq!(gif(2_160, 1 << 20), None);
-        assert_eq!(gif(2_161, 1_000), None, "so few bytes hurt nobody");
+        assert_eq!(gif(2_161, 1_000), None, "few bytes cost visitors nothing");
         let oversized = |width, length| Some(ImageProblem::Oversized(width, 2, length));
         assert_eq!(gif(2_161, 20_000), oversized(2_161, 20_000));
         assert_eq!(gif(100, 2 << 20), oversized(100, 2 << 20));
     }
 
     #[test]
-    fn a_picture_that_claims_to_be_huge_is_told_by_its_header() {
+    fn huge_image_is_recognised_by_its_header() {
         let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
         png.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
         png.extend(b"\x08\x06\0\0\0\0\0\0\0");

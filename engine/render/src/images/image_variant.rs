@@ -1,13 +1,13 @@
-//! A picture that an author names, in another size and another format: what a browser takes in the place of the original.
+//! A variant of an author's image: another size and format, which browsers load instead of the original.
 //!
-//! Its name is a hash of the original, its width, its format, and the program's own build, so that no address ever answers other bytes.
-//! WebP (RFC 9649) is made of all that have sizes, and first; AVIF of photos, where the program is built with it.
+//! Its name contains a digest of the original, the size, the format and the program's build. So a URL never returns different bytes.
+//! WebP (RFC 9649) is made first and for every image with variants; AVIF for photos, if the program is built with it.
 
 use super::{Drawing, PictureFormat};
 use crate::compile::cache;
 use crate::resources::asset::{Asset, hex};
 
-/// What a size is coded as.
+/// The format of a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VariantFormat {
     /// AVIF (AV1 Image File Format, version 1.1).
@@ -18,14 +18,14 @@ pub(crate) enum VariantFormat {
 }
 
 impl VariantFormat {
-    /// All of them, in the order in which a browser is to look at them.
+    /// All formats, in the order in which browsers are offered them.
     pub(crate) const ALL: &[Self] = &[
         #[cfg(feature = "avif")]
         Self::Avif,
         Self::WebP,
     ];
 
-    /// The media type.
+    /// Returns the media type.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             #[cfg(feature = "avif")]
@@ -62,24 +62,24 @@ impl VariantFormat {
     }
 }
 
-/// One size of a picture in one format.
+/// One size of an image in one format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImageVariant<'a> {
     original: &'a Asset,
     format: VariantFormat,
-    /// In pixels.
+    /// The width in pixels.
     pub(crate) width: u32,
     height: u32,
 }
 
 impl<'a> ImageVariant<'a> {
-    /// All that are made of a picture, in the order in which they are made.
+    /// Returns all variants of an image, in the order in which they are drawn.
     pub(crate) fn all(original: &'a Asset) -> impl Iterator<Item = Self> {
         let formats = VariantFormat::ALL.iter().rev();
         formats.flat_map(|format| Self::of(original, *format))
     }
 
-    /// All sizes that a picture is made in as a format, the smallest first.
+    /// Returns the variants of an image in one format, the smallest first.
     pub(crate) fn of(original: &'a Asset, format: VariantFormat) -> impl Iterator<Item = Self> {
         let raster = original
             .raster
@@ -100,7 +100,7 @@ impl<'a> ImageVariant<'a> {
         cache::key("variant", &[what.as_bytes(), original.as_bytes()])
     }
 
-    /// `hall.1a2b3c4d5e6f7a8b.720w.webp`.
+    /// Returns the file name: `hall.1a2b3c4d5e6f7a8b.720w.webp`.
     pub(crate) fn file_name(&self) -> String {
         let name = &self.original.hashed_name;
         let stem = name.split('.').next().unwrap_or(name);
@@ -112,7 +112,7 @@ impl<'a> ImageVariant<'a> {
         )
     }
 
-    /// The file that is served until this one is made: of AVIF the WebP of the same size, which is made before it, and of that the original.
+    /// Returns the name of the file that is served until the variant is drawn. For AVIF it is the WebP of the same size, which is drawn earlier; for WebP it is the original.
     pub(crate) fn fallback_name(&self) -> String {
         match self.format {
             #[cfg(feature = "avif")]
@@ -125,7 +125,7 @@ impl<'a> ImageVariant<'a> {
         }
     }
 
-    /// What is to be made.
+    /// Returns the drawing that makes the variant. Messages name its source `file`.
     pub(crate) fn drawing(&self, file: String) -> Drawing {
         let original = (&*self.original.hashed_name, self.original.bytes.clone());
         let form = self.format.form(self.width, self.height);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn avif_is_offered_first_and_made_last() {
+    fn avif_is_offered_first_and_drawn_last() {
         let pixels = image::RgbImage::from_fn(800, 600, |x, y| {
             image::Rgb([(x * y % 251) as u8, (x % 256) as u8, (y % 256) as u8])
         });
@@ -156,7 +156,7 @@ mod tests {
             made,
             [of(VariantFormat::WebP), of(VariantFormat::Avif)].concat()
         );
-        // Until it is there, the WebP of the same size stands in for it.
+        // Until the AVIF is drawn, the WebP of the same size is served.
         for size in ImageVariant::of(&asset, VariantFormat::Avif) {
             let webp = ImageVariant {
                 format: VariantFormat::WebP,

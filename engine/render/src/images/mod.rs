@@ -1,21 +1,23 @@
-//! Pictures that no author made: social images and icons, drawn from SVG, and what authors made in other sizes.
+//! Generated images: social images and icons drawn from SVG, and variants of authors' images.
 //!
-//! A [`Drawing`] is a text or a picture and what is to become of it. Its name is a hash of both, so that pages can name a picture before it is drawn, and a picture that is there is never drawn again.
-//! Drawing takes longer than everything else that is compiled, and nobody who reads a page waits for it: the owner's [`PendingPictures`] has a slot for each picture, which a snapshot shows before it is filled.
+//! A [`Drawing`] is an SVG or an image, and the format to produce. Its name is a digest of both. So pages can name an image before it is drawn, and an image is never drawn twice.
+//! Drawing takes longer than all other steps of a compilation, and no page waits for it. A snapshot shows a slot of [`PendingPictures`] for each image, which is filled once the image is drawn.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`social_image`] | the theme's `social.svg`, with a page's title in it |
-//! | [`icon`] | a tenant's icon in the sizes that browsers and phones ask for |
-//! | [`image_variant`] | the sizes of a picture that an author names |
-//! | [`resize`] | a picture made smaller |
-//! | [`dominant_colour`] | the colour that stands in a picture's place until it is there |
-//! | [`svg`] | drawings: sanitised, measured and weighed before they are drawn |
-//! | `decode_memory` | how much of them is decoded at a time |
-//! | [`persisted_drawing`] | drawings as they outlive the process |
-//! | [`picture_slots`] | the slots that they are drawn into |
+//! | [`social_image`] | the theme's `social.svg` with a page's title |
+//! | [`icon`] | a tenant's icon in the sizes that browsers and phones request |
+//! | [`image_header`] | the properties of an image, read from its header |
+//! | [`image_variant`] | the variants of an author's image |
+//! | [`metadata`] | removes metadata from images |
+//! | [`resize`] | decodes, resizes and encodes an image |
+//! | [`dominant_colour`] | the placeholder colour of an image |
+//! | [`svg`] | SVGs: sanitised, measured, and checked for their cost before they are drawn |
+//! | `decode_memory` | the limit on the memory for decoded images |
+//! | [`persisted_drawing`] | drawings in persisted form |
+//! | [`picture_slots`] | the slots of the images |
 //!
-//! **Invariant:** a drawing sees its own text and the theme's fonts: no file, no font of the system, no other host. The same drawing gives the same bytes on any machine.
+//! **Invariant:** a drawing uses its own SVG and the theme's fonts only: no files, no system fonts, no network. The same drawing gives the same bytes on any machine.
 
 mod decode_memory;
 pub(super) mod dominant_colour;
@@ -49,56 +51,56 @@ use svg::{cost, weight};
 pub use picture_slots::{PendingPictures, Undrawn};
 pub(super) use picture_slots::{cache_drawn, is_drawn};
 
-/// A picture with its place.
+/// A generated image and its URL.
 #[derive(Debug, Clone)]
 pub struct Picture {
     /// The host.
     pub host: String,
-    /// The whole path.
+    /// The complete path.
     pub path: String,
-    /// What is shown there.
+    /// The drawing that makes the image.
     pub drawing: Arc<Drawing>,
 }
 
-/// What a drawing becomes.
+/// The format of a generated image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum PictureFormat {
     /// A PNG of this width and height.
     Png(u32, u32),
-    /// A Windows icon of one square picture, for `/favicon.ico`.
+    /// A Windows icon with one square image, for `/favicon.ico`.
     Ico(u32),
     /// A WebP of this width and height.
     WebP(u32, u32),
-    /// An AVIF of this width and height, where that is smaller than a WebP.
+    /// An AVIF of this width and height, or a WebP if that is smaller.
     #[cfg(feature = "avif")]
     Avif(u32, u32),
 }
 
-/// What is drawn.
+/// The source of a drawing.
 #[derive(Debug, Clone)]
 enum Subject {
-    /// A drawing as SVG.
+    /// An SVG.
     Svg(Arc<str>),
-    /// A picture as its author made it, with its hashed name.
+    /// An author's image, with its hashed name.
     Picture(String, Bytes),
 }
 
-/// Something to be drawn.
+/// An image that is to be drawn: its source and its format.
 #[derive(Debug)]
 pub struct Drawing {
-    /// None once it is drawn, for as long as that is shown, and where its tenant is out of memory.
+    /// The source. `None` once it is drawn and shown, and while its tenant is evicted.
     subject: Mutex<Option<Subject>>,
     form: PictureFormat,
-    /// What lies below it: pictures have no holes.
+    /// The background colour, since generated images are opaque.
     ground: Option<Arc<str>>,
     fonts: Arc<Fonts>,
     digest: [u8; 32],
-    /// The file that it comes from, for messages.
+    /// The source file, for messages.
     file: String,
 }
 
 impl Drawing {
-    /// Names a drawing.
+    /// Creates a drawing of an SVG. Its digest covers everything that its bytes depend on.
     pub(super) fn new(
         svg: impl Into<Arc<str>>,
         form: PictureFormat,
@@ -120,7 +122,7 @@ impl Drawing {
         }
     }
 
-    /// Names a size of a picture; `digest` tells it from all others.
+    /// Creates a drawing of an author's image. `digest` identifies the variant.
     fn of_picture((name, picture): (&str, Bytes), form: PictureFormat, digest: [u8; 32]) -> Self {
         Self {
             subject: Mutex::new(Some(Subject::Picture(name.to_owned(), picture))),
@@ -132,12 +134,12 @@ impl Drawing {
         }
     }
 
-    /// Says which file it comes from: `tenants/corner/assets/icon.svg`.
+    /// Returns the drawing with its source file: `tenants/corner/assets/icon.svg`.
     pub(super) fn of_file(self, file: String) -> Self {
         Self { file, ..self }
     }
 
-    /// `social.1a2b3c4d5e6f7a8b.png` for `social`.
+    /// Returns the file name for a stem: `social.1a2b3c4d5e6f7a8b.png` for `social`.
     pub(super) fn file_name(&self, stem: &str) -> String {
         let extension = match self.form {
             PictureFormat::Png(..) => "png",
@@ -149,7 +151,7 @@ impl Drawing {
         format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
     }
 
-    /// Its width and height in pixels.
+    /// Returns the width and height in pixels.
     pub(super) const fn size(&self) -> (u32, u32) {
         match self.form {
             PictureFormat::Png(width, height) | PictureFormat::WebP(width, height) => {
@@ -161,7 +163,7 @@ impl Drawing {
         }
     }
 
-    /// Lets go what is as long as the picture.
+    /// Drops the source, which takes as much memory as the image.
     pub(crate) fn forget(&self) {
         *self.subject() = None;
     }
@@ -170,7 +172,7 @@ impl Drawing {
         self.subject.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes, or why there are none.
+    /// Draws the image. Returns its bytes, or the reason for the failure.
     fn draw(&self) -> Result<Vec<u8>, String> {
         let subject = self.subject().clone().ok_or("it was drawn before")?;
         let (width, height) = self.size();
@@ -200,7 +202,7 @@ impl Drawing {
     }
 }
 
-/// A drawing as the renderer sees it, which has no picture and no font but the theme's.
+/// Parses an SVG for the renderer. It can use no embedded images and no fonts but the theme's.
 fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
     let options = Options {
         fontdb: fonts.database(),
@@ -217,9 +219,9 @@ fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
     Tree::from_str(svg, &options).map_err(|error| error.to_string())
 }
 
-/// The characters of a drawing's texts that would be missing in its picture.
+/// Returns the characters of an SVG's texts that the renderer cannot draw.
 ///
-/// Beyond ASCII a font that has a character need not draw it: the renderer takes a text's glyphs from several fonts only where they agree on how many there are. What the renderer makes of such a text decides.
+/// For non-ASCII texts it is not enough that some font has a character. The renderer combines glyphs of several fonts only if they agree on the number of glyphs. So the renderer's own layout decides.
 fn undrawn(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
     let nodes = drawing.descendants();
     let texts = nodes.filter(|node| node.tag_name().name() == "text");
@@ -237,7 +239,7 @@ fn undrawn(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
     }
 }
 
-/// The characters of the texts of a group that have no glyph.
+/// Returns the characters of a group's texts that have no glyph.
 fn without_glyph(group: &Group) -> BTreeSet<char> {
     let nodes = group.children().iter();
     nodes
@@ -254,10 +256,10 @@ fn without_glyph(group: &Group) -> BTreeSet<char> {
         .collect()
 }
 
-/// Whether a drawing is too much work at this size. What is no drawing at all is none.
+/// Returns an error if drawing the SVG at this size takes too much work. Invalid SVGs pass.
 fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), TooHeavy> {
     weight::check(svg)?;
-    // What the renderer cannot bear must end nothing else.
+    // A panic of the renderer must not end the compilation.
     let read = catch_unwind(AssertUnwindSafe(|| match read(svg, fonts) {
         Ok(tree) => cost::check(&tree, centred(&tree, width, height), width, height),
         Err(_) => Ok(()),
@@ -273,7 +275,7 @@ fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), To
     })
 }
 
-/// As large as it fits, in the middle.
+/// Returns the transform that fits the SVG into the image and centres it.
 fn centred(tree: &Tree, width: u32, height: u32) -> Transform {
     let size = tree.size();
     let (width, height) = (width as f32, height as f32);
@@ -299,12 +301,12 @@ fn colour(text: &str) -> Color {
 fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
-    // Plain areas pack best as they are, and quickest.
+    // Areas of one colour compress best without a filter, and fastest.
     encoder.set_compression(png::Compression::Balanced);
     encoder.set_filter(png::Filter::NoFilter);
     let mut writer;
     match form {
-        // Nothing shines through, so that a fourth channel would say nothing.
+        // The image is opaque, so it needs no alpha channel.
         PictureFormat::Png(..) => {
             let pixels = pixmap.pixels().iter();
             let pixels: Vec<[u8; 3]> = pixels
@@ -321,7 +323,7 @@ fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::Encodin
                 writer.write_image_data(pixels.as_flattened())?;
             }
         }
-        // Readers of icons expect 32 bits a pixel.
+        // Programs that read icons expect 32 bits per pixel.
         _ => {
             encoder.set_color(png::ColorType::Rgba);
             writer = encoder.write_header()?;
@@ -332,7 +334,7 @@ fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::Encodin
     Ok(bytes)
 }
 
-/// The colours of a picture and the number of each pixel's among them, where they are few enough for one byte. Drawings have few, and come to half the size.
+/// Returns the palette of an image and the palette index of each pixel, if there are at most 256 colours. Icons and social images have few colours, and a palette halves their size.
 fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
     let runs = || pixels.chunk_by(|one, other| one == other);
     let mut colours = BTreeSet::new();
@@ -351,7 +353,7 @@ fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
     Some((palette, numbers))
 }
 
-/// A directory of one entry before the PNG (Microsoft, ICONDIR and ICONDIRENTRY).
+/// Wraps a PNG in an icon file with one entry (Microsoft, ICONDIR and ICONDIRENTRY).
 fn in_ico(side: u32, png: &[u8]) -> Vec<u8> {
     const HEADER: u32 = 22;
     let side = u8::try_from(side).unwrap_or(0);
@@ -383,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drawing_stands_in_the_middle_on_its_ground() {
+    fn svg_is_centred_on_its_background() {
         let drawing = drawing(PictureFormat::Png(4, 2));
         let bytes = drawing.draw().expect("bytes");
         let (width, height, pixels) = pixels(&bytes);
@@ -393,12 +395,12 @@ mod tests {
         assert_eq!(
             bytes,
             drawing.draw().expect("bytes"),
-            "another run, other bytes"
+            "drawing is deterministic"
         );
     }
 
     #[test]
-    fn few_colours_are_numbered_and_many_are_not() {
+    fn palette_is_used_for_few_colours_only() {
         let grey = |value: u8| [value; 3];
         let few = [grey(9), grey(9), grey(1), grey(9)];
         let (palette, numbers) = numbered(&few).expect("few");
@@ -413,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_all_that_the_bytes_depend_on() {
+    fn name_depends_on_everything_that_the_bytes_depend_on() {
         let names: std::collections::BTreeSet<String> = [
             PictureFormat::Png(4, 2),
             PictureFormat::Png(2, 4),
@@ -435,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn an_icon_is_a_directory_with_one_png() {
+    fn icon_is_a_directory_with_one_png() {
         let bytes = drawing(PictureFormat::Ico(48)).draw().expect("bytes");
         assert_eq!(bytes[..8], [0, 0, 1, 0, 1, 0, 48, 48]);
         let length = u32::from_le_bytes(bytes[14..18].try_into().expect("four")) as usize;
@@ -461,7 +463,7 @@ mod tests {
             ),
             ("<svg><g><text y=\"9\">&#x81EA;</text></g></svg>", "自"),
             ("<title>Ж</title><text y=\"9\">Größe: 5\u{a0}€</text>", ""),
-            // Fonts seldom have the mark alone: texts are composed before.
+            // Fonts seldom have the combining mark alone, so texts are normalised first.
             ("<text y=\"9\">o\u{308}</text>", "\u{308}"),
         ] {
             assert_eq!(undrawn_in(text), missing, "{text}");
@@ -469,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn text_in_a_font_that_is_not_there_is_drawn() {
+    fn text_in_a_missing_font_is_drawn_in_another() {
         let (theme, _) = content::theme::load("base", &content::theme::embedded());
         let fonts = Arc::new(Fonts::of(&theme.expect("the theme")));
         let drawn = |text: &str| {
@@ -483,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_drawing_says_why() {
+    fn drawing_of_an_invalid_svg_fails() {
         let drawing = Drawing::new(
             "<p/>".to_owned(),
             PictureFormat::Png(1, 1),

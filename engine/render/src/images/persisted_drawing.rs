@@ -1,4 +1,4 @@
-//! Drawings as they outlive the process that named them: [`DrawingOutline`]s tell them apart, and [`DrawingMaterial`] is what they are drawn from.
+//! Drawings in persisted form: [`DrawingOutline`] identifies a drawing, and [`DrawingMaterial`] is its source.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Drawing, PictureFormat, Subject};
 use crate::images::svg::fonts::Fonts;
 
-/// A drawing without what is drawn.
+/// A drawing without its source.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct DrawingOutline {
     form: PictureFormat,
@@ -16,24 +16,24 @@ pub(crate) struct DrawingOutline {
     file: String,
 }
 
-/// What is drawn.
+/// The source and background of a drawing.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct DrawingMaterial {
-    /// None where it was drawn.
+    /// The source; `None` if the image is drawn already.
     source: Option<DrawingSource>,
     ground: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum DrawingSource {
-    /// A drawing as SVG.
+    /// An SVG.
     Svg(String),
-    /// A picture as its author made it, by its hashed name.
+    /// The hashed name of an author's image.
     Picture(String),
 }
 
 impl Drawing {
-    /// It without what is drawn.
+    /// Returns the drawing without its source.
     pub(crate) fn outline(&self) -> DrawingOutline {
         DrawingOutline {
             form: self.form,
@@ -42,7 +42,7 @@ impl Drawing {
         }
     }
 
-    /// What is drawn, as far as that is still to be done.
+    /// Returns the source and background. The source is `None` if the image is drawn already.
     pub(crate) fn material(&self) -> DrawingMaterial {
         let source = self.subject().as_ref().map(|subject| match subject {
             Subject::Svg(svg) => DrawingSource::Svg(svg.to_string()),
@@ -69,7 +69,9 @@ impl From<DrawingOutline> for Drawing {
 }
 
 impl DrawingMaterial {
-    /// Adds what is drawn to a drawing without. Whether it can be drawn: `original` gives the bytes of a picture by its hashed name.
+    /// Adds the source to a drawing. `original` returns the bytes of an author's image by its hashed name.
+    ///
+    /// Returns whether the drawing has a source now.
     pub(crate) fn add_to(
         self,
         drawing: &mut Drawing,

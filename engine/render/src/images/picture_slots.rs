@@ -1,6 +1,6 @@
-//! The slots that pictures are put into once they are drawn, and the work that fills them.
+//! Slots for generated images, and the work that fills them.
 //!
-//! A slot lives for as long as a snapshot shows it. Two tenants with the same drawing share one.
+//! A slot lives as long as a snapshot shows it. Tenants with the same drawing share a slot.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,21 +16,21 @@ use crate::resources::encodings::compress::{self, Level};
 use crate::resources::header_fields::{self, BodyKind};
 use release::snapshot::{Body, Resource, Slot};
 
-/// The number of slots that are worth a look for those that nothing shows.
+/// The number of slots below which unused ones are not removed.
 const MIN_PRUNED: usize = 1_000;
 
-/// The slots of all pictures, by the digests of their drawings.
+/// The slots of all generated images, by the digest of the drawing.
 #[derive(Debug, Default)]
 pub struct PendingPictures {
     slots: HashMap<[u8; 32], Weak<Slot<Resource>>>,
-    /// The number of slots after the last time that empty ones were removed.
+    /// The number of slots after unused ones were last removed.
     pruned: usize,
 }
 
 impl PendingPictures {
-    /// The slot of a picture, filled or to be filled.
+    /// Returns the slot of an image, filled or open.
     pub fn slot(&mut self, picture: &Picture) -> Arc<Slot<Resource>> {
-        // Each slot pays for a look at another one, so that no snapshot waits for a look at all.
+        // Unused slots are removed each time the map has doubled, so the cost per slot is constant.
         if self.slots.len() > 2 * self.pruned + MIN_PRUNED {
             self.slots.retain(|_, slot| slot.strong_count() > 0);
             self.pruned = self.slots.len();
@@ -43,12 +43,12 @@ impl PendingPictures {
         })
     }
 
-    /// Gives a picture a slot of its own from the next time on, which is to be filled again.
+    /// Gives the image a new, open slot at the next call of [`PendingPictures::slot`].
     pub fn forget(&mut self, picture: &Picture) {
         self.slots.remove(&picture.drawing.digest);
     }
 
-    /// What a picture is as a file, if it is drawn.
+    /// Returns the bytes of an image, if it is drawn.
     #[must_use]
     pub fn file_of(&self, picture: &Picture) -> Option<Bytes> {
         let slot = self.slots.get(&picture.drawing.digest)?.upgrade()?;
@@ -58,7 +58,7 @@ impl PendingPictures {
         }
     }
 
-    /// The bytes of those of these pictures that are drawn.
+    /// Returns the total size of those of the images that are drawn, in bytes.
     #[must_use]
     pub fn bytes_of(&self, pictures: &[Picture]) -> usize {
         let pictures = pictures.iter();
@@ -66,7 +66,7 @@ impl PendingPictures {
         slots.map(drawn).sum()
     }
 
-    /// What is still to be drawn for a tenant.
+    /// Returns the images of a tenant that are not drawn yet.
     #[must_use]
     pub fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
         let (mut undrawn, mut named) = (Vec::new(), HashSet::new());
@@ -89,22 +89,22 @@ impl PendingPictures {
 }
 
 impl Picture {
-    /// Draws it, for who shows it in no snapshot. What was drawn before is in the cache of its tenant.
+    /// Draws the image outside of a snapshot, or returns it from the tenant's cache.
     ///
     /// # Errors
-    /// Its name, and why it cannot be drawn.
+    /// Returns the name of the image and the reason if it cannot be drawn.
     pub fn drawn(&self, tenant: &Compiled, secure: bool) -> Result<Resource, String> {
         let drawn = resource(&self.drawing, secure, &tenant.cache);
         drawn.map_err(|reason| format!("{}: {reason}", self.name()))
     }
 
-    /// Tells its drawing from all others.
+    /// Returns the digest of the drawing, which identifies it.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.drawing.digest
     }
 
-    /// Where it is to be, and the file that it comes from.
+    /// Returns the source file and the URL of the image, for logs.
     fn name(&self) -> String {
         let Self {
             host,
@@ -115,7 +115,7 @@ impl Picture {
     }
 }
 
-/// A picture that is still to be drawn.
+/// An image that is not drawn yet.
 #[derive(Debug)]
 pub struct Undrawn {
     picture: Picture,
@@ -125,22 +125,22 @@ pub struct Undrawn {
 }
 
 impl Undrawn {
-    /// Tells it from all others.
+    /// Returns the digest of the drawing, which identifies it.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.picture.digest()
     }
 
-    /// Where it is to be, and the file that it comes from.
+    /// Returns the source file and the URL of the image, for logs.
     #[must_use]
     pub fn name(&self) -> String {
         self.picture.name()
     }
 
-    /// Draws it and puts it into its slot, unless nobody shows it any longer.
+    /// Draws the image into its slot, unless no snapshot shows it any longer.
     ///
     /// # Errors
-    /// Its name, and why it cannot be drawn. Nobody tries again.
+    /// Returns the name of the image and the reason if it cannot be drawn. Drawing is not retried.
     pub fn draw(&self) -> Result<(), String> {
         let Some(slot) = self.slot.upgrade().filter(|slot| slot.is_open()) else {
             return Ok(());
@@ -154,7 +154,7 @@ impl Undrawn {
     }
 }
 
-/// The bytes of what is in a slot.
+/// Returns the size of the content of a slot, in bytes.
 fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
     match slot.upgrade().as_ref().and_then(|slot| slot.get()) {
         Some(Resource::Body(body)) => {
@@ -165,14 +165,14 @@ fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
     }
 }
 
-/// Keeps in the cache what was drawn before of these pictures, whether or not somebody asks for it.
+/// Marks the cached results of these images as used, so that the cache keeps them even if no request needs them.
 pub(crate) fn cache_drawn(pictures: &[Picture], cache: &Cache) {
     for picture in pictures {
         cache.known(&key(&picture.drawing.digest));
     }
 }
 
-/// Whether a drawing was drawn before, and is in the cache.
+/// Whether the image of a drawing is in the cache.
 pub(crate) fn is_drawn(drawing: &Drawing, cache: &Cache) -> bool {
     cache.has(&key(&drawing.digest))
 }
@@ -182,7 +182,7 @@ fn key(digest: &[u8; 32]) -> cache::Key {
 }
 
 fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, String> {
-    // A drawing that the renderer cannot bear must not end the thread that draws all others.
+    // A panic of the renderer must not end the thread, which draws all other images.
     let draw = || {
         let drawn = catch_unwind(AssertUnwindSafe(|| drawing.draw()));
         drawn.unwrap_or_else(|_| Err("the renderer failed".to_owned()))
@@ -190,12 +190,12 @@ fn resource(drawing: &Drawing, secure: bool, cache: &Cache) -> Result<Resource, 
     let bytes = cache.get(key(&drawing.digest), || {
         draw().map(|png| Bytes::from(png.into_boxed_slice()))
     })?;
-    // The icon has a fixed name, all others have their hash in it.
+    // The icon has a fixed name; all other names contain a hash.
     let (kind, media_type) = match drawing.form {
         PictureFormat::Png(..) => (BodyKind::Immutable, "image/png"),
         PictureFormat::Ico(_) => (BodyKind::Plain, "image/vnd.microsoft.icon"),
         PictureFormat::WebP(..) => (BodyKind::Immutable, "image/webp"),
-        // It was not smaller as AVIF.
+        // The AVIF was larger, so the bytes are WebP.
         #[cfg(feature = "avif")]
         PictureFormat::Avif(..) if bytes.starts_with(b"RIFF") => {
             (BodyKind::Immutable, "image/webp")

@@ -1,6 +1,6 @@
-//! Unpacks a picture, makes it smaller and codes it anew.
+//! Decodes, resizes and encodes an image.
 //!
-//! Its orientation is applied, and its colour profile goes along. What came as PNG, screenshots above all, is coded without loss where that is smaller.
+//! The orientation is applied, and the colour profile is preserved. An image that was PNG, such as a screenshot, is encoded losslessly if that is smaller.
 
 use std::io::Cursor;
 
@@ -12,20 +12,20 @@ use img_parts::ImageICC as _;
 
 use super::decode_memory::{self, Share};
 
-/// The quality of what loses something, where 100 is the best.
+/// The quality of lossy WebP, from 0 to 100.
 const QUALITY: f32 = 75.0;
-/// The same for AVIF, whose scale is another: what looks alike has fewer bytes.
+/// The quality of AVIF, from 0 to 100. On AVIF's scale it looks like [`QUALITY`] with fewer bytes.
 #[cfg(feature = "avif")]
 const AVIF_QUALITY: f32 = 60.0;
-/// How much work AVIF may be, where 1 is the most and 10 the least: a second or two for the sizes of phones.
+/// The speed of AVIF encoding, from 1 (slowest) to 10. At 7, the sizes for phones take one to two seconds.
 #[cfg(feature = "avif")]
 const AVIF_SPEED: u8 = 7;
 const OTHER_COLOURS: &str = "the picture has other colours than were asked for";
-/// The most bytes that unpacking takes: the largest picture, with 16 bits a channel.
+/// Limit on the memory for decoding one image, in bytes: the largest image with 16 bits per channel.
 const MAX_BYTES: u64 = 512 << 20;
-/// A picture as it is stored, decoded.
+/// A decoded image, in its stored orientation.
 pub(super) struct Unpacked {
-    /// With eight bits for each of three or four channels.
+    /// The pixels, with three or four channels of eight bits.
     pub(super) image: DynamicImage,
     profile: Option<Vec<u8>>,
     orientation: Orientation,
@@ -34,7 +34,7 @@ pub(super) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Decodes a picture, once there is memory for it.
+    /// Decodes an image, once there is memory for it.
     pub(super) fn of(original: &[u8]) -> Result<Self, String> {
         let (mut decoder, keeps_all) = decoder(original)?;
         let profile = decoder.icc_profile().ok().flatten();
@@ -55,12 +55,12 @@ impl Unpacked {
     }
 }
 
-/// Whether a picture is too large to be decoded while a page waits for it. What cannot be decoded is not.
+/// Whether an image is too large to decode while a page waits. Files that cannot be decoded are not.
 pub(super) fn is_large(original: &[u8]) -> bool {
     decoder(original).is_ok_and(|(decoder, _)| decode_memory::is_large(decoded_bytes(&decoder)))
 }
 
-/// A decoder that has read what the picture says of itself, and whether that loses nothing.
+/// Returns a decoder that has read the headers, and whether the format is lossless.
 fn decoder(original: &[u8]) -> Result<(impl ImageDecoder, bool), String> {
     let mut reader = ImageReader::new(Cursor::new(original))
         .with_guessed_format()
@@ -72,7 +72,7 @@ fn decoder(original: &[u8]) -> Result<(impl ImageDecoder, bool), String> {
     Ok((reader.into_decoder().map_err(message)?, keeps_all))
 }
 
-/// The memory that decoding takes: the pixels as they are stored, and with eight bits for each of four channels.
+/// Returns the memory that decoding takes, in bytes: the stored pixels and a copy with four channels of eight bits.
 fn decoded_bytes(decoder: &impl ImageDecoder) -> u64 {
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
@@ -83,7 +83,7 @@ fn message(error: image::ImageError) -> String {
     error.to_string()
 }
 
-/// A picture in another size, with as many channels.
+/// Resizes an image. The result has the same channels.
 fn resized(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImage, String> {
     let has_alpha = from.color().has_alpha();
     let mut to = DynamicImage::new_rgba8(width, height);
@@ -95,7 +95,7 @@ fn resized(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicIma
     })
 }
 
-/// Draws a picture into one of another size. Both have four channels: the library makes code for each kind of pixel that it might meet otherwise, which is most of what there was to compile here.
+/// Resizes an image into another one. Both have four channels, because the library compiles code for every pixel type that it may meet.
 fn draw(from: &DynamicImage, to: &mut DynamicImage, options: &ResizeOptions) -> Result<(), String> {
     let views = from.image_view::<U8x4>().zip(to.image_view_mut::<U8x4>());
     let (from, mut to) = views.ok_or_else(|| OTHER_COLOURS.to_owned())?;
@@ -104,21 +104,21 @@ fn draw(from: &DynamicImage, to: &mut DynamicImage, options: &ResizeOptions) -> 
         .map_err(|error| error.to_string())
 }
 
-/// A picture in another size, upright, with what is needed to code it.
+/// A resized image in upright orientation, ready to encode.
 pub(super) struct Small {
     image: DynamicImage,
-    /// Its colour profile (ICC.1), where it is one for red, green and blue.
+    /// The colour profile (ICC.1), if it is for RGB.
     profile: Option<Vec<u8>>,
-    /// Whether it should lose nothing.
+    /// Whether the original is lossless, so that a lossless encoding is tried.
     keeps_all: bool,
 }
 
 impl Small {
-    /// Unpacks a picture and makes it smaller.
+    /// Decodes an image and resizes it.
     pub(super) fn of(original: &[u8], (width, height): (u32, u32)) -> Result<Self, String> {
         let unpacked = Unpacked::of(original)?;
         let orientation = unpacked.orientation;
-        // It is turned when it is small.
+        // Turning the resized image is cheaper, so the size for the stored orientation is found first.
         let mut probe = DynamicImage::new_luma8(2, 1);
         probe.apply_orientation(orientation);
         let size = match probe.height() {
@@ -134,7 +134,7 @@ impl Small {
         })
     }
 
-    /// As WebP, with its colour profile; the smaller of both ways of encoding, where it should lose nothing.
+    /// Encodes the image as WebP with its colour profile. For a lossless original the smaller of the lossy and the lossless encoding is returned.
     pub(super) fn webp(&self) -> Result<Vec<u8>, String> {
         let (width, height) = (self.image.width(), self.image.height());
         let encoder = match &self.image {
@@ -161,10 +161,10 @@ impl Small {
         })
     }
 
-    /// As AVIF where that is smaller, else as WebP: nobody is to load more for the newer format.
+    /// Encodes the image as AVIF, or as WebP if that is smaller.
     #[cfg(feature = "avif")]
     pub(super) fn avif_if_smaller(self) -> Result<Vec<u8>, String> {
-        // It costs little beside AVIF.
+        // Encoding WebP takes little time beside AVIF.
         let webp = self.webp()?;
         let avif = self.avif()?;
         Ok(match avif.len() < webp.len() {
@@ -173,7 +173,7 @@ impl Small {
         })
     }
 
-    /// As AVIF, its colours made those of sRGB, which everybody takes for granted.
+    /// Encodes the image as AVIF in sRGB, the default colour space of browsers.
     #[cfg(feature = "avif")]
     fn avif(self) -> Result<Vec<u8>, String> {
         let DynamicImage::ImageRgb8(mut pixels) = self.image else {
@@ -190,7 +190,7 @@ impl Small {
         let coded = ravif::Encoder::new()
             .with_quality(AVIF_QUALITY)
             .with_speed(AVIF_SPEED)
-            // The drawing threads are those of the processor that may be used.
+            // The drawing threads already use all processors that the program may use.
             .with_num_threads(Some(1))
             .encode_rgb(ravif::Img::new(&colours, width, height));
         coded
@@ -199,7 +199,7 @@ impl Small {
     }
 }
 
-/// The colours of a profile as sRGB (IEC 61966-2-1).
+/// Converts pixels from a colour profile to sRGB (IEC 61966-2-1).
 #[cfg(feature = "avif")]
 fn in_srgb(pixels: &mut image::RgbImage, profile: &[u8]) -> Result<(), String> {
     use moxcms::{ColorProfile, Layout, TransformOptions};
@@ -213,7 +213,7 @@ fn in_srgb(pixels: &mut image::RgbImage, profile: &[u8]) -> Result<(), String> {
     transform.transform(&own, pixels).map_err(message)
 }
 
-/// Whether a colour profile is one for red, green and blue (ICC.1, section 7.2): that of a picture in printing colours says nothing of it once it is unpacked.
+/// Whether a colour profile is for RGB (ICC.1, section 7.2). Profiles for print colours do not apply to decoded pixels.
 fn is_of_rgb(profile: &[u8]) -> bool {
     profile.get(16..20) == Some(b"RGB ")
 }
@@ -247,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn a_photo_is_smaller_as_avif() {
-        // Soft shapes with noise, as photos have them.
+    fn photo_is_smaller_as_avif() {
+        // Smooth shapes with noise, like a photo.
         let mut state = 1_u32;
         let photo = jpeg(RgbImage::from_fn(720, 540, |x, y| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_smaller_as_avif_stays_webp() {
+    fn image_that_is_not_smaller_as_avif_becomes_webp() {
         let flat = jpeg(RgbImage::from_pixel(720, 540, Rgb([90, 120, 140])));
         let bytes = small(&flat).avif_if_smaller().expect("a picture");
         assert!(bytes.starts_with(b"RIFF"), "{} bytes", bytes.len());

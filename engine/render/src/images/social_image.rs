@@ -1,8 +1,8 @@
-//! The picture that shared links show: the theme's `social.svg` with the page's title, by day.
+//! Social images, which previews of shared links show: the theme's `social.svg` with the page's title, in day colours.
 //!
-//! Where no font has a character of the drawing's texts, the drawing is shown without any text, and a warning says so: a title with gaps says something else.
+//! If the fonts lack a character of the texts, the image is drawn without any text and a warning is reported: a title with gaps would be misleading.
 //!
-//! The template sees what a page's layout sees. It names colours as style sheets do, `var(--ink)`, and gets the tenant's, because the renderer knows no custom properties.
+//! The template sees the same values as a page's layout. It names colours as style sheets do, `var(--ink)`. They are replaced by the tenant's colours, because the renderer supports no custom properties.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,24 +20,27 @@ use content::name::nfc;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::{MANIFEST, Page, Site};
 
-/// What the sites that show shared links recommend.
+/// The size that social networks recommend, in pixels.
 const SIZE: PictureFormat = PictureFormat::Png(1200, 630);
 
-/// The drawings of the pages that name no picture, by the page's path, the templates that failed with the file of the page, and warnings.
+/// The social images of a tenant's pages.
 #[derive(Default)]
 pub(crate) struct Social {
+    /// The drawings by page path, for pages that name no image themselves.
     pub(crate) drawings: BTreeMap<String, Arc<Drawing>>,
+    /// Templates that failed, each with the file of the page.
     pub(crate) failures: Vec<(Diagnostic, String)>,
+    /// Warnings about missing characters.
     pub(crate) warnings: Report,
 }
 
-/// A drawing as SVG, and the characters for which its texts were left out.
+/// The SVG of a social image, and the characters for which its texts were left out.
 struct SocialPicture {
     svg: String,
     missing: BTreeSet<char>,
 }
 
-/// Prepares the drawings of a tenant. None where the theme has no template for them.
+/// Prepares the social images of a tenant. There are none if the theme has no template or the tenant names its own image.
 pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Social {
     let mut social = Social::default();
     let templates = &scope.templates;
@@ -70,12 +73,12 @@ pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Socia
     social
 }
 
-/// What the picture calls a page.
+/// Returns the heading of a page in its social image.
 fn heading(page: &Page) -> &str {
     page.front.heading.as_deref().unwrap_or(&page.front.title)
 }
 
-/// Takes the characters of a text, in whichever case, out of the missing ones. Returns the letters of the text that have one, as its author wrote them.
+/// Removes the characters of a text, in either case, from `missing`. Returns the removed letters as the author wrote them, or `None` if there are none.
 fn taken_out(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String>> {
     let text = nfc(text);
     let mut taken = BTreeSet::new();
@@ -92,10 +95,10 @@ fn taken_out(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String>> {
     (!letters.is_empty()).then_some(letters)
 }
 
-/// How many letters a warning names.
+/// Limit on the letters that a warning names.
 const NAMED_LETTERS: usize = 8;
 
-/// ``the fonts of theme `base` lack `a`, `b` and 2 more``
+/// Describes missing letters: ``the fonts of theme `base` lack `a`, `b` and 2 more``.
 fn lack(scope: &Scope, letters: &[String]) -> String {
     let (named, more) = letters.split_at(letters.len().min(NAMED_LETTERS));
     let mut named: Vec<String> = named.iter().map(|letter| format!("`{letter}`")).collect();
@@ -124,7 +127,7 @@ fn of_page(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> Diagn
         .hint("name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme")
 }
 
-/// A warning for the characters that no title of a page has: they are in the names of the site and the company, else in a drawing.
+/// Warns of characters that occur in no page title. They come from the names of the site and the company, else from the template.
 fn of_site(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
     let company = &scope.resolver.deployment.company.name;
     let name = &site.manifest.name;
@@ -151,7 +154,7 @@ fn of_site(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Di
     Some(warning.hint(hint))
 }
 
-/// What the picture shows, in words.
+/// Returns the alt text of a page's social image.
 #[must_use]
 pub(crate) fn words(site: &Site, page: &Page) -> String {
     let title = heading(page);
@@ -161,7 +164,7 @@ pub(crate) fn words(site: &Site, page: &Page) -> String {
     }
 }
 
-/// The drawing of a page.
+/// Renders the SVG of a page's social image.
 fn shown(site: &Site, page: &Page, scope: &Scope) -> Result<SocialPicture, Diagnostic> {
     let (templates, prepared, resolver) = (&scope.templates, &scope.prepared, &scope.resolver);
     let view = TemplateView {
@@ -197,7 +200,9 @@ fn shown(site: &Site, page: &Page, scope: &Scope) -> Result<SocialPicture, Diagn
     Ok(SocialPicture { svg, missing })
 }
 
-/// A text with its letters and marks composed, since fonts seldom have the marks alone, and without characters that are never visible and that the renderer cannot tell from missing ones. Those that join letters or turn their direction stay.
+/// Normalises a text for the renderer.
+///
+/// Letters and marks are composed, because fonts seldom have the marks alone. Invisible characters that the renderer reports as missing are removed. Joiners and direction marks stay.
 fn composed(text: &str) -> String {
     let is_invisible = |character: &char| {
         matches!(
@@ -209,7 +214,7 @@ fn composed(text: &str) -> String {
     text.chars().filter(|one| !is_invisible(one)).collect()
 }
 
-/// A drawing without its texts.
+/// Removes the texts of an SVG.
 fn without_texts(document: &Document<'_>) -> String {
     let svg = document.input_text();
     let mut out = String::with_capacity(svg.len());
@@ -217,7 +222,7 @@ fn without_texts(document: &Document<'_>) -> String {
     let nodes = document.descendants();
     for text in nodes.filter(|node| node.tag_name().name() == "text") {
         let range = text.range();
-        // A text within a text is out with it.
+        // A nested text is removed with its parent.
         if range.start >= end {
             out.push_str(&svg[end..range.start]);
             end = range.end;
@@ -227,7 +232,7 @@ fn without_texts(document: &Document<'_>) -> String {
     out
 }
 
-/// Puts colours in the place of `var(--role)`. Where there is no such role, what stands behind its comma, else `currentColor`.
+/// Replaces `var(--role)` by the colour of the role. Without such a role the fallback after the comma is used, else `currentColor`.
 fn with_colours<'a>(svg: &str, colour: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut out = String::with_capacity(svg.len());
     let mut rest = svg;
@@ -248,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_named_as_their_author_wrote_them() {
+    fn missing_letters_are_named_as_their_author_wrote_them() {
         let mut missing = BTreeSet::from(['Ł', 'Ź', '自', '\u{303}', '🚲']);
         let letters = taken_out("łódź, łan: m\u{303} 🚲🚲 x", &mut missing);
         let expected = ["ł", "ź", "m\u{303}", "🚲"].map(ToOwned::to_owned);
@@ -258,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_composed_and_soft_hyphens_are_out() {
+    fn letters_are_composed_and_soft_hyphens_removed() {
         assert_eq!(
             composed("Gro\u{308}\u{ad}ße\u{fe0f} ن\u{200c}ا"),
             "Größe ن\u{200c}ا"
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn drawing_without_its_texts_is_whole() {
+    fn svg_without_its_texts_is_well_formed() {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><g><text>a<tspan>b</tspan></text></g><path/><svg><text/></svg></svg>";
         let document = Document::parse(svg).expect("a drawing");
         assert_eq!(

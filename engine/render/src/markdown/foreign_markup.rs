@@ -1,8 +1,8 @@
-//! Markup that visitors would read as text: what is not complete, and what other generators have (Hugo, Jekyll, Astro, VitePress, MkDocs, Obsidian).
+//! Finds markup that visitors would read as text: incomplete Markdown, and syntax of other generators (Hugo, Jekyll, Astro, VitePress, MkDocs, Obsidian).
 //!
-//! Code and comments are left alone, and so is what a `\` comes before: it is meant to be read.
+//! Code, comments and text behind a `\` are skipped, because their authors mean them to be read.
 //!
-//! **Invariant:** every finding names the bytes of the text that visitors read.
+//! **Invariant:** every finding has the byte range of the markup in the source.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -16,43 +16,43 @@ use crate::markdown::mark_positions::Marks;
 use crate::media::DECORATIVE;
 use content::report::{Code, hint_for, nearest};
 
-/// Markup that is not shown as its author meant it.
+/// Markup that is not rendered as its author meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// The kind of diagnostic.
+    /// The code of the diagnostic.
     pub(crate) code: Code,
-    /// Where it is written.
+    /// The byte range in the source.
     pub(crate) range: Range<usize>,
-    /// What is wrong.
+    /// The message of the diagnostic.
     pub(crate) message: String,
-    /// What to do.
+    /// The hint of the diagnostic.
     pub(crate) hint: String,
 }
 
-/// The limit on the length of a shortcode or another marked text, in bytes.
+/// Limit on a shortcode or another delimited text, in bytes.
 const MAX_MARKED_BYTES: usize = 2_000;
-/// The most characters of markup that a message quotes.
+/// Limit on the markup that a message quotes, in characters.
 const QUOTED: usize = 60;
-/// The most findings of one text. Reports list far fewer of a kind.
+/// Limit on the findings of one text. Reports list far fewer per code.
 const MAX_FINDINGS: usize = 10_000;
-/// The most bytes of names that are compared for suggestions in one text.
+/// Limit on the names that are compared for suggestions in one text, in bytes.
 const MAX_COMPARED: usize = 20_000_000;
-/// The languages of code that other platforms show as a drawing.
+/// Code block languages that other platforms render as a diagram.
 const DRAWN: [&str; 7] = [
     "geojson", "goat", "markmap", "mermaid", "plantuml", "stl", "topojson",
 ];
-/// The languages of code that other platforms show as a formula.
+/// Code block languages that other platforms render as a formula.
 const FORMULAS: [&str; 3] = ["chem", "katex", "math"];
-/// The kinds of alert that there are.
+/// The alert types.
 const ALERTS: [&str; 5] = ["NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"];
-/// What may be done about markup of another generator.
+/// The hint for markup of another generator.
 const ANOTHER_WAY: &str =
     "write it in Markdown or as a section; between backticks visitors read it as it is";
 
-/// What may be done about a formula.
+/// The hint for a formula.
 const FORMULA: &str = "write it in words and Unicode signs (`E = mc²`), or add it as a picture";
 
-/// Finds markup that visitors would read as text.
+/// Finds markup that visitors would read as text, in source order.
 #[must_use]
 pub(crate) fn findings(text: &str) -> Vec<Finding> {
     let mut findings = found(text).findings;
@@ -81,22 +81,22 @@ fn found(text: &str) -> MarkupFinder<'_> {
     finder
 }
 
-/// Text without a gap, which visitors read.
+/// Contiguous text that visitors read.
 struct Run {
     range: Range<usize>,
-    /// Whether a line begins with it.
+    /// Whether it is at the start of a line.
     begins_line: bool,
-    /// Whether a block begins with it.
+    /// Whether it is at the start of a block.
     begins_block: bool,
-    /// Whether it is in a block of HTML, where Markdown is not read.
+    /// Whether it is in an HTML block, in which Markdown is not parsed.
     is_html: bool,
 }
 
-/// The runs of a text.
+/// Returns the runs of a text.
 fn runs(parsed: &Parsed<'_>, text: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let (mut begins_line, mut begins_block) = (true, true);
-    // In code, or in a comment of several lines.
+    // Whether the event is in code, or in a comment of several lines.
     let (mut in_code, mut in_comment) = (false, false);
     for (event, range) in &parsed.events {
         match event {
@@ -142,18 +142,18 @@ const fn is_inline(tag: TagEnd) -> bool {
     )
 }
 
-/// Looks for markup.
+/// Searches a text for markup that is not rendered.
 struct MarkupFinder<'a> {
     text: &'a str,
     findings: Vec<Finding>,
-    /// The end of the last shortcode: what is within it is a part of it.
+    /// The end of the last shortcode. Markup before it belongs to the shortcode.
     end: usize,
-    /// The last `[` of the run.
+    /// The position of the last `[` in the run.
     bracket: Option<usize>,
-    /// Whether the block holds lines that MDX runs.
+    /// Whether the block contains lines of MDX script.
     is_script: bool,
     marks: Marks<'a>,
-    /// How many bytes of names were compared.
+    /// The number of bytes of names compared so far.
     compared: usize,
 }
 
@@ -180,7 +180,7 @@ impl MarkupFinder<'_> {
         self.add(Code::MarkupAsText, range, &what, hint);
     }
 
-    /// Returns the end of the next mark in the same paragraph, if it is near.
+    /// Returns the end of the next `mark` in the same paragraph, if it is near.
     fn end_of(&mut self, mark: &'static str, from: usize) -> Option<usize> {
         let place = self.marks.next(mark, from)?;
         let end = place + mark.len();
@@ -188,19 +188,19 @@ impl MarkupFinder<'_> {
         (is_near && self.marks.next("\n\n", from).is_none_or(|gap| gap >= place)).then_some(end)
     }
 
-    /// Returns the next place of a mark within a run, if it is near.
+    /// Returns the position of the next `mark` in a run, if it is near.
     fn within(&mut self, mark: &'static str, from: usize, run: &Run) -> Option<usize> {
         let place = self.marks.next(mark, from)?;
         (place + mark.len() <= run.range.end && place - from <= MAX_MARKED_BYTES).then_some(place)
     }
 
-    /// Returns the bytes from a place to the end of its line.
+    /// Returns the range from `at` to the end of its line.
     fn line_of(&mut self, at: usize) -> Range<usize> {
         let end = self.marks.next("\n", at).unwrap_or(self.text.len());
         at..at + self.text[at..end].trim_end().len()
     }
 
-    /// Returns the name that is nearest to another, until too much was compared.
+    /// Returns the name most similar to `name`. Returns `None` once the limit on comparisons is reached.
     fn nearest<'n>(&mut self, name: &str, names: &'n DefinitionNames) -> Option<&'n str> {
         if self.compared + names.bytes > MAX_COMPARED {
             return None;
@@ -209,7 +209,7 @@ impl MarkupFinder<'_> {
         nearest(name, names.list.iter().map(String::as_str))
     }
 
-    /// Blocks that are something else on other platforms.
+    /// Reports code blocks that other platforms render differently, and code blocks without an end.
     fn blocks(&mut self, parsed: &Parsed<'_>) {
         for (event, range) in &parsed.events {
             let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = event else {
@@ -274,7 +274,7 @@ impl MarkupFinder<'_> {
         self.end = self.end.max(at.min(run.range.end));
     }
 
-    /// Looks at what begins with a sign, and returns where it ends.
+    /// Checks the markup that begins at `at`, and returns its end.
     fn sign(&mut self, at: usize, run: &Run) -> usize {
         let rest = &self.text[at..];
         let here = &self.text[at..run.range.end];
@@ -346,7 +346,7 @@ impl MarkupFinder<'_> {
         end.unwrap_or(at)
     }
 
-    /// Looks at `](`, which ends no link.
+    /// Reports `](` that does not end a link, and returns the end of the markup.
     fn link(&mut self, at: usize, run: &Run) -> usize {
         let close = self.within(")", at + 2, run);
         let inner = close.map_or("", |close| &self.text[at + 2..close]);
@@ -381,7 +381,7 @@ impl MarkupFinder<'_> {
         end
     }
 
-    /// Formulas: `$$E = mc^2$$`, also over several lines, and `$x^2$` where it cannot be an amount of money.
+    /// Reports formulas: `$$E = mc^2$$`, also over several lines, and `$x^2$` if it cannot be an amount of money.
     fn math(&mut self, at: usize, run: &Run) -> Option<usize> {
         let here = &self.text[at..run.range.end];
         if here.starts_with("$$") {
@@ -391,7 +391,7 @@ impl MarkupFinder<'_> {
                 let is_long = inner.contains('\n');
                 !inner.is_empty() && (!is_long || inner.contains(['\\', '^', '_', '=', '+']))
             });
-            // A formula that holds an empty line.
+            // A formula that contains an empty line: only its opening `$$` is reported.
             let end = end.or_else(|| (here.trim_end() == "$$").then_some(at + 2))?;
             self.as_text(at..end, "is a formula", FORMULA);
             self.end = self.end.max(end);
@@ -405,7 +405,7 @@ impl MarkupFinder<'_> {
         Some(close + 1)
     }
 
-    /// Formulas between `\(` and `\)`, or `\[` and `\]`, whose brackets Markdown takes as escaped.
+    /// Reports formulas in `\(` and `\)`, or `\[` and `\]`. Markdown reads their brackets as escaped.
     fn escaped_formula(&mut self, run: &Run) {
         let at = run.range.start;
         let before = &self.text[..at];
@@ -433,7 +433,7 @@ impl MarkupFinder<'_> {
         }
     }
 
-    /// Marked words: `==so==`.
+    /// Reports highlighted words: `==so==`.
     fn mark(&mut self, at: usize, run: &Run) -> Option<usize> {
         if !self.text[at..].starts_with("==") {
             return None;
@@ -450,7 +450,7 @@ impl MarkupFinder<'_> {
         Some(close + 2)
     }
 
-    /// `x^2^` and `H~2~O`.
+    /// Reports superscripts and subscripts: `x^2^` and `H~2~O`.
     fn script(
         &mut self,
         at: usize,
@@ -470,7 +470,7 @@ impl MarkupFinder<'_> {
         Some(close + 1)
     }
 
-    /// `**` that makes nothing bold, since a space or punctuation is on the wrong side of it.
+    /// Reports `**` that makes nothing bold, because a space or punctuation is on the wrong side.
     fn strong(&mut self, at: usize, run: &Run) -> Option<usize> {
         if !self.text[at..].starts_with("**") {
             return None;
@@ -501,7 +501,7 @@ impl MarkupFinder<'_> {
         Some(close + 2)
     }
 
-    /// Emoji by name: `:smile:`.
+    /// Reports emoji shortcodes: `:smile:`.
     fn emoji(&mut self, at: usize, run: &Run) -> Option<usize> {
         let close = self.within(":", at + 1, run)?;
         let name = &self.text[at + 1..close];
@@ -517,7 +517,7 @@ impl MarkupFinder<'_> {
         Some(close + 1)
     }
 
-    /// Directives of Astro and remark: `:name[words]`, and `::name{a=b}` at the beginning of a line.
+    /// Reports directives of Astro and remark: `:name[words]`, and `::name{a=b}` at the start of a line.
     fn directive(&mut self, at: usize, run: &Run) -> Option<usize> {
         let before = self.text[run.range.start..at].chars().next_back();
         let rest = &self.text[at..run.range.end];
@@ -540,7 +540,7 @@ impl MarkupFinder<'_> {
             _ => return None,
         };
         let end = self.end_of(close, run.range.end - inner.len() + 1)?;
-        // The first colon behind a paragraph is the mark of a definition.
+        // Markdown reads the first colon behind a paragraph as the mark of a definition.
         let is_cut = at == run.range.start && self.text[..at].ends_with(':');
         let begin = at - usize::from(is_cut);
         self.as_text(
@@ -552,9 +552,9 @@ impl MarkupFinder<'_> {
         Some(end)
     }
 
-    /// Looks at how a line begins.
+    /// Reports markup that begins a line.
     fn line(&mut self, run: &Run) {
-        // The first colon behind a paragraph is the mark of a definition.
+        // Markdown reads the first colon behind a paragraph as the mark of a definition.
         let colons = self.text[..run.range.start].bytes().rev();
         let colons = colons.take_while(|byte| *byte == b':').count();
         let range = run.range.start - colons..run.range.end;
@@ -600,7 +600,7 @@ impl MarkupFinder<'_> {
         }
     }
 
-    /// References that nothing defines, but those within other markup.
+    /// Reports references without a definition, except for those within other reported markup.
     fn references(&mut self, parsed: &Parsed<'_>) {
         let definitions = DefinitionNames::new(parsed.definitions.clone());
         let mut undefined: Vec<&Undefined> = parsed.undefined.iter().collect();
@@ -625,7 +625,7 @@ impl MarkupFinder<'_> {
         }
     }
 
-    /// A reference that nothing defines.
+    /// Reports a reference without a definition.
     fn reference(&mut self, undefined: &Undefined, definitions: &DefinitionNames) {
         let (name, range) = (undefined.name.as_str(), undefined.range.clone());
         if let Some(kind) = name.strip_prefix('!').filter(|_| undefined.is_shortcut) {
@@ -651,7 +651,7 @@ impl MarkupFinder<'_> {
             }
             return;
         }
-        // An index of a program: `list[0][1]`.
+        // An array index in prose about code: `list[0][1]`.
         let before = self.text[..range.start].chars().next_back();
         if before.is_some_and(char::is_alphanumeric) {
             return;
@@ -669,7 +669,7 @@ impl MarkupFinder<'_> {
         self.add(Code::UndefinedReference, range, &what, &hint);
     }
 
-    /// References to footnotes that are not there, and footnotes that nothing refers to.
+    /// Reports references to missing footnotes, and footnotes that are repeated or have no reference.
     fn notes(&mut self, parsed: &Parsed<'_>, runs: &[Run]) {
         let name_of = |name: &str| UniCase::new(name.to_owned());
         let mut used = std::collections::HashSet::new();
@@ -739,7 +739,7 @@ impl MarkupFinder<'_> {
     }
 }
 
-/// Names that a wrong one may be meant for.
+/// The names of definitions, for suggestions.
 struct DefinitionNames {
     list: Vec<String>,
     bytes: usize,
@@ -760,7 +760,7 @@ fn table_of_contents() -> (&'static str, String) {
     )
 }
 
-/// Whether the inside of braces is attributes as kramdown, Goldmark and Pandoc have them: `: .note #id`, `.note`, `width=300`.
+/// Whether the text between braces is an attribute list of kramdown, Goldmark or Pandoc: `: .note #id`, `.note`, `width=300`.
 fn is_attributes(inner: &str) -> bool {
     let is_part = |sign: char| sign.is_alphanumeric() || " -_.#:=%;,'\"/".contains(sign);
     let mut signs = inner.chars();
@@ -780,7 +780,7 @@ fn is_attributes(inner: &str) -> bool {
     begins && inner.chars().all(is_part)
 }
 
-/// Whether a line is one that MDX runs.
+/// Whether a line is MDX script.
 fn is_script(line: &str) -> bool {
     let from = |line: &str| line.contains(" from '") || line.contains(" from \"");
     (line.starts_with("import ") && from(line))
@@ -789,7 +789,7 @@ fn is_script(line: &str) -> bool {
         || line.starts_with("{/*")
 }
 
-/// Whether a line is the one below the head of a table.
+/// Whether a line is the delimiter row of a table.
 fn is_row_of_dashes(line: &str) -> bool {
     let line = line.trim();
     let cells = line.trim_matches('|').split('|');
@@ -801,9 +801,9 @@ fn is_row_of_dashes(line: &str) -> bool {
     line.contains('|') && cells.clone().count() > 1 && cells.map(str::trim).all(is_dashes)
 }
 
-/// Markup in one line, cut where it is long.
+/// Returns markup on one line, cut after [`QUOTED`] characters.
 fn shortened(markup: &str) -> String {
-    // All whitespace in between may be longer than what is shown, and is not looked through.
+    // A long run of white space is not searched to its end.
     let near = beginning(markup, QUOTED * 8);
     let words: Vec<&str> = near.split_whitespace().collect();
     let line = words.join(" ");
@@ -958,7 +958,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_says_how_a_number_is_written() {
+    fn hint_shows_a_valid_phone_number() {
         let found = findings("[Call us](tel:+49 30 1234)");
         assert_eq!(
             found[0].hint,
@@ -967,7 +967,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_grow_with_the_text_and_not_with_its_square() {
+    fn steps_grow_linearly_with_the_text() {
         let definitions = |count: usize| -> String {
             let lines = (0..count).map(|number| format!("[abce{number}]: /x\n"));
             lines.collect()
@@ -995,7 +995,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn findings_lie_within_the_text(text in "(?s)(\\{\\{<|>\\}\\}|\\{%|%\\}|\\[\\[|\\]\\]|\\]\\(|\\[\\^|:::|\\$|==|```|\\*\\*|:smile:|:a\\[|\\\\\\[|\\^|~|\n|> |ä|[a-z \\\\.]){0,40}") {
+        fn findings_are_within_the_text(text in "(?s)(\\{\\{<|>\\}\\}|\\{%|%\\}|\\[\\[|\\]\\]|\\]\\(|\\[\\^|:::|\\$|==|```|\\*\\*|:smile:|:a\\[|\\\\\\[|\\^|~|\n|> |ä|[a-z \\\\.]){0,40}") {
             for finding in findings(&text) {
                 prop_assert!(text.get(finding.range.clone()).is_some(), "{finding:?}");
             }
