@@ -1,7 +1,7 @@
-//! Takes out of a picture what does not belong to what it shows: the place where it was taken, the camera, previews, comments.
+//! Removes metadata from images: the location, the camera, previews, comments.
 //!
-//! What decides how it looks stays: the colour profile, and which way is up (Exif 2.32, tag `Orientation`), in a block that says nothing else.
-//! The pixels are not touched, so that nothing is lost. A picture that ends too early is taken up to there; what is no picture comes back as it is.
+//! The colour profile and the orientation stay, because they decide how the image looks. The orientation (Exif 2.32, tag `Orientation`) moves to an Exif block of its own.
+//! The pixels are not touched, so nothing is lost. A truncated image is processed up to its end. A file that is not an image is returned unchanged.
 
 use bytes::Bytes;
 use image::metadata::Orientation;
@@ -13,7 +13,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = b"\xff\xd8";
 const EXIF: &[u8] = b"Exif\0\0";
 
-/// A picture without metadata.
+/// Returns an image without its metadata.
 #[must_use]
 pub(crate) fn stripped(bytes: &Bytes) -> Bytes {
     if bytes.starts_with(JPEG) {
@@ -28,7 +28,7 @@ pub(crate) fn stripped(bytes: &Bytes) -> Bytes {
     bytes.clone()
 }
 
-/// The one fact of a block of metadata that a picture keeps, where it says something.
+/// Returns an Exif block with the orientation alone, if the image has to be turned.
 fn upright(exif: &[u8]) -> Option<Bytes> {
     let orientation = Orientation::from_exif_chunk(exif)?;
     let number = orientation.to_exif();
@@ -38,7 +38,7 @@ fn upright(exif: &[u8]) -> Option<Bytes> {
     (orientation != Orientation::NoTransforms).then(|| block.into())
 }
 
-/// ITU-T T.81, annex B: segments up to the first scan, then scans with segments between them. Behind the end nothing belongs to the picture.
+/// Strips a JPEG (ITU-T T.81, annex B): segments up to the first scan, then scans with segments between them. Data behind the end of the image is dropped.
 fn jpeg(bytes: &Bytes) -> Bytes {
     const TEM: u8 = 0x01;
     const FIRST_RESTART: u8 = 0xd0;
@@ -56,7 +56,7 @@ fn jpeg(bytes: &Bytes) -> Bytes {
     let mut at = JPEG.len();
     while let Some([0xff, marker]) = bytes.get(at..).and_then(<[u8]>::first_chunk).copied() {
         match marker {
-            // Any number of these may stand before a marker.
+            // Any number of fill bytes may precede a marker.
             0xff => {
                 at += 1;
                 continue;
@@ -85,7 +85,7 @@ fn jpeg(bytes: &Bytes) -> Bytes {
                 false
             }
             APP2 => content.starts_with(b"ICC_PROFILE\0"),
-            // How Adobe's colours are coded.
+            // Adobe's segment, which decides how the colours are decoded.
             APP14 => true,
             APP0..=APP15 | COMMENT => false,
             _ => true,
@@ -114,7 +114,7 @@ fn jpeg(bytes: &Bytes) -> Bytes {
     kept.into()
 }
 
-/// How long the data of a scan is: up to the next marker that is none of its own.
+/// Returns the length of a scan's data in bytes, up to the next marker of another kind.
 fn scan(data: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr_ff(&data[at..]) {
@@ -132,7 +132,7 @@ fn memchr_ff(data: &[u8]) -> Option<usize> {
     data.iter().position(|byte| *byte == 0xff)
 }
 
-/// PNG (third edition), section 11: chunks up to `IEND`.
+/// Strips a PNG (third edition, section 11): chunks up to `IEND`.
 fn png(bytes: &Bytes) -> Bytes {
     const METADATA: [&[u8]; 5] = [b"eXIf", b"iTXt", b"tEXt", b"tIME", b"zTXt"];
     let mut kept = PNG.to_vec();
@@ -145,7 +145,7 @@ fn png(bytes: &Bytes) -> Bytes {
         let kind = bytes.get(at + 4..at + 8).unwrap_or_default();
         let is_metadata = METADATA.contains(&kind);
         let Some(chunk) = chunk else {
-            // It ends within this one.
+            // The file is truncated within this chunk.
             if !is_metadata {
                 kept.extend_from_slice(&bytes[at..]);
             }
@@ -172,7 +172,7 @@ fn png(bytes: &Bytes) -> Bytes {
     }
 }
 
-/// RFC 9649, section 2: chunks in a container. One that ends too early has no metadata left, which stands last.
+/// Strips a WebP (RFC 9649, section 2). A truncated file is cut before its metadata, which is at the end.
 fn webp(bytes: &Bytes) -> Bytes {
     match WebP::from_bytes(bytes.clone()) {
         Ok(mut webp) => {

@@ -1,4 +1,4 @@
-//! What is taken out of a picture, and what stays.
+//! Tests of the metadata that is removed from images, and of the data that stays.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use super::*;
 
 const PLACE: &[u8] = b"GPS 41.8781 N, 87.6298 W";
 
-/// A block of Exif with an orientation, and behind it what nobody is to see.
+/// Builds an Exif block with an orientation, followed by data that must be removed.
 fn exif(orientation: u8) -> Vec<u8> {
     let mut block = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
     block.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
@@ -49,7 +49,7 @@ fn jpeg_with(orientation: u8) -> Bytes {
     whole.extend(segment(0xed, PLACE));
     whole.extend(segment(0xfe, PLACE));
     whole.extend(&plain[2..]);
-    // A preview behind the end, as phones write it.
+    // A preview behind the end of the image, as phones write it.
     whole.extend(segment(0xe1, PLACE));
     whole.into()
 }
@@ -85,7 +85,7 @@ fn orientation(bytes: &[u8]) -> Orientation {
 }
 
 #[test]
-fn no_place_is_left_in_a_picture_and_its_pixels_are_the_same() {
+fn stripping_removes_the_location_and_leaves_the_pixels() {
     for whole in [jpeg_with(1), png_with(1), webp_with(1)] {
         assert!(holds_place(&whole));
         let freed = stripped(&whole);
@@ -96,7 +96,7 @@ fn no_place_is_left_in_a_picture_and_its_pixels_are_the_same() {
                 .into_rgb8()
         };
         assert!(pixels(&whole) == pixels(&freed));
-        assert_eq!(stripped(&freed), freed, "nothing is left to take out");
+        assert_eq!(stripped(&freed), freed, "nothing is left to remove");
     }
     let profile = stripped(&jpeg_with(1));
     assert!(
@@ -106,7 +106,7 @@ fn no_place_is_left_in_a_picture_and_its_pixels_are_the_same() {
 }
 
 #[test]
-fn which_way_is_up_stays() {
+fn stripping_leaves_the_orientation() {
     for whole in [jpeg_with(6), webp_with(6)] {
         let freed = stripped(&whole);
         assert!(!holds_place(&freed));
@@ -121,7 +121,7 @@ fn which_way_is_up_stays() {
 }
 
 #[test]
-fn a_picture_that_ends_anywhere_keeps_no_place() {
+fn truncated_image_has_no_location_either() {
     for whole in [jpeg_with(6), png_with(6), webp_with(6)] {
         for length in 0..whole.len() {
             let freed = stripped(&whole.slice(..length));
@@ -131,14 +131,14 @@ fn a_picture_that_ends_anywhere_keeps_no_place() {
 }
 
 #[test]
-fn what_is_no_picture_stays_as_it_is() {
+fn file_that_is_not_an_image_is_unchanged() {
     for bytes in [&b"words"[..], b"", b"GIF89a", b"RIFF\0\0\0\0WAVE"] {
         assert_eq!(stripped(&Bytes::from_static(bytes)), bytes);
     }
 }
 
 #[test]
-fn orientation_turns_size_and_pixels_of_every_format() {
+fn orientation_applies_to_size_and_pixels_of_every_format() {
     use crate::images::image_header::Raster;
     for (name, whole) in [
         ("a.jpg", jpeg_with(6)),

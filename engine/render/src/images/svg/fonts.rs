@@ -1,8 +1,8 @@
-//! The theme's fonts, as drawings use them.
+//! The theme's fonts, for drawing SVGs.
 //!
-//! Themes keep their fonts as WOFF 2, because browsers want them so; they are unpacked here, and no second copy has to be kept in step.
-//! A drawing names a font as its file is named: `font-family="big-shoulders"` for `fonts/big-shoulders.woff2`. What a file calls itself within depends on who cut it.
-//! A font may lie in several files, cut by characters so that a browser fetches those that a page needs. The name ends at the first dot: `big-shoulders.more.woff2` has more of the same font, and `big-shoulders.whole.woff2` has all of it.
+//! Themes contain WOFF 2 fonts for browsers. They are decompressed here, so no second copy has to be maintained.
+//! An SVG names a font by its file name: `font-family="big-shoulders"` for `fonts/big-shoulders.woff2`. The name inside the file is ignored.
+//! A font may be split by characters into several files, so that a browser loads only those that a page needs. The family name ends at the first dot: `big-shoulders.more.woff2` has more characters of the font, and `big-shoulders.whole.woff2` has all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use content::theme::Theme;
 #[derive(Debug, Default)]
 pub(crate) struct Fonts {
     database: Arc<Database>,
-    /// The code points that some font draws.
+    /// The code points that some font contains.
     drawable: BTreeSet<u32>,
-    /// Those of them that only files with all of a font have.
+    /// The code points that only `whole` files contain.
     only_in_whole: BTreeSet<u32>,
-    /// Of all fonts but these files.
+    /// The digest of all fonts except for `whole` files.
     digest: [u8; 32],
-    /// Of all fonts.
+    /// The digest of all fonts.
     whole_digest: [u8; 32],
 }
 
 impl Fonts {
-    /// Unpacks the fonts of a theme. What is no font is left out: pages do without it too.
+    /// Loads the fonts of a theme. Files that are not fonts are skipped, as pages work without them.
     pub(crate) fn of(theme: &Theme) -> Self {
         inject("fonts", &theme.name);
         let mut database = Database::new();
@@ -46,7 +46,7 @@ impl Fonts {
             drawable.extend(add(&mut database, &mut hash, path, bytes));
         }
         let digest = hash.clone().finalize().into();
-        // After the parts: what these draw does not change where a file with all of a font is added.
+        // `whole` files are added last, so that adding one does not change text that the parts draw.
         let mut only_in_whole = BTreeSet::new();
         for (path, bytes) in whole {
             only_in_whole.extend(add(&mut database, &mut hash, path, bytes));
@@ -62,12 +62,12 @@ impl Fonts {
         }
     }
 
-    /// For the renderer.
+    /// Returns the font database for the renderer.
     pub(crate) fn database(&self) -> Arc<Database> {
         Arc::clone(&self.database)
     }
 
-    /// What a drawing in these fonts depends on.
+    /// Returns the digest of the fonts that a drawing of `svg` depends on.
     pub(crate) fn digest_for(&self, svg: &str) -> &[u8; 32] {
         let mut characters = svg.chars().map(u32::from);
         match characters.any(|character| self.only_in_whole.contains(&character)) {
@@ -76,7 +76,7 @@ impl Fonts {
         }
     }
 
-    /// Returns the characters of a text that no font draws. Spaces and characters that are never visible need no font.
+    /// Returns the characters of a text that no font contains. White space and invisible characters need no font.
     pub(crate) fn missing(&self, text: &str) -> BTreeSet<char> {
         let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();
         let visible = text.chars().filter(|character| {
@@ -87,7 +87,7 @@ impl Fonts {
             .collect()
     }
 
-    /// Selects the font that a drawing names, else any, so that no text is left out for its font's name.
+    /// Returns the renderer's font selector: the font that the SVG names, else any font, so that the text is always drawn.
     pub(crate) fn selection() -> FontSelectionFn<'static> {
         let named = FontResolver::default_font_selector();
         Box::new(move |font, database| {
@@ -96,7 +96,7 @@ impl Fonts {
         })
     }
 
-    /// Where a font lacks a character: another file of the same family that has it, else any other font.
+    /// Returns the renderer's fallback for a missing character: another file of the same family, else any other font.
     pub(crate) fn fallback() -> FallbackSelectionFn<'static> {
         Box::new(move |character, used, database| {
             let family = used.first().and_then(|id| family_of(database, *id))?;
@@ -106,7 +106,9 @@ impl Fonts {
         })
     }
 
-    /// How wide each text is, in units of the font's size; `None` when there is no such family. Pairs of letters that are set closer are not counted, so that a text is never wider than this.
+    /// Returns the width of each text in units of the font size, or `None` if the family does not exist.
+    ///
+    /// Kerning is ignored. It only brings letters closer, so a text is never wider than its result.
     pub(crate) fn widths(&self, family: &str, weight: u16, texts: &[String]) -> Option<Vec<f32>> {
         let mut widths = vec![0.0; texts.len()];
         let mut unmeasured: Vec<Vec<char>> = texts.iter().map(|t| t.chars().collect()).collect();
@@ -131,7 +133,7 @@ impl Fonts {
                 Some(())
             })?;
         }
-        // What no font has is at most as wide as the font is large.
+        // Characters that no font contains count as one em.
         for (width, left) in widths.iter_mut().zip(&unmeasured) {
             *width += left.len() as f32;
         }
@@ -144,13 +146,13 @@ fn family_of(database: &Database, face: ID) -> Option<&str> {
     Some(family)
 }
 
-/// The files that a family lies in.
+/// Returns the faces of a family.
 fn parts(database: &Database, family: &str) -> impl Iterator<Item = ID> {
     let faces = database.faces().map(|face| face.id);
     faces.filter(move |face| family_of(database, *face) == Some(family))
 }
 
-/// The first of these faces that has a character, and is not among those that were used.
+/// Returns the first of `faces` that contains a character and is not in `used`.
 fn with_character(
     database: &Database,
     mut faces: impl Iterator<Item = ID>,
@@ -167,13 +169,13 @@ fn with_character(
     faces.find(|face| !used.contains(face) && has(*face))
 }
 
-/// Whether a file has all of a font that other files have in parts.
+/// Whether a file contains a complete font that other files contain in parts.
 fn is_whole(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split('.').nth(1) == Some("whole")
 }
 
-/// Adds a font's file. Returns the code points that it draws: none where the file is no font.
+/// Adds a font file. Returns the code points it contains: none if the file is not a font.
 fn add(database: &mut Database, hash: &mut Sha256, path: &str, bytes: &[u8]) -> Vec<u32> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let font = match name.rsplit_once('.') {
@@ -198,7 +200,7 @@ fn add(database: &mut Database, hash: &mut Sha256, path: &str, bytes: &[u8]) -> 
     drawn
 }
 
-/// The code points that a face draws.
+/// Returns the code points that a face contains.
 fn characters(database: &Database, face: ID) -> Vec<u32> {
     let characters = database.with_face_data(face, |data, index| {
         let font = FontRef::from_index(data, index).ok()?;
@@ -239,7 +241,7 @@ mod tests {
         })
     }
 
-    /// Each character that is drawn in a family, with the name of the family that it is taken from.
+    /// Returns each drawn character with the family that its glyph comes from.
     fn drawn(fonts: &Fonts, family: &str, words: &str) -> Vec<(String, Option<String>)> {
         let svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"{family}\" font-weight=\"800\" y=\"9\">{words}</text></svg>"
@@ -256,11 +258,11 @@ mod tests {
         glyphs.map(shown).collect()
     }
 
-    /// Letters of the first file and of the second in turn, as words have them.
+    /// Text with characters from the first and the second file of a family in turn.
     const WORDS: &str = "Größe \u{201e}naïve\u{201c} \u{2013} Ærø\u{2019}s café \u{2014} 5 €\u{2026} \u{201c}Señor\u{201d} ½ × Łódź Ж";
 
     #[test]
-    fn a_family_in_several_files_is_one() {
+    fn files_of_a_family_act_as_one_font() {
         let fonts = fonts();
         let missing = ["Ж"];
         for family in ["big-shoulders", "public-sans", "public-sans-italic"] {
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn drawings_depend_on_a_whole_font_only_for_its_own_letters() {
+    fn drawings_depend_on_a_whole_font_only_for_its_own_characters() {
         let fonts = fonts();
         let plain = fonts.digest_for("<svg/>");
         assert_eq!(fonts.digest_for("<text>Größe 5 €</text>"), plain);
@@ -294,16 +296,16 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_is_measured_by_the_file_that_has_it() {
+    fn widths_use_the_file_that_contains_the_letter() {
         let fonts = fonts();
         let of = |text: &str| {
             let widths = fonts.widths("big-shoulders", 800, &[text.to_owned()]);
             widths.expect("a family")[0]
         };
-        // An accent makes no letter wider, and no letter of this family is as wide as its size.
+        // An accent does not widen a letter, and no letter of this family is as wide as one em.
         assert!((of("Größe") - of("Gro") - of("ß") - of("e")).abs() < 0.001);
         assert!(of("ß") < 0.7 && of("\u{2026}") < 0.9);
-        assert_eq!(of("Ж"), 1.0, "what no font has");
+        assert_eq!(of("Ж"), 1.0, "a character that no font contains");
         assert_eq!(fonts.widths("none", 400, &["a".to_owned()]), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Drawings of a tenant in pages, beside drawings of other tenants and the theme's own elements.
+//! Isolates a tenant's SVGs within pages that also contain SVGs of other tenants and the theme's elements.
 //!
-//! Ids are one space for a whole page, and so are classes: a drawing may neither take those of another one nor be taken for a part of the theme.
+//! Ids and classes are shared by a complete page. An SVG must neither clash with the ids of another SVG nor match the theme's rules for the page.
 //!
-//! **Invariant:** takes drawings that were made harmless ([`super::clean`]), and adds nothing to them but a prefix.
+//! **Invariant:** accepts sanitised SVGs only ([`super::clean`]), and adds nothing but a prefix.
 
 use resvg::usvg::roxmltree::{Document, Node, NodeType};
 
@@ -10,16 +10,16 @@ use super::{XML, text};
 use crate::images::svg::weight;
 use crate::markdown::escape;
 
-/// Who shows a drawing.
+/// The pages that show an SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DrawingContext {
-    /// Pages of its own tenant.
+    /// Pages of the SVG's own tenant.
     Own,
-    /// Pages of other tenants, too. Their visitors pay for what it costs to draw.
+    /// Pages of all tenants. Their visitors bear the cost of drawing it.
     Others,
 }
 
-/// Elements that pages of other tenants do not show: what they cost a browser has no bound that this program can tell, or they reach beyond the drawing.
+/// Elements refused on pages of other tenants. Their cost in a browser is not bounded, or they affect more than the SVG.
 const REFUSED: [&str; 7] = [
     "animate",
     "animateMotion",
@@ -30,10 +30,10 @@ const REFUSED: [&str; 7] = [
     "textPath",
 ];
 
-/// Attributes of the root by which it could be taken for a part of the page.
+/// Attributes that are removed from the root, because the theme's rules could match them.
 const ROOT_ATTRIBUTES: [&str; 4] = ["class", "id", "overflow", "style"];
 
-/// Attributes that name ids of other elements, separated by spaces (WAI-ARIA 1.2, section 6.6).
+/// Attributes that contain ids of other elements, separated by spaces (WAI-ARIA 1.2, section 6.6).
 const ID_LISTS: [&str; 5] = [
     "aria-controls",
     "aria-describedby",
@@ -42,10 +42,10 @@ const ID_LISTS: [&str; 5] = [
     "aria-owns",
 ];
 
-/// Writes a drawing so that it can stand in a page: `prefix` comes before its ids and what refers to them.
+/// Rewrites an SVG for use inline in a page. `prefix` is added to its ids and to references to them.
 ///
 /// # Errors
-/// Why pages of other tenants do not show it.
+/// Returns the reason why pages of other tenants cannot show it.
 pub(crate) fn isolated(svg: &str, prefix: &str, page: DrawingContext) -> Result<String, String> {
     let is_own = page == DrawingContext::Own;
     if is_own && !svg.contains(" id=\"") {
@@ -89,7 +89,7 @@ pub(crate) fn isolated(svg: &str, prefix: &str, page: DrawingContext) -> Result<
     Ok(written)
 }
 
-/// Writes a start tag, of an empty element the whole one. `is_plain`: without the attributes of [`ROOT_ATTRIBUTES`].
+/// Writes a start tag; a complete element if it is empty. `is_plain` drops [`ROOT_ATTRIBUTES`].
 fn start(written: &mut String, node: Node<'_, '_>, prefix: &str, is_plain: bool) {
     written.push_str(&format!("<{}", node.tag_name().name()));
     for attribute in node.attributes() {
@@ -105,7 +105,7 @@ fn start(written: &mut String, node: Node<'_, '_>, prefix: &str, is_plain: bool)
     written.push_str(if node.has_children() { ">" } else { "/>" });
 }
 
-/// A value with a prefix before each id that it is or refers to.
+/// Returns an attribute value with the prefix before each id that it contains or refers to.
 fn prefixed(name: &str, value: &str, prefix: &str) -> String {
     match (name, value.strip_prefix('#')) {
         ("id", _) => format!("{prefix}{value}"),
@@ -115,7 +115,7 @@ fn prefixed(name: &str, value: &str, prefix: &str) -> String {
             let ids: Vec<String> = ids.map(|id| format!("{prefix}{id}")).collect();
             ids.join(" ")
         }
-        // What begins or ends with another element (SVG Animations, section 2.7.1).
+        // Times relative to events of other elements (SVG Animations, section 2.7.1).
         ("begin" | "end", _) => {
             let moments = value.split(';').map(|moment| {
                 let moment = moment.trim();
@@ -132,7 +132,7 @@ fn prefixed(name: &str, value: &str, prefix: &str) -> String {
     }
 }
 
-/// A value with a prefix in each `url(#id)`.
+/// Adds the prefix to each `url(#id)` in a value.
 fn references(value: &str, prefix: &str) -> String {
     let mut parts = value.split("url(");
     let mut written = parts.next().unwrap_or_default().to_owned();
@@ -156,7 +156,7 @@ mod tests {
     const XMLNS: &str = "xmlns=\"http://www.w3.org/2000/svg\"";
 
     #[test]
-    fn ids_and_what_refers_to_them_get_the_prefix_of_the_tenant() {
+    fn ids_and_references_get_the_prefix_of_the_tenant() {
         let svg = format!(
             "<svg {XMLNS}><linearGradient id=\"a\"/><path fill=\"url('#a') red\" stroke=\"url( #a )\"/><use href=\"#a\"/><g aria-labelledby=\"a b\">1 &lt; 2</g></svg>\n"
         );
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn root_that_others_show_has_nothing_of_the_page() {
+    fn root_on_pages_of_others_has_no_class_id_or_style() {
         let svg = format!(
             "<svg {XMLNS} class=\"site-header\" id=\"main\" style=\"top:0\" overflow=\"visible\" viewBox=\"0 0 9 9\"><g class=\"a\"/></svg>"
         );
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn drawing_that_costs_others_too_much_is_refused() {
+    fn costly_svg_is_refused_on_pages_of_others() {
         let of = |inner: &str| {
             let svg = format!("<svg {XMLNS}>{inner}</svg>");
             isolated(&svg, "x-", DrawingContext::Others).expect_err("refused")
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn own_drawing_without_ids_stays_byte_for_byte() {
+    fn own_svg_without_ids_is_unchanged() {
         let svg = "<svg class=\"house\"><path d=\"M0 0\" /></svg>";
         assert_eq!(isolated(svg, "x-", DrawingContext::Own).as_deref(), Ok(svg));
     }

@@ -1,9 +1,9 @@
-//! Drawings of tenants (SVG) made harmless: what could run, load or lead elsewhere is left out, before a drawing is served or put into a page.
+//! Sanitises SVGs of tenants. Everything that could run a script, load a resource or link elsewhere is removed before an SVG is served or put into a page.
 //!
-//! A drawing is read as XML and written anew from what is known to be harmless (SVG 2, with Filter Effects and SVG Animations), so that no reader of HTML or XML can take it for anything else.
-//! `svg-hush` and `ammonia` do the like, but cannot say what they left out and where; `usvg` turns words into outlines and knows no style of the page around it.
+//! An SVG is parsed as XML and written again from an allow-list (SVG 2, Filter Effects, SVG Animations). So HTML and XML parsers read the output the same way.
+//! `svg-hush` and `ammonia` do not report what they remove and where. `usvg` turns texts into outlines and loses styles of the surrounding page.
 //!
-//! **Invariant:** what comes out is one `<svg>` element of listed elements and attributes, whatever goes in. Themes are trusted, and their drawings stay as they are.
+//! **Invariant:** for every input, the output is one `<svg>` element of allowed elements and attributes. Themes are trusted, and their SVGs stay unchanged.
 
 pub(crate) mod cost;
 pub(crate) mod fonts;
@@ -28,7 +28,7 @@ const XLINK: &str = "http://www.w3.org/1999/xlink";
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const HINT: &str = "take it out of the file, or draw it otherwise";
 
-/// Elements that draw, describe or move. Sorted.
+/// Allowed elements: shapes, descriptions and animations. Sorted.
 const ELEMENTS: [&str; 60] = [
     "a",
     "animate",
@@ -92,7 +92,7 @@ const ELEMENTS: [&str; 60] = [
     "view",
 ];
 
-/// Attributes that say how something looks, where it is or what it is called. Sorted; `href` and `aria-...` are looked at apart.
+/// Allowed attributes: appearance, position and names. Sorted. `href` and `aria-*` are checked separately.
 const ATTRIBUTES: &str = " accumulate additive alignment-baseline amplitude attributeName attributeType azimuth \
 baseFrequency baseProfile baseline-shift begin bias by calcMode class clip clip-path clip-rule clipPathUnits color \
 color-interpolation color-interpolation-filters cursor cx cy d diffuseConstant direction display divisor \
@@ -111,20 +111,20 @@ systemLanguage tableValues targetX targetY text-anchor text-decoration text-rend
 transform-origin type unicode-bidi values vector-effect version viewBox visibility white-space width word-spacing \
 writing-mode x x1 x2 xChannelSelector y y1 y2 yChannelSelector z zoomAndPan ";
 
-/// How deep brackets may stand in one another in a style.
+/// Limit on nested brackets in a style.
 const MAX_BRACKET_DEPTH: usize = 32;
 
-/// A drawing with only what is harmless in it, and what was left out: its words with the line and column of the element, from 1.
+/// A sanitised SVG, and the messages about removed parts. Each message has the line and column of the element, from 1.
 #[derive(Debug)]
 struct Cleaned {
     svg: String,
     left_out: BTreeMap<String, (usize, usize)>,
 }
 
-/// Makes a tenant's drawing harmless. `file` is how reports name it.
+/// Sanitises a tenant's SVG. Diagnostics name it `file`.
 ///
 /// # Errors
-/// When the file is no UTF-8, no XML or no drawing.
+/// Returns an error if the file is not UTF-8, not XML or not an SVG.
 pub(crate) fn clean(
     bytes: &[u8],
     file: &str,
@@ -193,9 +193,9 @@ struct SvgWriter<'d, 'i> {
 }
 
 impl<'d, 'i> SvgWriter<'d, 'i> {
-    /// Without recursion: nobody says how deep elements may stand in one another.
+    /// Writes a tree without recursion, because elements may nest to any depth.
     fn write(&mut self, root: Node<'d, 'i>) {
-        // Each with its next child, and where its content begins.
+        // Each open element with its next child and the start of its content.
         let mut open: Vec<(Node<'d, 'i>, Option<Node<'d, 'i>>, usize)> = Vec::new();
         open.push((root, root.first_child(), self.start(root)));
         while let Some((element, next, begin)) = open.last_mut() {
@@ -227,7 +227,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
         }
     }
 
-    /// Whether an element may stay. What editors of drawings note for themselves goes without a word.
+    /// Whether an element is allowed. The notes of drawing programs are removed without a warning.
     fn is_drawn(&mut self, node: Node<'_, '_>, in_text: bool) -> bool {
         let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace());
         let why = if namespace != self.namespace {
@@ -255,11 +255,11 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
         false
     }
 
-    /// Writes a start tag; says where the content begins.
+    /// Writes a start tag, and returns the position where the content begins.
     fn start(&mut self, node: Node<'_, '_>) -> usize {
         let name = node.tag_name().name();
         let mut tag = format!("<{name}");
-        // Browsers show no file without its namespace.
+        // Browsers do not show an SVG file without its namespace.
         if node == self.document.root_element() {
             tag.push_str(&format!(" xmlns=\"{SVG}\""));
         }
@@ -267,7 +267,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
             let value = attribute.value();
             let (written, why) = match (attribute.namespace(), attribute.name()) {
                 (None, "href") => ("href", is_reference(name, value)),
-                // The newer name of the same (SVG 2, section 16.1.6).
+                // `href` replaces `xlink:href` (SVG 2, section 16.1.6).
                 (Some(XLINK), "href") if own(node, "href").is_none() => {
                     ("href", is_reference(name, value))
                 }
@@ -315,7 +315,7 @@ fn is_listed(name: &str, value: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a `href` stays within the drawing: a fragment, or a picture that the file itself holds.
+/// Checks that a `href` stays within the SVG: a fragment, or an image embedded in the file.
 fn is_reference(element: &str, value: &str) -> Result<(), &'static str> {
     const PICTURES: [&str; 4] = ["png", "jpeg", "gif", "webp"];
     let is_picture = ["image", "feImage"].contains(&element)
@@ -330,13 +330,13 @@ fn is_reference(element: &str, value: &str) -> Result<(), &'static str> {
     }
 }
 
-/// An animation may change what an author could have written (SVG Animations, section 2.5).
+/// Whether an animation changes an attribute that is allowed itself (SVG Animations, section 2.5).
 fn changes_a_listed_one(node: Node<'_, '_>) -> bool {
     let name = own(node, "attributeName").unwrap_or_default();
     !name.is_empty() && is_listed(name, "").is_ok()
 }
 
-/// An attribute without a namespace.
+/// Returns an attribute without a namespace.
 fn own<'d>(node: Node<'d, '_>, name: &str) -> Option<&'d str> {
     let mut attributes = node.attributes();
     let found = attributes.find(|one| one.namespace().is_none() && one.name() == name);
@@ -351,7 +351,7 @@ fn words_of(node: Node<'_, '_>) -> String {
     texts.collect()
 }
 
-/// Whether a style, or a value that can stand in one, asks for nothing but parts of the drawing itself.
+/// Whether a style or an attribute value refers only to parts of the SVG itself.
 fn is_local(css: &str) -> bool {
     let may_load = css.contains(['(', '\\', '@']);
     !may_load || {
@@ -367,7 +367,7 @@ fn all_local<'i>(parser: &mut Parser<'i, '_>, depth: usize) -> Result<(), ParseE
     while let Ok(token) = parser.next().cloned() {
         let is_local = match &token {
             Token::UnquotedUrl(url) => url.starts_with('#'),
-            // A declaration or a function that this program's parser and a browser's may read differently.
+            // cssparser and browsers may recover from the error differently.
             Token::BadUrl(_) | Token::BadString(_) => false,
             Token::AtKeyword(name) => {
                 !["import", "namespace", "charset"].contains(&&*name.to_ascii_lowercase())
@@ -405,7 +405,7 @@ fn all_local<'i>(parser: &mut Parser<'i, '_>, depth: usize) -> Result<(), ParseE
     Ok(())
 }
 
-/// Words between tags. Quotes stay, as authors write them.
+/// Escapes text between tags. Quotes stay as they are.
 fn text(words: &str) -> String {
     words
         .replace('&', "&amp;")

@@ -1,4 +1,4 @@
-//! What stays of a drawing and what does not, in cases and with invented input.
+//! Tests of sanitised SVGs: examples and generated input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn around(inner: &str) -> String {
     )
 }
 
-/// What becomes of the inside of a drawing, and how much was told of it.
+/// Returns the sanitised content of an SVG, and the number of warnings.
 fn inside(inner: &str) -> (String, usize) {
     let cleaned = cleaned(&around(inner)).expect("a drawing");
     let start = cleaned.svg.find('>').expect("a tag") + 1;
@@ -24,7 +24,7 @@ fn inside(inner: &str) -> (String, usize) {
 }
 
 #[test]
-fn what_draws_stays_as_it_is_written() {
+fn allowed_content_is_unchanged() {
     for inner in [
         "<path class=\"fine\" stroke-width=\"1\" d=\"M142 86H178\"/>\n  <g fill=\"url(#a)\"/>",
         "<defs><linearGradient id=\"a\"><stop offset=\"1\" stop-color=\"#fff\"/></linearGradient></defs>",
@@ -39,20 +39,20 @@ fn what_draws_stays_as_it_is_written() {
 }
 
 #[test]
-fn drawing_without_namespace_gets_one() {
+fn svg_without_namespace_gets_one() {
     let cleaned = cleaned("<svg viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>").expect("a drawing");
     let whole = format!("<svg xmlns=\"{SVG}\" viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>");
     assert_eq!(cleaned.svg, whole);
 }
 
 #[test]
-fn what_editors_note_for_themselves_goes_without_a_word() {
+fn notes_of_editors_are_removed_without_a_warning() {
     let inner = "<!-- made by --><metadata><i:x/></metadata><i:view a=\"b\"/><g data-name=\"Layer\" i:label=\"x\"/><?pi?><use xlink:href=\"#a\"/>";
     assert_eq!(inside(inner), ("<g/><use href=\"#a\"/>".to_owned(), 0));
 }
 
 #[test]
-fn what_runs_or_leads_elsewhere_is_left_out_and_told() {
+fn scripts_and_external_references_are_removed_with_a_warning() {
     for inner in [
         "<script>1</script>",
         "<SCRIPT>1</SCRIPT>",
@@ -98,9 +98,9 @@ fn what_runs_or_leads_elsewhere_is_left_out_and_told() {
 }
 
 #[test]
-fn depth_and_bombs_cost_nothing() {
+fn deep_nesting_and_entity_bombs_are_survived() {
     let deep = format!("{}{}", "<g>".repeat(50_000), "</g>".repeat(50_000));
-    // Either it is drawn or it is refused; the program goes on.
+    // Either outcome is fine, as long as the program goes on.
     let _ = cleaned(&around(&deep));
     let bomb = "<!DOCTYPE svg [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;\"><!ENTITY e \"&d;&d;&d;&d;&d;&d;&d;&d;&d;&d;\">]>";
     assert!(cleaned(&format!("{bomb}{}", around("<text>&e;&e;&e;&e;&e;</text>"))).is_err());
@@ -151,7 +151,7 @@ fn part() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_comes_out_holds_listed_names_only_and_stays_so(parts in vec(part(), 0..12)) {
+    fn output_contains_allowed_names_only_and_is_stable(parts in vec(part(), 0..12)) {
         let Ok(once) = cleaned(&around(&parts.concat())) else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ proptest! {
             let runs = node.attributes().any(|one| one.name().starts_with("on") || one.value().contains("url(x)"));
             prop_assert!(!runs, "{}", once.svg);
         }
-        // A reader of HTML sees no tag where one of XML sees words.
+        // An HTML parser sees no tag where an XML parser sees text.
         let tags = once.svg.matches('<').count();
         let known = ELEMENTS.iter().map(|name| {
             let starts = [" ", ">", "/>"].map(|end| once.svg.matches(&format!("<{name}{end}")).count());

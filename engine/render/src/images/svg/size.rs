@@ -1,12 +1,12 @@
-//! How large a drawing is by itself: what its outermost element says (SVG 2, sections 8.2 and 8.6).
+//! Reads the intrinsic size of an SVG from its root element (SVG 2, sections 8.2 and 8.6).
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-/// The longest side that is believed, in pixels.
+/// Limit on a side, in pixels. Larger values are ignored.
 const MAX_SIDE_PIXELS: f64 = 100_000.0;
 
-/// Width and height in pixels. A side that is not said follows from the `viewBox`, as one in per cent does.
+/// Returns width and height in pixels. A missing side, or one in per cent, follows from the `viewBox`.
 #[must_use]
 pub(crate) fn size(svg: &[u8]) -> Option<(u32, u32)> {
     let mut reader = Reader::from_str(std::str::from_utf8(svg).ok()?);
@@ -58,7 +58,7 @@ fn number(text: &str) -> Option<f64> {
 
 fn whole(side: f64) -> Option<u32> {
     let side = side.round().max(1.0);
-    // It is at least 1, and no longer than fits.
+    // The cast is exact: the side is between 1 and the limit.
     (side <= MAX_SIDE_PIXELS).then_some(side as u32)
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawing_says_how_large_it_is_or_its_view_box_does() {
+    fn size_comes_from_the_attributes_or_the_view_box() {
         for (attributes, expected) in [
             ("width=\"390\" height=\"780px\"", Some((390, 780))),
             ("viewBox=\"0 0 24 12\"", Some((24, 12))),

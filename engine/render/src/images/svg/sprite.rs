@@ -1,23 +1,23 @@
-//! Drawings of a page that come after its first view, in one file that browsers keep.
+//! A file with the SVGs of a page that are below its first view, which browsers can cache.
 //!
-//! In the page stands an `<svg>` that shows a part of the file (SVG 2, section 5.5, `use`). What it inherits it hands on, custom properties, too, but no rule of the page's style reaches into the part.
+//! In their place the page has an `<svg>` that references a part of the file (SVG 2, section 5.5, `use`). The part inherits properties from that element, including custom properties, but no rule of the page's style matches inside it.
 
 use bytes::Bytes;
 
 use crate::resources::asset::Asset;
 
-/// Stands in a page for the address of its file, until that is known.
+/// A placeholder in a page for the URL of the file, until that is known.
 pub(crate) const FILE_MARK: &str = "<!--drawings-->";
 
-/// What the file is called.
+/// The name of the file before hashing.
 const NAME: &str = "drawings.svg";
 
-/// The drawings of a page that are shown so, each once.
+/// The contents of the SVGs in the file, each once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sprite(Vec<String>);
 
 impl Sprite {
-    /// Takes the parts out of a drawing. One that has none stays as it is.
+    /// Moves the content of an SVG to the file. Returns the `<svg>` that references it, or the SVG itself if it is empty.
     pub(crate) fn take(&mut self, drawing: &str) -> String {
         let parts = drawing.trim_end().strip_suffix("</svg>");
         let Some((element, parts)) = parts.and_then(|drawing| drawing.split_once('>')) else {
@@ -31,7 +31,7 @@ impl Sprite {
         format!("{element}><use href=\"{FILE_MARK}#d{place}\"/></svg>")
     }
 
-    /// The file, if the page has such drawings.
+    /// Returns the file, if the page has such SVGs.
     pub(crate) fn file(&self) -> Option<Asset> {
         let parts = self.0.iter().enumerate();
         let parts: String = parts
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawing_that_is_shown_twice_is_in_the_file_once() {
+    fn svg_that_is_shown_twice_is_in_the_file_once() {
         let mut apart = Sprite::default();
         let house = "<svg class=\"a\" fill=\"none\">\n<path d=\"M0 0\"/>\n</svg>\n";
         let shown = "<svg class=\"a\" fill=\"none\"><use href=\"<!--drawings-->#d0\"/></svg>";
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_parts_stays_where_it_is() {
+    fn svg_without_content_stays_in_the_page() {
         let mut apart = Sprite::default();
         assert_eq!(apart.take("<svg class=\"a\"/>"), "<svg class=\"a\"/>");
         assert_eq!(apart.take(""), "");

@@ -1,6 +1,6 @@
-//! Breaks a text into lines that fit a box, as large as they can be: for drawings, which know no line breaks.
+//! Breaks a text into lines that fit a box, in the largest possible font size. SVG has no line breaks.
 //!
-//! Templates call it as `fit(text=..., width=..., height=..., family=..., weight=..., largest=..., smallest=..., line=...)` and get `size` and `lines`.
+//! Templates call `fit(text=..., width=..., height=..., family=..., weight=..., largest=..., smallest=..., line=...)` and get `size` and `lines`.
 
 use serde::Serialize;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -8,21 +8,21 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::images::svg::fonts::Fonts;
 use content::name::nfc;
 
-/// The room for a text. All lengths in the units of the drawing.
+/// The box for a text. All lengths are in user units of the SVG.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) width: f32,
     pub(crate) height: f32,
-    /// The font size to begin with.
+    /// The maximum font size, which is tried first.
     pub(crate) largest: f32,
-    /// The font size below which words are left out instead.
+    /// The minimum font size. A text that does not fit at this size is cut.
     pub(crate) smallest: f32,
-    /// The distance of two lines, in units of the font size.
+    /// The line height, in units of the font size.
     pub(crate) line: f32,
 }
 
 impl Room {
-    /// Refuses what is no room, or so large that it must be an error. A comparison with what is no number fails.
+    /// Checks that all values are within their ranges. A comparison with NaN fails.
     pub(crate) fn check(&self) -> Result<(), String> {
         let sides = [
             ("width", self.width, f32::MIN_POSITIVE),
@@ -53,25 +53,25 @@ impl Room {
     }
 }
 
-/// A text in its box.
+/// A text that fits its box.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Fitted {
     /// The font size.
     size: f32,
-    /// The lines, as even as they can be.
+    /// The lines, as equal in length as possible.
     lines: Vec<String>,
 }
 
-/// What stands where words were left out.
+/// The ellipsis at the end of a text that was cut.
 const REST: &str = "\u{2026}";
 
-/// How much the font size goes down from one size to the next.
+/// The step between font sizes that are tried.
 const STEP: f32 = 2.0;
 
-/// The longest that a side of the room, and the largest that the font may be. A picture has 1200 pixels.
+/// Limit on the sides of the box and on the font size. A social image is 1200 pixels wide.
 const MAX_PIXELS: f32 = 10_000.0;
 
-/// Measures in one font.
+/// Measures texts in one font.
 pub(crate) struct Measure<'a> {
     pub(crate) fonts: &'a Fonts,
     pub(crate) family: &'a str,
@@ -88,12 +88,12 @@ impl Measure<'_> {
     }
 }
 
-/// A word and its width, in units of the font size.
+/// A word and its width in units of the font size.
 type Word = (String, f32);
 
-/// The text in its room; nothing where there is no such font.
+/// Fits a text into a box. Returns `None` if the font does not exist.
 pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
-    // Fonts have letters with their marks, and seldom the marks alone.
+    // Fonts have letters with their marks composed, and seldom the marks alone.
     let text = nfc(text);
     let words: Vec<String> = text.split_whitespace().map(ToOwned::to_owned).collect();
     let widths = measure.widths(&words)?;
@@ -106,7 +106,7 @@ pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitte
         let fits = widest <= width && lines.len() as f32 * room.line * size <= room.height;
         fits.then_some((width, lines))
     };
-    // What fits at one size fits at every smaller one, so that the largest is found by halving. Both numbers are small, and the sizes exact.
+    // A text that fits at one size fits at every smaller size, so a binary search finds the largest. The casts are exact, because the numbers are small.
     let size_of = |step: u16| room.largest - STEP * f32::from(step);
     let steps = ((room.largest - room.smallest) / STEP) as u16;
     let (mut step, mut end) = (0, steps + 1);
@@ -129,7 +129,7 @@ pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitte
     cut(&words, space, room, measure)
 }
 
-/// At the smallest size: words that are too long are broken, and what does not fit is left out.
+/// Fits a text at the minimum size: breaks words that are too long, and cuts text that does not fit.
 fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
     let size = room.smallest;
     let width = room.width / size;
@@ -151,7 +151,7 @@ fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<
         pieces.push(piece);
     }
     let lines = wrap(&pieces, space, width);
-    // As a count of lines, the room is small and never negative.
+    // The box holds a small, non-negative number of lines.
     let most = ((room.height / (room.line * size)) as usize).max(1);
     let mut shown: Vec<String> = lines.iter().take(most).map(|line| joined(line)).collect();
     if lines.len() > most
@@ -165,7 +165,7 @@ fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<
     Some(Fitted { size, lines: shown })
 }
 
-/// As many words a line as fit.
+/// Breaks words into lines, as many words per line as fit.
 fn wrap(words: &[Word], space: f32, width: f32) -> Vec<Vec<&Word>> {
     let mut lines: Vec<Vec<&Word>> = Vec::new();
     let mut taken = 0.0;
@@ -185,7 +185,7 @@ fn wrap(words: &[Word], space: f32, width: f32) -> Vec<Vec<&Word>> {
     lines
 }
 
-/// The same number of lines in the narrowest column that holds them, so that none stands out.
+/// Breaks words into the same number of lines in the narrowest column, so that the lines are equally long.
 fn evened<'w>(
     words: &'w [Word],
     space: f32,
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn no_title_leaves_its_box() {
+    fn title_stays_within_its_box() {
         for text in [
             "Terms",
             "Build Web, Mobile, TV, and Game Applications",
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_even() {
+    fn lines_are_equally_long() {
         let (fitted, widest) = set("In-app purchase or card form");
         let fonts = fonts();
         let measure = Measure {
@@ -283,7 +283,7 @@ mod tests {
         );
     }
 
-    /// The size as it is found by trying one after the other.
+    /// Finds the size by trying every size in turn.
     fn tried(text: &str, room: Room, measure: &Measure<'_>) -> f32 {
         let mut size = room.largest;
         while size >= room.smallest {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn halving_finds_the_size_that_trying_each_finds() {
+    fn binary_search_finds_the_same_size_as_trying_each() {
         let fonts = fonts();
         let measure = Measure {
             fonts: &fonts,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_or_have_no_end_are_refused() {
+    fn values_out_of_range_are_refused() {
         assert_eq!(ROOM.check(), Ok(()));
         let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e9, 0.0, -1.0];
         for value in bad {

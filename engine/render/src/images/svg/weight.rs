@@ -1,30 +1,32 @@
-//! How much work a drawing is, told before it is drawn: a drawing of a few lines can ask for more than a machine can do.
+//! Estimates the work of parsing an SVG from its text, before the renderer reads it. A few lines can ask for more than a machine can do.
 //!
-//! This looks at the text, before the renderer reads it: elements may refer to others (`<use href="#a">`, `fill="url(#b)"`, a rule of a style sheet), which may refer on, so that each step doubles what is read. The weight of an element is one, and something for its text and its attributes, and that of its children, and that of what it refers to.
-//! Effects that look at many pixels for each one are refused, since no weight bounds them. What the drawing takes in pixels is weighed after that, by [`cost`](crate::images::svg::cost).
+//! Elements may refer to other elements: `<use href="#a">`, `fill="url(#b)"`, or a rule of a style sheet. Chained references can double the work at each step.
+//! The weight of an element is one, plus an amount for its text and attributes, plus the weights of its children and of the elements that it refers to.
+//!
+//! Effects that read many pixels for each pixel are refused, because no weight bounds them. The cost in pixels is checked afterwards, by [`cost`](crate::images::svg::cost).
 
 use std::collections::HashMap;
 
 use resvg::usvg::roxmltree::{Document, Node, NodeId};
 use simplecss::{AttributeOperator, Element, PseudoClass, StyleSheet};
 
-/// The most that a drawing may weigh. The largest of the theme's has some two hundred elements.
+/// Limit on the weight of an SVG. The largest of the theme has some two hundred elements.
 const MAX_WEIGHT: u64 = 10_000;
-/// The most characters of a drawing.
+/// Limit on the size of an SVG, in bytes.
 const MAX_CHARACTERS: usize = 1 << 20;
-/// How many elements may stand or refer within one another.
+/// Limit on nested elements and chained references.
 const MAX_DEPTH: usize = 200;
-/// What an effect on a whole area weighs, compared to a shape.
+/// The weight of an effect on an area, where a shape weighs 1.
 const AREA: u64 = 50;
-/// How many bytes of an element's attributes weigh as much as an element: the points of a path are drawn, too.
+/// Bytes of attributes that weigh 1, because the points of a path are drawn, too.
 const ATTRIBUTES: usize = 256;
-/// The same for characters of text, each of which becomes a path.
+/// Characters of text that weigh 1, because each becomes a path.
 const TEXT: usize = 8;
-/// The most stops of a gradient: every pixel looks at them all.
+/// Limit on the stops of a gradient. Drawing each pixel visits all of them.
 const STOPS: usize = 100;
-/// The most comparisons of a style sheet's rules with elements.
+/// Limit on comparisons of style rules with elements.
 const COMPARISONS: u64 = 20_000_000;
-/// Markers are copied to each corner of each path below the element that names them.
+/// Elements that are refused. Markers are copied to each corner of each path below the element that names them.
 const REFUSED: [&str; 5] = [
     "feConvolveMatrix",
     "feImage",
@@ -33,14 +35,14 @@ const REFUSED: [&str; 5] = [
     "marker",
 ];
 
-/// Why a drawing is too much work, with the line and column of the element, from 1.
+/// The reason why an SVG is too much work, with the line and column of the element, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TooHeavy {
     pub(crate) message: String,
     pub(crate) place: Option<(usize, usize)>,
 }
 
-/// Weighs a drawing.
+/// Checks the weight of an SVG.
 pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
     let whole = |message: String| TooHeavy {
         message,
@@ -122,14 +124,14 @@ pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
 }
 
 struct Scale<'d, 'i> {
-    /// Of several elements with one id, each may be the one that counts.
+    /// Elements by id. If several share an id, renderers may use any of them.
     by_id: HashMap<&'d str, Vec<Node<'d, 'i>>>,
     style: StyleSheet<'d>,
     known: HashMap<NodeId, u64>,
 }
 
 impl<'d, 'i> Scale<'d, 'i> {
-    /// How often a rule is held against an element, at most: one that names what stands around (`g path`) against all of that, too.
+    /// Returns an upper bound of the comparisons of rules with elements. A rule with context, such as `g path`, is compared with the surrounding elements, too.
     fn comparisons(&self, elements: usize) -> u64 {
         let rules = self.style.rules.iter().map(|rule| {
             let context = rule.selector.to_string();
@@ -170,7 +172,7 @@ impl<'d, 'i> Scale<'d, 'i> {
         for id in self.named(node) {
             for target in self.by_id.get(id).cloned().unwrap_or_default() {
                 let mut added = self.weigh(target, depth + 1)?;
-                // Everything below inherits it, and has a copy of its own.
+                // Every element below inherits the pattern and draws a copy of its own.
                 if target.tag_name().name() == "pattern" {
                     added = added.saturating_mul(below);
                 }
@@ -181,7 +183,7 @@ impl<'d, 'i> Scale<'d, 'i> {
         Ok(weight)
     }
 
-    /// What an element refers to, by its attributes or by the style sheet.
+    /// Returns the ids that an element refers to in its attributes or through the style sheet.
     fn named(&self, node: Node<'d, 'i>) -> Vec<&'d str> {
         let mut named: Vec<&'d str> = Vec::new();
         for attribute in node.attributes() {
@@ -204,7 +206,7 @@ impl<'d, 'i> Scale<'d, 'i> {
     }
 }
 
-/// An element as a style sheet sees it, in the way of the renderer.
+/// An element as style selectors see it, in the way of the renderer.
 struct Styled<'d, 'i>(Node<'d, 'i>);
 
 impl Element for Styled<'_, '_> {
@@ -230,7 +232,7 @@ impl Element for Styled<'_, '_> {
     }
 }
 
-/// Every `url(#id)` in a text.
+/// Returns the id of every `url(#id)` in a text.
 fn references(text: &str) -> impl Iterator<Item = &str> {
     text.split("url(").skip(1).filter_map(|rest| {
         let inside = rest.split(')').next()?;
@@ -246,7 +248,7 @@ mod tests {
         format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\">\n{inner}</svg>")
     }
 
-    /// Elements of which each draws the one before twice.
+    /// Builds elements that each draw the previous element twice.
     fn doubled(reference: impl Fn(usize) -> String) -> String {
         let steps =
             (1..40).map(|step| format!("<g id=\"a{step}\">{0}{0}</g>\n", reference(step - 1)));
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_doubles_at_every_step_is_too_heavy() {
+    fn references_that_double_at_every_step_are_too_heavy() {
         let rules: String = (1..40)
             .map(|step| format!("#a{step} path{{fill:url(#a{})}}", step - 1))
             .collect();
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_deep_nests_and_wide_effects_are_refused_where_they_stand() {
+    fn cycles_deep_nesting_and_wide_effects_are_refused_with_their_place() {
         let circle = svg("<g id=\"a\"><use href=\"#a\"/></g>");
         assert_eq!(
             check(&circle)
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drawing_with_gradients_is_light() {
+    fn svg_with_gradients_is_light() {
         let text = svg(
             "<style>.a{fill:url(#g)}</style><linearGradient id=\"g\"><stop/></linearGradient><path class=\"a\" d=\"M0 0h9\"/><use href=\"#none\"/>",
         );
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_and_paths_that_are_drawn_again_and_again_are_too_heavy() {
+    fn repeated_long_texts_and_paths_are_too_heavy() {
         let path = format!("<path id=\"a\" d=\"M0 0{}\"/>", "h9v9".repeat(10_000));
         assert_eq!(check(&svg(&path)), Ok(()));
         let copies = "<use href=\"#a\"/>".repeat(100);
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_elements_with_one_id_each_counts() {
+    fn every_element_of_a_shared_id_counts() {
         let heavy = format!("<g id=\"a\">{}</g>", "<path d=\"M0 0h9\"/>".repeat(1000));
         let light = "<g id=\"a\"/>";
         let uses = "<use href=\"#a\"/>".repeat(20);

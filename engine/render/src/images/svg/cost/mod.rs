@@ -1,9 +1,14 @@
-//! What a drawing takes once it is read: memory at one time, and steps in all, told before it is drawn.
+//! Bounds the memory and the time that drawing an SVG takes, before it is drawn.
 //!
-//! This walks the tree that the renderer would walk, after all style sheets, references and defaults, and does its sums as the renderer does: a group with an opacity, a mask, a clip path, a filter or a blend mode is drawn on a layer of its own, and layers within layers are in memory at one time; a pattern's tile is drawn anew for each path that it fills; a path is followed along its edges, and its dashes are paths, too.
-//! Drawing cannot be stopped once it has begun, so that what passes here is what bounds it.
+//! The check walks the same tree as the renderer, after style sheets, references and defaults are resolved, and counts as the renderer works:
 //!
-//! A step is about what one pixel of one colour takes, a nanosecond.
+//! - A group with an opacity, a mask, a clip path, a filter or a blend mode is drawn on a layer of its own. Nested layers are in memory at the same time.
+//! - The tile of a pattern is drawn again for each path that it fills.
+//! - A path is followed along its edges, and each dash is a path.
+//!
+//! Drawing cannot be interrupted, so this check is the only bound.
+//!
+//! A step is the work on one pixel of one colour, about a nanosecond.
 
 #[cfg(test)]
 mod tests;
@@ -13,31 +18,31 @@ use std::fmt;
 use resvg::tiny_skia::{IntRect, PathSegment, Point, Rect, Transform};
 use resvg::usvg::{ClipPath, Group, Mask, Node, NonZeroRect, Paint, Path, Pattern, Tree};
 
-/// The most bytes that are in use at one time: 16 layers of a large social image.
+/// Limit on the memory in use at one time, in bytes: 16 layers of a large social image.
 const MAX_BYTES: u64 = 64 << 20;
-/// The most steps: a second or two of a processor. The largest of the theme's drawings takes a fiftieth.
+/// Limit on the steps: one to two seconds of a processor. The largest SVG of the theme takes a fiftieth.
 const MAX_STEPS: u64 = 2_000_000_000;
 
-/// Bytes of a pixel.
+/// Bytes per pixel.
 const PIXEL: u64 = 4;
-/// Steps for every node, whatever it draws.
+/// Steps per node.
 const NODE: u64 = 200;
-/// Steps to follow an edge through one row of pixels, which the renderer divides in four.
+/// Steps per edge and row of pixels. The renderer divides a row into four.
 const EDGE: u64 = 256;
-/// Steps and bytes for every piece of a path.
+/// Steps and bytes per segment of a path.
 const SEGMENT: u64 = 128;
-/// Steps for every dash: a path of its own.
+/// Steps per dash, which is a path of its own.
 const DASH: u64 = 4_000;
-/// A line has two edges.
+/// Edges per stroked line.
 const STROKE: u64 = 2;
-/// Steps a pixel to make a layer, and to put it onto the one below.
+/// Steps per pixel to create a layer and to blend it with the layer below.
 const LAYER: u64 = 32;
-/// Steps a pixel for every part of a filter.
+/// Steps per pixel and primitive of a filter.
 const FILTER: u64 = 256;
-/// Pictures that a filter keeps beside those of its parts.
+/// Buffers of a filter beside those of its primitives.
 const BESIDE: u64 = 4;
 
-/// Why a drawing takes too much.
+/// The reason why an SVG takes too much memory or time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TooMuch(String);
 
@@ -47,10 +52,10 @@ impl fmt::Display for TooMuch {
     }
 }
 
-/// Adds up what a tree takes as a picture of this size.
+/// Adds up the cost of drawing a tree at this size.
 ///
 /// # Errors
-/// When that is more than a drawing may take, with what it is.
+/// Returns the limit that the drawing exceeds.
 pub(crate) fn check(
     tree: &Tree,
     transform: Transform,
@@ -63,7 +68,7 @@ pub(crate) fn check(
         steps: 0,
         most: MAX_STEPS,
     };
-    // As large as the renderer lets a layer become.
+    // The maximum layer size that the renderer allows.
     let largest = IntRect::from_xywh(
         -2 * i32::try_from(width).unwrap_or(i32::MAX / 4),
         -2 * i32::try_from(height).unwrap_or(i32::MAX / 4),
@@ -79,7 +84,7 @@ pub(crate) fn check(
     })
 }
 
-/// What is drawn on.
+/// The size of a drawing surface, in pixels.
 #[derive(Debug, Clone, Copy)]
 struct Canvas {
     width: u32,
@@ -91,7 +96,7 @@ impl Canvas {
         u64::from(self.width) * u64::from(self.height)
     }
 
-    /// How many of its pixels lie in an area.
+    /// Returns the number of its pixels within an area.
     fn covered(self, area: Rect) -> u64 {
         let overlap = |from: f32, to: f32, most: u32| {
             (to.min(most as f32) - from.max(0.0)).max(0.0).ceil() as u64 + 1
@@ -103,9 +108,9 @@ impl Canvas {
 }
 
 struct Meter {
-    /// In use now.
+    /// The bytes in use now.
     bytes: u64,
-    /// Drawn on now.
+    /// The layers in use now.
     layers: u32,
     steps: u64,
     most: u64,
@@ -123,7 +128,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Does something while so many bytes are in use.
+    /// Runs `work` while `bytes` are in use.
     fn held(
         &mut self,
         bytes: u64,
@@ -157,7 +162,7 @@ impl Meter {
                 Node::Group(group) => self.group(group, canvas, largest, transform)?,
                 Node::Text(text) => self.group(text.flattened(), canvas, largest, transform)?,
                 Node::Path(path) => self.path(path, canvas, largest, transform)?,
-                // No drawing gets a picture.
+                // Embedded images are disabled, so they cost nothing.
                 Node::Image(_) => {}
             }
         }
@@ -176,7 +181,7 @@ impl Meter {
             return self.nodes(group, canvas, largest, transform);
         }
         let Some((layer, largest, transform)) = layer(group, largest, transform) else {
-            // The renderer leaves it out, too.
+            // The renderer skips the group, too.
             return Ok(());
         };
         let pixels = layer.pixels();
@@ -199,7 +204,7 @@ impl Meter {
         })
     }
 
-    /// A picture of the clip path and a mask made of it. What within it is clipped itself has a picture of its own, which groups in `nodes` have as well.
+    /// Adds the cost of a clip path: a surface for its paths, and a mask made from the surface. Nested clip paths take surfaces of their own.
     fn clip(
         &mut self,
         clip: &ClipPath,
@@ -219,7 +224,7 @@ impl Meter {
         })
     }
 
-    /// A picture of the mask, a mask of its region, and a mask made of both.
+    /// Adds the cost of a mask: a surface, a mask of its region, and a mask made from both.
     fn mask(
         &mut self,
         mask: &Mask,
@@ -279,7 +284,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Steps a pixel. A pattern's tile is drawn first.
+    /// Returns the steps per pixel of a paint. A pattern's tile is added first.
     fn paint(
         &mut self,
         paint: &Paint,
@@ -317,7 +322,7 @@ impl Meter {
     }
 }
 
-/// The size of a group's layer, how large those within it may be, and where what is in it is drawn: as resvg works it out (`render_group` and `render_layer`).
+/// Computes a group's layer as resvg does (`render_group` and `render_layer`): its size, the maximum size of layers within it, and the transform of its content.
 fn layer(
     group: &Group,
     largest: IntRect,
@@ -341,7 +346,7 @@ fn layer(
     let largest = largest.to_rect().transform(back)?.round_out()?;
     let transform = back.pre_concat(transform);
     let area: NonZeroRect = group.layer_bounding_box().transform(transform)?;
-    // Two pixels more on each side, for soft edges.
+    // Two more pixels on each side, for antialiasing.
     let left = (area.left().floor() - 2.0).max(largest.left() as f32);
     let top = (area.top().floor() - 2.0).max(largest.top() as f32);
     let right = (area.right().ceil() + 2.0).min(largest.right() as f32);
@@ -354,12 +359,12 @@ fn layer(
     Some((canvas, largest, moved.pre_concat(transform)))
 }
 
-/// What following the edges of a path takes.
+/// The cost of following the edges of a path.
 struct PathOutline {
     steps: u64,
     bytes: u64,
     segments: u64,
-    /// In the drawing's own units, at most.
+    /// An upper bound of the length, in user units.
     length: f64,
 }
 
@@ -376,7 +381,7 @@ impl PathOutline {
         };
         for segment in path.data().segments() {
             segments += 1;
-            // A curve is no longer than the lines that span it.
+            // A curve is never longer than its control polygon.
             match segment {
                 PathSegment::MoveTo(to) => (begin, at) = (to, to),
                 PathSegment::LineTo(to) => {

@@ -1,4 +1,4 @@
-//! Drawings that ask for more than a machine has, and those that people draw.
+//! Tests with SVGs that exceed the limits, and with SVGs that people draw.
 
 use super::*;
 use crate::images::svg::fonts::Fonts;
@@ -21,7 +21,7 @@ fn problem(text: &str) -> Option<String> {
 }
 
 #[test]
-fn layers_within_layers_are_refused_however_they_come_about() {
+fn nested_layers_are_refused_in_every_notation() {
     for text in [
         nested(180, "<g opacity=\".9\">"),
         nested(180, "<g style=\"opacity:.9\">"),
@@ -45,7 +45,7 @@ fn layers_within_layers_are_refused_however_they_come_about() {
             "<mask id=\"a\"><path {FULL}/></mask>{}",
             nested(80, "<g mask=\"url(#a)\">")
         ),
-        // Few, but much larger than the picture.
+        // Few layers, but far larger than the image.
         format!(
             "<g opacity=\".9\"><g opacity=\".9\"><g opacity=\".9\"><path d=\"M-9999-9999H9999V9999z\"/><path {FULL}/></g></g></g>"
         ),
@@ -56,7 +56,7 @@ fn layers_within_layers_are_refused_however_they_come_about() {
         format!(
             "<pattern id=\"a\" width=\"9\" height=\"9\" patternTransform=\"scale(1000)\" patternUnits=\"userSpaceOnUse\"><path {FULL}/></pattern><path fill=\"url(#a)\" {FULL}/>"
         ),
-        // The parts of a filter.
+        // The primitives of a filter.
         format!(
             "<filter id=\"a\">{}</filter><path filter=\"url(#a)\" {FULL}/>",
             "<feOffset dx=\"1\"/>".repeat(70)
@@ -68,7 +68,7 @@ fn layers_within_layers_are_refused_however_they_come_about() {
 }
 
 #[test]
-fn paths_dashes_and_areas_without_end_are_refused() {
+fn costly_paths_dashes_and_areas_are_refused() {
     let spikes: String = (0..20_000)
         .map(|step| format!("L{} {} ", step % 512, step % 2 * 512))
         .collect();
@@ -107,7 +107,7 @@ fn paths_dashes_and_areas_without_end_are_refused() {
 }
 
 #[test]
-fn what_people_draw_is_taken() {
+fn ordinary_svgs_are_accepted() {
     for text in [
             nested(10, "<g opacity=\".9\">"),
             format!("<path {FULL}/>").repeat(500),
@@ -120,16 +120,16 @@ fn what_people_draw_is_taken() {
             ),
             "<path stroke=\"red\" stroke-width=\"4\" stroke-dasharray=\"4 2\" d=\"M0 0C512 0 0 512 512 512\"/>"
                 .repeat(20),
-            // What has no end is left out by the renderer.
+            // The renderer skips paths of infinite size.
             "<path stroke=\"red\" stroke-width=\"1e38\" transform=\"scale(1e30)\" d=\"M0 0H1e38V1e38\"/>".to_owned(),
         ] {
             assert_eq!(problem(&text), None, "{text:.200}");
         }
 }
 
-/// Nearly all that a layer takes in memory is its pixels, so that the sum can be held against what the renderer asks for.
+/// Compares the computed size of a layer with the memory that the renderer allocates, which is nearly all for pixels.
 #[test]
-fn a_layer_is_counted_as_large_as_it_is_made() {
+fn computed_layer_size_equals_the_allocated_one() {
     let text = svg(&nested(2, "<g opacity=\".9\">"));
     let tree = read(&text, &Fonts::default()).expect("a drawing");
     let (width, height) = (300, 300);
