@@ -1,26 +1,26 @@
-//! What is in folders, checked: tenants and themes as values that cannot be wrong, or *all* their errors at once.
+//! Reads content folders and checks them: tenants and themes as valid values, or *all* their errors at once.
 //!
 //! ```text
-//! directory ──► source ──► yaml ──► schema ──► tenant ─┬─► address ──► who answers where
-//!               bytes by   values   what does  a site  │
-//!               path       with     not fit    or all  └─► (render)
-//!                          places              errors
-//!                                              theme ────► (render)
+//! directory ──► source ──► yaml ───► schema ───► tenant ─┬─► address ──► the owner of each host and path
+//!               bytes by   values    mismatches  a site  │
+//!               path       with                  or all  └─► (render)
+//!                          positions             errors
+//!                                                theme ────► (render)
 //!
-//! below all of them:  name    identifiers, and the paths that nobody can claim
-//!                     report  errors and warnings as data; panics as errors
+//! used by all of them:  name    identifiers and reserved paths
+//!                       report  errors and warnings as data; panics as errors
 //! ```
 //!
-//! # What each does not know
+//! # Invariants
 //!
-//! - The crate: no HTML, no HTTP, no socket, and no other crate of the engine.
-//! - [`source`] is the only one that opens content files, and knows nothing of what is in them. It leaves no folder that it was given, whatever links lead out of it.
-//! - [`yaml`] knows no key; it is the only one that knows the YAML library. [`schema`] knows no file format and no meaning of any key.
-//! - [`formats`] knows no tenant and no theme; it says what each `format` of a JSON Schema accepts.
-//! - [`tenant`] knows no disk and no other tenant. An invalid [`tenant::Site`] cannot be made, so nothing after it checks again.
+//! - The crate knows no HTML, HTTP or sockets, and uses no other crate of the engine.
+//! - Only [`source`] opens content files. It does not know what they contain, and never leaves the folder it was given, whatever links point out of it.
+//! - Only [`yaml`] knows the YAML library. It knows no keys. [`schema`] knows no file format and does not know what a key means.
+//! - [`formats`] knows no tenant and no theme. It defines the text that each `format` of a JSON Schema accepts.
+//! - [`tenant`] knows no disk and no other tenant. An invalid [`tenant::Site`] cannot be constructed, so later stages do not check again.
 //! - [`theme`] knows no tenant and no page, and renders nothing.
-//! - [`address`] knows no content and no request. An address has one owner at most, and the same folders give the same owners at each fresh start.
-//! - [`report`] knows places in files, not what stands there. What an author got wrong is never an `Err` of the program.
+//! - [`address`] knows no content and no requests. An address has at most one owner. Every fresh startup with the same folders assigns the same owners.
+//! - [`report`] knows positions in files, but not what they contain. An author's mistake is never an `Err` of the program.
 
 pub mod name;
 pub mod report;

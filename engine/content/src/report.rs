@@ -1,9 +1,9 @@
-//! What is wrong with a folder, as data: every error with its place, its reason and a hint.
+//! Errors, warnings and notes about a folder as data, each with its position, reason and hint.
 //!
-//! What an author got wrong is no failure of the program: whoever reads content returns what it could make of it and a [`Report`].
-//! The same report is drawn as text by `check`, written as JSON, and counted by the admin listener.
+//! An author's mistake is not a failure of the program. A reader of content returns the usable part and a [`Report`].
+//! `check` prints the report as text or JSON, and the admin listener counts its entries.
 //!
-//! **Invariant:** knows no tenant, page or theme; it only knows places in files.
+//! **Invariant:** knows no tenant, page or theme; only positions in files.
 
 pub mod guard;
 mod lines;
@@ -19,37 +19,37 @@ use serde::{Deserialize, Serialize};
 pub use self::lines::LineIndex;
 use self::one_line::{clipped, in_one_line};
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The tenant cannot be served as it is.
+    /// The tenant cannot be served in this state.
     Error,
-    /// It is served, but somebody should look.
+    /// The tenant is served, but the author should look at the problem.
     Warning,
-    /// Known and accepted; only said.
+    /// A known and accepted state, mentioned for information.
     Note,
 }
 
 macro_rules! codes {
     ($($name:ident => $code:literal, $explanation:literal;)*) => {
-        /// A stable name for a kind of error: what scripts and searches hold on to.
+        /// A stable identifier of a kind of diagnostic, for scripts and searches.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $(#[doc = $explanation] $name,)*
         }
 
         impl Code {
-            /// Every code, in the order of the documentation.
+            /// All codes, in the order of the documentation.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The code as written in reports.
+            /// Returns the code as written in reports.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What the code means and what to do about it.
+            /// Returns what the code means and how to fix the problem.
             #[must_use]
             pub const fn explanation(self) -> &'static str {
                 match self { $(Self::$name => $explanation,)* }
@@ -153,41 +153,41 @@ impl<'de> Deserialize<'de> for Code {
     }
 }
 
-/// A place in a text file. Lines and columns count from 1, columns in characters.
+/// A position in a text file. Lines and columns count from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
-    /// The line.
+    /// The line number.
     pub line: usize,
-    /// The column.
+    /// The column number.
     pub column: usize,
-    /// How many characters the caret underlines, at least 1.
+    /// The number of underlined characters, at least 1.
     pub length: usize,
 }
 
-/// One thing to say about one place.
+/// One error, warning or note about a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// The file as the user would type it: `tenants/corner/tenant.yaml`.
+    /// The file as a user would type it, for example `tenants/corner/tenant.yaml`.
     pub file: String,
-    /// Where in the file, when a place can be told.
+    /// The position in the file, if it is known.
     #[serde(flatten)]
     pub place: Option<Place>,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// Which kind.
+    /// The kind of problem.
     pub code: Code,
-    /// What is wrong: lower case, no full stop.
+    /// The problem: lower case, no full stop.
     pub message: String,
-    /// What to do.
+    /// How to fix the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The offending line.
+    /// The line of the file at `place`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error in a file.
+    /// Creates an error about a file.
     #[must_use]
     pub fn error(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning about a file.
+    /// Creates a warning about a file.
     #[must_use]
     pub fn warning(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -210,7 +210,7 @@ impl Diagnostic {
         }
     }
 
-    /// With the place, and the line that stands there in `text` (the whole file). A line that nobody would read is left out.
+    /// Adds the position and the line at that position. `text` is the complete file. Omits a line longer than [`LONG`].
     #[must_use]
     pub fn at(mut self, place: Place, text: &str) -> Self {
         self.text = text
@@ -222,14 +222,14 @@ impl Diagnostic {
         self
     }
 
-    /// With what to do about it.
+    /// Adds how to fix the problem.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(clipped(hint.into()));
         self
     }
 
-    /// As a compiler would print it, with or without colour.
+    /// Renders the diagnostic like a compiler message, with or without colour.
     #[must_use]
     pub fn render(&self, renderer: &Renderer) -> String {
         let level = match self.severity {
@@ -259,7 +259,7 @@ impl Diagnostic {
                     .line_start(place.line)
                     .annotation(AnnotationKind::Primary.span(span));
                 if is_cut {
-                    // The snippet would count its columns from the cut.
+                    // The snippet alone would count columns from the cut.
                     let origin = Origin::path(self.file.as_str())
                         .line(place.line)
                         .char_column(place.column);
@@ -281,10 +281,10 @@ impl Diagnostic {
     }
 }
 
-/// The longest line, in bytes, of which anything is shown. Longer ones are written by programs.
+/// The length in bytes up to which a line is shown. Programs write longer lines, authors do not.
 const LONG: usize = 16 << 10;
 
-/// The part of a line around a place that fits a terminal, and the bytes of it to underline.
+/// Returns the part of a line around `place` that fits a terminal, and the byte range to underline.
 fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
     const WIDTH: usize = 100;
     const BEFORE: usize = 30;
@@ -307,22 +307,22 @@ fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
     (shown, span)
 }
 
-/// So many diagnostics of one kind are listed of one file: who has corrected these knows the rest.
+/// The number of diagnostics of one code listed per file. They are usually enough to correct the rest.
 const MAX_DIAGNOSTICS_PER_CODE: usize = 50;
-/// So many of one severity are listed of one tenant or theme.
+/// The number of diagnostics of one severity listed per tenant or theme.
 const MAX_DIAGNOSTICS_PER_SEVERITY: usize = 1_000;
 
-/// Everything that is to say about one or more folders.
+/// All diagnostics about one or more folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     list: Vec<Diagnostic>,
-    /// What [`Report::add`] was given, by file and kind.
+    /// Counts of diagnostics given to [`Report::add`], by file and code.
     tally: BTreeMap<(String, Severity, Code), Tally>,
-    /// How many of each severity [`Report::add`] has listed.
+    /// The number of diagnostics that [`Report::add`] has listed, by severity.
     added: BTreeMap<Severity, usize>,
 }
 
-/// How many of a kind there are in a file.
+/// Counts of diagnostics of one code in one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Tally {
     listed: usize,
@@ -330,12 +330,14 @@ struct Tally {
 }
 
 impl Report {
-    /// Adds one, whatever there is already.
+    /// Adds a diagnostic, regardless of limits.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
 
-    /// Adds one of its kind in `file`. Beyond the first fifty in a file, or a thousand in all, it is only counted, and `make`, which may be costly, is not called.
+    /// Adds a diagnostic, subject to limits.
+    ///
+    /// Beyond fifty of its code in `file`, or a thousand of its severity in all, the diagnostic is only counted. `make`, which may be costly, is then not called.
     pub fn add(
         &mut self,
         severity: Severity,
@@ -354,18 +356,18 @@ impl Report {
         self.list.push(make());
     }
 
-    /// Adds all of another.
+    /// Adds all diagnostics of another report.
     pub fn extend(&mut self, other: impl IntoIterator<Item = Diagnostic>) {
         self.list.extend(other);
     }
 
-    /// Whether nothing forbids serving.
+    /// Returns whether the report has no errors, so that the folder can be served.
     #[must_use]
     pub fn is_servable(&self) -> bool {
         self.count(Severity::Error) == 0
     }
 
-    /// How many of one severity.
+    /// Returns the number of diagnostics of one severity, including those not listed.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         let tallies = self.tally.iter();
@@ -377,7 +379,7 @@ impl Report {
         list.count() + more.sum::<usize>()
     }
 
-    /// By file, line and column, each thing once; what is not listed is told as a number.
+    /// Sorts the diagnostics by file, line and column, and removes duplicates. Adds a line with the number of diagnostics not listed.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         let mut left_out: BTreeMap<Severity, (Diagnostic, usize)> = BTreeMap::new();
@@ -390,7 +392,7 @@ impl Report {
             };
             match (listed, more) {
                 (_, 0) => {}
-                // One line for all files that nothing is listed of.
+                // One line for all files of which nothing is listed.
                 (0, more) => left_out.entry(severity).or_insert((told, 0)).1 += more,
                 _ => self.list.push(told),
             }
@@ -404,7 +406,7 @@ impl Report {
         self
     }
 
-    /// One after the other.
+    /// Iterates over the listed diagnostics.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
@@ -419,7 +421,7 @@ impl IntoIterator for Report {
     }
 }
 
-/// The name among `candidates` that `typed` was most likely meant to be.
+/// Returns the candidate that `typed` most likely stands for, by edit distance.
 #[must_use]
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const MAX_COMPARED_BYTES: usize = 200;
@@ -430,7 +432,7 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let allowed = |candidate: &str| candidate.chars().count().max(3) / 3 + 1;
     candidates
         .into_iter()
-        // A text is at least as far from another as their lengths are.
+        // The edit distance is at least the difference in length.
         .filter(|candidate| candidate.chars().count().abs_diff(length) <= allowed(candidate))
         .map(|candidate| (strsim::damerau_levenshtein(typed, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= allowed(candidate))
@@ -438,7 +440,7 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// `a`, `b` and `c`, each in backticks.
+/// Formats names as a list in prose, each in backticks: `a`, `b` and `c`.
 #[must_use]
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
@@ -449,10 +451,10 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// So many names a hint lists at most: more of them are no help.
+/// The largest number of names in a hint. More names would not help.
 const LISTED: usize = 20;
 
-/// The hint for a name that is not among the valid ones: the nearest, or all of them.
+/// Returns the hint for an invalid name: the nearest valid name, or else the valid names.
 #[must_use]
 pub fn hint_for<'a>(typed: &str, valid: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(name) = nearest(typed, valid.clone()) {

@@ -1,10 +1,10 @@
-//! Folders on disk, read into memory: the only place that opens content files.
+//! Reads folders on disk into memory. No other module opens content files.
 //!
-//! A [`Folder`] is plain bytes by path. It may have come from a directory, or from the theme that is built into the program.
-//! Symbolic links are followed as long as they stay within the folder's resolved root, so that releases and ConfigMaps work and a tenant is still only its folder; nothing that is exchanged while it is read leads out of it.
-//! Each folder is read once, whatever links lead to it, and no more of it is listed or read than its [`FolderLimits`] allow.
+//! A [`Folder`] maps paths to bytes. It comes from a directory, or from the theme built into the program.
+//! Symbolic links are followed within the folder's resolved root. Deployment tools that switch links and Kubernetes ConfigMaps therefore work, but no link leads out of the folder, even if it is exchanged during the read.
+//! Each folder is read once, however many links lead to it. [`FolderLimits`] bound the listing and the read.
 //!
-//! **Invariant:** knows no YAML and no page. Nothing after it opens a content file.
+//! **Invariant:** knows no YAML and no pages. Later stages open no content files.
 
 mod activity;
 mod beneath;
@@ -35,33 +35,33 @@ use self::walk::is_folder_of;
 pub use self::walk::{Identity, Sizes, Tree, is_folder, walk};
 use crate::report::{Code, Diagnostic, Report};
 
-/// A folder's files in memory.
+/// The files of a folder, read into memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folder {
-    /// How reports name the folder: `tenants/corner`.
+    /// The folder's name in reports, for example `tenants/corner`.
     pub label: String,
-    /// The files by their path within the folder, with `/` between segments.
+    /// Files by path within the folder. Segments are separated by `/`.
     pub files: BTreeMap<String, Bytes>,
-    /// The files that are too large for memory, likewise.
+    /// Files that are too large for memory, by path within the folder.
     pub large: BTreeMap<String, LargeFile>,
 }
 
 impl Folder {
-    /// How reports name one of its files.
+    /// Returns the name of a file in reports.
     #[must_use]
     pub fn name_of(&self, path: &str) -> String {
         format!("{}/{path}", self.label)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// A diagnostic when the file is empty or not UTF-8.
+    /// If the file is empty or not UTF-8.
     pub fn text<'a>(&self, path: &str, bytes: &'a Bytes) -> Result<&'a str, Diagnostic> {
         decoded(self.name_of(path), bytes)
     }
 
-    /// The hashes of its files.
+    /// Returns the hashes of all files.
     #[must_use]
     pub fn hashes(&self) -> Hashes {
         let (files, large) = (self.files.iter(), self.large.iter());
@@ -73,19 +73,19 @@ impl Folder {
         )
     }
 
-    /// A hash of every path and byte: equal folders have equal fingerprints.
+    /// Returns a hash of all paths and bytes. Equal folders have equal fingerprints.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         self.hashes().fingerprint()
     }
 }
 
-/// The SHA-256 of each file of a folder, by its path.
+/// The SHA-256 of each file of a folder, by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hashes(BTreeMap<String, [u8; 32]>);
 
 impl Hashes {
-    /// The hash of the whole folder ([`Folder::fingerprint`]).
+    /// Returns the hash of the entire folder, as [`Folder::fingerprint`] does.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
@@ -97,12 +97,12 @@ impl Hashes {
         hash.finalize().into()
     }
 
-    /// Each path with its hash.
+    /// Returns all paths with their hashes.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &[u8; 32])> {
         self.0.iter()
     }
 
-    /// The paths of the files that are not the same in `before`, and of those that are gone since.
+    /// Returns the paths of files that were added, changed or removed since `before`.
     pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a String> {
         let gone = before.0.keys().filter(|path| !self.0.contains_key(*path));
         let other = self.0.iter();
@@ -117,7 +117,7 @@ impl FromIterator<(String, [u8; 32])> for Hashes {
     }
 }
 
-/// The text of a file's bytes.
+/// Decodes the bytes of a file as text, without a byte order mark.
 fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.trim().is_empty() => {
@@ -140,14 +140,14 @@ fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
     }
 }
 
-/// The text of a single file of at most `most` bytes; `None` when it is not there.
+/// Reads the text of a single file of at most `most` bytes. Returns `None` if the file is absent.
 ///
 /// # Errors
-/// A diagnostic when it cannot be read, or holds no text.
+/// If the file cannot be read, is too large, or is not text.
 pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
     let name = path.display().to_string();
     let read = fs::metadata(path).and_then(|metadata| {
-        // Reading from a pipe would wait for a writer, and a device may never end.
+        // A FIFO would block until it has a writer, and a device may never end.
         if !metadata.is_file() {
             return Err(io::Error::other("this is no plain file"));
         }
@@ -170,25 +170,27 @@ pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
     }
 }
 
-/// Why a folder could not be read at all.
+/// The reason why a folder cannot be read at all.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// The directory itself cannot be listed.
+    /// The directory cannot be listed.
     #[error("cannot read the folder `{}`: {source}", path.display())]
     Unreadable {
         /// The directory.
         path: PathBuf,
-        /// The system's reason.
+        /// The system error.
         source: io::Error,
     },
 }
 
-/// The folders within `directory`, by name, without those whose names begin with a dot and without plain files.
+/// Returns the folders in `directory` by name. Omits plain files and names that begin with a dot.
+///
+/// Includes dangling links: reading one reports the error, and the content last read from the folder is not given up.
 ///
 /// A link that leads nowhere is one of them: reading it says what is wrong with it, and what it was before need not be given up.
 ///
 /// # Errors
-/// When the directory cannot be listed.
+/// If the directory cannot be listed.
 pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> {
     let unreadable = |source| SourceError::Unreadable {
         path: directory.to_owned(),
@@ -198,7 +200,7 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
     for entry in fs::read_dir(directory).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What has gone since it was listed is none.
+        // Removed since it was listed: not a folder.
         let is_folder = |kind: fs::FileType| is_folder_of(kind, &entry.path());
         if !name.starts_with('.') && entry.file_type().is_ok_and(is_folder) {
             folders.insert(name, entry.path());
@@ -207,9 +209,9 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
     Ok(folders)
 }
 
-/// Reads a directory with everything in it, except names that begin with a dot (but `.well-known`).
+/// Reads all files of a directory. Skips names that begin with a dot, except `.well-known`.
 ///
-/// What cannot be taken is in the report; the rest is in the folder. Of a directory that is over a limit as a whole, the folder has nothing. Without `take_large` nothing may be too large for memory.
+/// Files that cannot be read are in the report. If the directory exceeds a limit on its total, the folder is empty. Without `take_large`, a file that is too large for memory is an error.
 #[must_use]
 pub fn read(
     directory: &Path,
@@ -223,7 +225,9 @@ pub fn read(
 }
 
 impl Tree {
-    /// Reads what was found ([`read`]). Large files that are known, and did not change since they were taken, are not read; `now` is no later than the beginning.
+    /// Reads the files that [`walk`] found, as [`read`] does.
+    ///
+    /// Does not read a large file in `known` that has not changed. `now` must not be later than the start of the read.
     #[must_use]
     pub fn read(
         mut self,
@@ -262,13 +266,13 @@ impl Tree {
     }
 }
 
-/// How many bytes a folder may still have.
+/// The bytes that the folder may still use.
 struct Left {
     memory: u64,
     large: u64,
 }
 
-/// A file of a folder.
+/// A file that was read.
 enum Taken {
     InMemory(Bytes),
     Large(LargeFile),
@@ -283,7 +287,7 @@ impl Taken {
     }
 }
 
-/// Reads a file, of which it says in `tree` why it cannot be taken.
+/// Reads a file. If the file cannot be read, reports the reason in `tree`.
 fn file(
     beneath: &Beneath,
     tree: &mut Tree,
@@ -299,7 +303,7 @@ fn file(
             return None;
         }
     };
-    // What stood there when the folder was listed may have been exchanged since.
+    // The entry may have been exchanged since it was listed.
     let metadata = match file.metadata() {
         Ok(metadata) if metadata.is_file() => metadata,
         Ok(_) => {
@@ -321,7 +325,7 @@ fn file(
     if size <= one.min(*left) {
         let read = match take_large {
             Some(take) => {
-                // Copying a gigabyte takes as long as the disk needs.
+                // Copying a large file takes as long as the disk needs, so the call must not count as stalled.
                 tree.activity.end();
                 large(file, &metadata, take).map(Taken::Large)
             }
@@ -360,13 +364,13 @@ fn file(
     taken
 }
 
-/// Takes a file that is too large for memory, or the one that is `known` where it did not change since.
+/// Copies a file that is too large for memory. Returns the `known` copy if the file has not changed since.
 fn large(
     file: File,
     metadata: &Metadata,
     (take, known, now): (TakeLarge<'_>, Option<&LargeFile>, SystemTime),
 ) -> io::Result<LargeFile> {
-    // Before it is read: what is written afterwards has another stamp.
+    // Before the read: a later write gives the file another stamp.
     let stamp = FileStamp::of(metadata, now);
     match known {
         Some(known) if stamp.is_some() && known.stamp == stamp => Ok(known.clone()),
@@ -377,7 +381,7 @@ fn large(
     }
 }
 
-/// The bytes of a file that should have `size` of them. One more than `most` tells a file that grows, or that has no size before it is read.
+/// Reads a file whose size should be `size`. Reads up to one byte more than `most`, to detect a file that grows or reports no size.
 fn in_memory(file: File, size: u64, most: u64) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     bytes.reserve_exact(usize::try_from(size).unwrap_or_default() + 1);

@@ -1,13 +1,13 @@
-//! Work that may fail in ways nobody thought of, on behalf of one tenant or theme: a panic becomes its error.
+//! Turns a panic during work for one tenant or theme into a diagnostic of that tenant or theme.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Code, Diagnostic};
 
-/// Runs one step of the work for `name`. A panic in it becomes a [`Code::ProgramFailed`] in `file`; what the panic said is in the log.
+/// Runs one step of the work for `name`. A panic becomes a [`Code::ProgramFailed`] in `file`; the log has its message.
 ///
 /// # Errors
-/// When the work panics. What it was changing must be given up or made anew.
+/// If the work panics. State that the work was changing must then be discarded.
 pub fn guard<T>(
     step: &str,
     name: &str,
@@ -27,7 +27,9 @@ pub fn guard<T>(
     })
 }
 
-/// A failure on demand, for tests: panics where the file that `ROWHOUSE_FAULTS` names has the line `step:name`, and sleeps for a minute at `step:name:sleep`. Release builds have nothing of this.
+/// Injects a failure, for tests. Does nothing in release builds.
+///
+/// `ROWHOUSE_FAULTS` names a file of failures. The line `step:name` causes a panic, the line `step:name:sleep` a pause of one minute.
 #[cfg(debug_assertions)]
 pub fn inject(step: &str, name: &str) {
     let Some(file) = std::env::var_os("ROWHOUSE_FAULTS") else {
@@ -44,6 +46,6 @@ pub fn inject(step: &str, name: &str) {
     }
 }
 
-/// Nothing, in a release build.
+/// Does nothing: release builds inject no failures.
 #[cfg(not(debug_assertions))]
 pub const fn inject(_: &str, _: &str) {}

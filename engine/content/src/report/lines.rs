@@ -1,15 +1,15 @@
-//! The lines of a text, found once and not for each thing that is said of it.
+//! An index of the lines of a text, built once for many diagnostics.
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 #[derive(Debug)]
 pub struct LineIndex<'a> {
     text: &'a str,
-    /// The byte that each line begins at.
+    /// The byte offset at which each line begins.
     starts: Vec<usize>,
 }
 
 impl<'a> LineIndex<'a> {
-    /// Looks through the text once.
+    /// Builds the index of a text.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate();
@@ -22,19 +22,19 @@ impl<'a> LineIndex<'a> {
         }
     }
 
-    /// The line that a byte of the text stands in, from 1.
+    /// Returns the number, from 1, of the line that contains a byte offset.
     #[must_use]
     pub fn number(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte)
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// A line by its number, from 1, without its end; empty where there is none.
+    /// Returns a line by its number, from 1, without its line end. Returns an empty text if there is no such line.
     #[must_use]
     pub fn get(&self, number: usize) -> &'a str {
         let Some(start) = number.checked_sub(1).and_then(|at| self.starts.get(at)) else {

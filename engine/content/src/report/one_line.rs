@@ -1,9 +1,9 @@
-//! What diagnostics say, in one line each.
+//! Single-line forms of the texts in diagnostics.
 
-/// So much of a line says which one it is.
+/// The number of characters of a line that suffice to recognise it.
 const WIDTH: usize = 72;
 
-/// For diagnostics of which a tenant has many at once: the file, the line's number, and `length` characters of the line from `column`, which counts from 1.
+/// Returns a one-line title for diagnostics that are numerous: the file, the line number, and `length` characters of the line from `column`, counted from 1.
 #[must_use]
 pub(super) fn title(file: &str, line: usize, text: &str, column: usize, length: usize) -> String {
     let words = text.chars().skip(column.saturating_sub(1));
@@ -12,7 +12,7 @@ pub(super) fn title(file: &str, line: usize, text: &str, column: usize, length: 
     format!("{file}:{line}: {shown}{dots}")
 }
 
-/// What an author wrote may hold line ends and other characters that a terminal or a log obeys.
+/// Escapes control characters, so that an author's text cannot break lines or control a terminal.
 pub(super) fn in_one_line(text: String) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
@@ -24,7 +24,7 @@ pub(super) fn in_one_line(text: String) -> String {
     line
 }
 
-/// A text that quotes a whole file would be no help.
+/// Shortens a text to 1,000 characters. A message that quotes an entire file would not help.
 pub(super) fn clipped(text: String) -> String {
     const WIDTH: usize = 1_000;
     match text.char_indices().nth(WIDTH) {

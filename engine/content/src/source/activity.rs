@@ -1,16 +1,16 @@
-//! Tells a slow disk from one that does not respond.
+//! Distinguishes a slow disk from one that does not respond.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The file system calls of one reading of a folder. A clone counts for the same reading.
+/// The file system calls during one read of a folder. A clone tracks the same read.
 ///
-/// A call on a network mount whose server is gone never returns, and cannot be interrupted. Another thread sees that here, and gives the reading up.
+/// A call on a network mount whose server is gone never returns and cannot be interrupted. Another thread detects that here and abandons the read.
 #[derive(Debug, Clone, Default)]
 pub struct Activity(Arc<Mutex<Option<Instant>>>);
 
 impl Activity {
-    /// Notes that the next call begins now.
+    /// Notes that a call begins now.
     pub(super) fn begin(&self) {
         *self.lock() = Some(Instant::now());
     }

@@ -1,7 +1,7 @@
-//! Opens what lies beneath a folder, and nothing else, whatever links say and whoever exchanges files meanwhile.
+//! Opens files beneath a folder and never outside it, even if links or files are exchanged meanwhile.
 //!
-//! Each step of a path is opened by itself, from the handle of the folder before it, and without following links; where a link stands, its text takes the place of the step.
-//! So nothing that is exchanged between two steps leads out. `openat2` of Linux does the same in one call, but refuses every absolute link, and would need all of this beside it for older kernels, for sandboxes that forbid it, and for other systems.
+//! Each path component is opened from the handle of its parent folder, without following links. A link's target replaces the component.
+//! An exchange between two steps therefore cannot lead out of the folder. Linux's `openat2` does the same in one call, but refuses all absolute links. Older kernels, sandboxes that forbid it, and other systems would still need this code.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,36 +12,36 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
-/// So many links one path may have, as on Linux (`path_resolution(7)`).
+/// The largest number of links in one path, as on Linux (`path_resolution(7)`).
 const LINKS: usize = 40;
 
-/// Without waiting for who writes into a pipe.
+/// Flags to open a file or folder for reading. `NONBLOCK` avoids waiting for the writer of a FIFO.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
 
-/// On the way to something else. `PATH` asks for no right to list the folder, and tells no watcher of it.
+/// Flags to open an intermediate folder. `PATH` needs no permission to list the folder, and triggers no watch on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PASS: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::PATH);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const PASS: OFlags = READ.union(OFlags::DIRECTORY);
 
-/// A folder that is open.
+/// An open folder, as the root for opening files.
 #[derive(Debug)]
 pub(super) struct Beneath {
     root: File,
-    /// The folder's own path and the one that it was given: absolute links may begin with either.
+    /// The folder's resolved path and the path that the caller gave. Absolute links may begin with either.
     names: [PathBuf; 2],
 }
 
-/// Why something beneath a folder cannot be opened.
+/// The reason why a path beneath a folder cannot be opened.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// A link leads out of the folder: its text.
+    /// A link points out of the folder. Holds the link's target.
     Foreign(PathBuf),
-    /// The system's reason.
+    /// The system error.
     System(io::Error),
 }
 
@@ -52,7 +52,7 @@ impl From<Errno> for Refused {
 }
 
 impl Beneath {
-    /// Opens the folder itself, whose links are followed wherever they lead: `resolved` is its own path.
+    /// Opens the folder itself. `resolved` is its path after following links, which may lead anywhere.
     pub(super) fn new(directory: &Path, resolved: PathBuf) -> io::Result<Self> {
         let root = openat(
             rustix::fs::CWD,
@@ -66,12 +66,12 @@ impl Beneath {
         })
     }
 
-    /// Its own path.
+    /// Returns the resolved path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.names[0]
     }
 
-    /// Opens a file or folder for reading. The handle may be of anything that has a name: a pipe or a device, too.
+    /// Opens a file or folder for reading. The handle may also be that of a FIFO or a device.
     pub(super) fn open(&self, path: &Path) -> Result<File, Refused> {
         let mut rest = steps(path);
         let mut passed: Vec<File> = Vec::new();
@@ -94,7 +94,7 @@ impl Beneath {
                 }
                 Err(error) => error,
             };
-            // Systems do not agree on what they say of a link; that it is none is said by all.
+            // Systems report different errors for a link, but all of them fail `readlinkat` for anything else.
             let Ok(text) = readlinkat(here, &step, Vec::new()) else {
                 return Err(error.into());
             };
@@ -114,14 +114,14 @@ impl Beneath {
                 rest.extend(steps(&target));
             }
         }
-        // The path is the folder itself, or ends where a link leads back: what is open there served only to pass.
+        // The path is the folder itself, or ends in a link to a parent. The open handle may only be usable for traversal, so open it for reading.
         let here = passed.last().unwrap_or(&self.root);
         let flags = READ.union(OFlags::DIRECTORY);
         Ok(openat(here, ".", flags, Mode::empty())?.into())
     }
 }
 
-/// The steps of a path, the last one first.
+/// Returns the components of a path, the last one first.
 fn steps(path: &Path) -> Vec<OsString> {
     path.components()
         .rev()

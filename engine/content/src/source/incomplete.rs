@@ -1,6 +1,6 @@
-//! Recognises files whose upload has not ended: a picture that is cut short would otherwise be published.
+//! Detects files whose upload has not ended. Otherwise a truncated image would be published.
 //!
-//! Only files that were written a few seconds ago are looked at. A file that stays as it is, is taken as it is.
+//! Checks only files written within the last few seconds. An older file is published as it is.
 
 use std::fs::Metadata;
 use std::time::{Duration, SystemTime};
@@ -19,7 +19,7 @@ pub(super) fn is_incomplete(
     is_recent && ends_early(bytes)
 }
 
-/// Returns whether the bytes end before the content does, in a format that tells: JPEG, PNG, GIF, RIFF (WebP, WAV), ISO base media (AVIF, MP4) and PDF.
+/// Returns whether a file is truncated, for formats that mark their end: JPEG, PNG, GIF, RIFF (WebP, WAV), ISO base media (AVIF, MP4) and PDF.
 fn ends_early(bytes: &[u8]) -> bool {
     let has = |pattern: &[u8]| contains(bytes, pattern);
     let number = |at: usize| bytes.get(at..)?.first_chunk::<4>();
@@ -39,12 +39,12 @@ fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
     bytes.windows(pattern.len()).any(|window| window == pattern)
 }
 
-/// Returns whether a JPEG file (ITU-T T.81, B.1) has no end of image behind its first scan. A thumbnail within a segment has an end of its own.
+/// Returns whether a JPEG file (ITU-T T.81, B.1) has no end-of-image marker after its first scan. A thumbnail within a segment has its own marker.
 fn has_no_end(bytes: &[u8]) -> bool {
     let mut rest = &bytes[2..];
     loop {
         rest = match rest {
-            // The data of a scan has no such marker.
+            // Scan data cannot contain this marker.
             [0xFF, 0xDA, scans @ ..] => return !contains(scans, &[0xFF, 0xD9]),
             [0xFF, 0xFF, ..] => &rest[1..],
             [0xFF, 0x01 | 0xD0..=0xD8, after @ ..] => after,
@@ -55,19 +55,19 @@ fn has_no_end(bytes: &[u8]) -> bool {
                     None => return true,
                 }
             }
-            // Not a JPEG file, which is reported by its reader.
+            // Not a JPEG file. The image decoder reports it.
             [byte, ..] if *byte != 0xFF => return false,
             _ => return true,
         };
     }
 }
 
-/// Returns whether the last box of an ISO base media file (ISO/IEC 14496-12, 4.2) is longer than the rest of the file.
+/// Returns whether the last box of an ISO base media file (ISO/IEC 14496-12, 4.2) extends beyond the end of the file.
 fn has_open_box(mut rest: &[u8]) -> bool {
     while let Some((head, _)) = rest.split_first_chunk::<8>() {
         let [a, b, c, d, ..] = *head;
         let length = match u32::from_be_bytes([a, b, c, d]) {
-            // Up to the end of the file.
+            // The box extends to the end of the file.
             0 => return false,
             1 => match rest[8..].first_chunk::<8>() {
                 Some(length) => u64::from_be_bytes(*length),

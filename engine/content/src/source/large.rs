@@ -1,6 +1,6 @@
-//! Files that are too large for memory, as the folder holds them.
+//! Files of a folder that are too large for memory.
 //!
-//! **Invariant:** reads no bytes; the caller of [`read`](super::read) decides where they go.
+//! **Invariant:** reads no bytes; the caller of [`read`](super::read) decides where the bytes are stored.
 
 use std::fs::File;
 use std::io;
@@ -11,15 +11,15 @@ use super::stamp::FileStamp;
 /// A file that is too large for memory.
 #[derive(Debug, Clone)]
 pub struct LargeFile {
-    /// The bytes, in a file that no longer changes.
+    /// A file with the content. It no longer changes.
     pub file: Arc<File>,
-    /// How many bytes it has.
+    /// The length in bytes.
     pub length: u64,
     /// The SHA-256 of its bytes.
     pub digest: [u8; 32],
-    /// The SHA-256 of each block of its bytes, as its taker divides them.
+    /// The SHA-256 of each block. The function that copied the file chooses the block length.
     pub blocks: Arc<[[u8; 32]]>,
-    /// Which file in the folder these are the bytes of; `None` where that may look the same after a change.
+    /// The stamp of the original file. `None` if a change might leave the stamp the same.
     pub stamp: Option<FileStamp>,
 }
 
@@ -32,5 +32,7 @@ impl PartialEq for LargeFile {
 
 impl Eq for LargeFile {}
 
-/// Takes a file of so many bytes that is too large for memory, so that its bytes stay as they are now whatever becomes of the file. Bytes beyond these are not taken. The stamp is left out.
+/// A function that makes a private copy of a large file, given the file and its length in bytes. Later changes of the file do not affect the copy.
+///
+/// The function copies no bytes beyond the length, and leaves the stamp empty.
 pub type TakeLarge<'a> = &'a dyn Fn(File, u64) -> io::Result<LargeFile>;

@@ -1,29 +1,29 @@
-//! How much of a folder is listed and read.
+//! Limits on listing and reading a folder.
 
 use std::time::Duration;
 
-/// The most that one folder may hold: enough for any small site, too little to hurt the neighbours.
+/// Limits on the content of one folder: enough for any small site, too little to affect other tenants.
 #[derive(Debug, Clone, Copy)]
 pub struct FolderLimits {
-    /// Bytes in one file that is held in memory.
+    /// Bytes of one file held in memory.
     pub file: u64,
-    /// Bytes in all that is held in memory.
+    /// Bytes of all files held in memory.
     pub total: u64,
-    /// Bytes in one file that is too large for memory.
+    /// Bytes of one file that is too large for memory.
     pub large_file: u64,
-    /// Bytes in all of these.
+    /// Bytes of all files that are too large for memory.
     pub large_total: u64,
-    /// Files in all.
+    /// The number of files.
     pub files: usize,
-    /// Folders in all.
+    /// The number of folders.
     pub folders: usize,
-    /// Names in all folders that are listed, hidden ones, too.
+    /// The number of directory entries, including hidden ones.
     pub entries: usize,
-    /// Folders within folders.
+    /// The nesting depth of folders.
     pub depth: usize,
-    /// Diagnostics of what cannot be taken, before the rest is not looked at.
+    /// The number of errors after which the rest of the folder is not read.
     pub errors: usize,
-    /// The time after its last change in which a file that ends early counts as being uploaded. Zero takes every file as it is.
+    /// The time since its last change during which a truncated file counts as still uploading. With zero, every file is read as it is.
     pub upload_pause: Duration,
 }
 
@@ -44,13 +44,13 @@ impl Default for FolderLimits {
     }
 }
 
-/// What may be too large for memory, by its name: films, sound, documents and archives, which are only ever sent as they are. Nothing else is, since the program looks into it.
+/// Extensions of files that may be too large for memory: video, audio, documents and archives. The program sends them unchanged, and reads all other types.
 const LARGE_TYPES: [&str; 26] = [
     "7z", "aac", "apk", "appimage", "deb", "dmg", "epub", "exe", "flac", "gz", "iso", "m4a", "m4v",
     "mp3", "mp4", "msi", "ogg", "ogv", "opus", "pdf", "pkg", "tar", "wav", "webm", "xz", "zip",
 ];
 
-/// Whether a file may be too large for memory, by its path in the folder.
+/// Returns whether a file may be too large for memory, by its path in the folder.
 pub(super) fn is_large_type(path: &str) -> bool {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension);
     let extension = extension.unwrap_or_default().to_ascii_lowercase();

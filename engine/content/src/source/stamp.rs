@@ -1,4 +1,6 @@
-//! Tells a folder that is as it was without opening its files: by what the system says of them, as git's index does, and within the same limit: who writes through a memory map may leave the times as they are.
+//! Detects unchanged folders by file metadata, without opening files, like git's index.
+//!
+//! Limitation, as in git: a write through a memory map may leave the times unchanged.
 //!
 //! **Invariant:** opens no file.
 
@@ -10,16 +12,16 @@ use sha2::{Digest, Sha256};
 
 use super::Tree;
 
-/// A SHA-256 of the names, sizes, times, numbers and devices of a folder's files.
+/// A SHA-256 of the paths, sizes, times, inode numbers and devices of a folder's files.
 pub type Stamp = [u8; 32];
 
-/// The limit on one tick of a file system's clock: a file that changes twice within a tick looks the same. Most clocks tick every ten milliseconds or sooner.
+/// The assumed longest clock tick of a file system. Two changes within one tick look the same. Most clocks tick at least every ten milliseconds.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The same where a time has no part below a millisecond: some file systems tell times in steps of two seconds.
+/// The assumed tick for times without a part below a millisecond. Some file systems record times in steps of two seconds.
 const COARSE_TICK: Duration = Duration::from_secs(3);
 
-/// The times and numbers that change with a file.
+/// The times and numbers that change when a file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     times: [i64; 4],
@@ -27,16 +29,16 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// Returns the stamp of a regular file. None where it was written a moment before `now`.
+    /// Returns the stamp of a regular file. Returns `None` if the file changed within one clock tick before `now`.
     pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Option<Self> {
-        // The time of modification can be set to anything; that of the last change cannot.
+        // Programs can set the modification time, but not the change time.
         let nanos = u32::try_from(metadata.ctime_nsec()).ok()?;
         let changed = Duration::new(metadata.ctime().try_into().ok()?, nanos);
         let tick = match nanos.is_multiple_of(1_000_000) {
             true => COARSE_TICK,
             false => TICK,
         };
-        // A clock that was set back gives none until it has caught up.
+        // After the clock was set back, there is no stamp until it catches up.
         let settled = now.duration_since(UNIX_EPOCH).ok()?.checked_sub(tick)?;
         (metadata.is_file() && changed < settled).then(|| Self {
             times: [
@@ -51,7 +53,9 @@ impl FileStamp {
 }
 
 impl Tree {
-    /// The stamp of what was found. None where anything cannot be taken, or was written a moment before `now`. To be taken before the files are read: what is written afterwards has another one.
+    /// Returns the stamp of the folder. Call it before reading the files, so that a later write changes the stamp.
+    ///
+    /// Returns `None` if any file cannot be read, or changed within one clock tick before `now`.
     #[must_use]
     pub fn stamp(&self, now: SystemTime) -> Option<Stamp> {
         let beneath = self.beneath.as_ref()?;
@@ -61,7 +65,7 @@ impl Tree {
         let mut hash = Sha256::new();
         for path in &self.files {
             self.activity.begin();
-            // Links are followed: all of them lead to files within the folder.
+            // Follows links: all of them point to files within the folder.
             let metadata = fs::metadata(beneath.path().join(path)).ok()?;
             let FileStamp { times, numbers } = FileStamp::of(&metadata, now)?;
             hash.update((path.len() as u64).to_le_bytes());

@@ -1,7 +1,7 @@
-//! Finds what lies in a folder: each folder within it once, in the order of names, and nothing outside of it.
+//! Finds the files and folders in a folder: each folder once, in order of names, and nothing outside it.
 //!
-//! Real folders come first, then what links lead to. So the same content gives the same result on every file system, and where a link leads to a folder that is there already, it is the link that is refused.
-//! Nothing is read before all is found: what is far too large to be a tenant costs only the listing, up to the limits.
+//! Visits real folders first, then the targets of links. The same content thus gives the same result on every file system. If a link leads to a folder that was found already, the link is refused.
+//! Reads no files until all are found. A folder that exceeds the limits costs only its listing, up to those limits.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -17,42 +17,42 @@ use super::limits::{FolderLimits, is_large_type};
 use crate::report::guard::inject;
 use crate::report::{Code, Diagnostic, Report};
 
-/// What tells a folder from every other that may stand at its path: its device and its number there.
+/// The device and inode number of a folder. They identify it even if another folder takes its path.
 pub type Identity = (u64, u64);
 
-/// What was found in a folder, by paths with `/` between segments.
+/// The files and folders found in a folder, by path with `/` between segments.
 #[derive(Debug)]
 pub struct Tree {
-    /// Every folder that is not hidden; the first is the folder itself, with an empty path.
+    /// All folders that are not hidden. The first is the folder itself, with an empty path.
     pub folders: Vec<(String, Identity)>,
-    /// Every file that is not hidden.
+    /// All files that are not hidden.
     pub files: Vec<String>,
-    /// Those of the files that are links.
+    /// The files that were reached through a link.
     pub linked: Vec<String>,
-    /// A limit ended the search: the folder is not to be used.
+    /// Whether a limit ended the search. The folder must then not be used.
     pub is_cut: bool,
-    /// Nothing is at the path, or a file is.
+    /// Whether the path is absent or a file.
     pub is_gone: bool,
-    /// What cannot be taken, and why.
+    /// The entries that cannot be read, and why.
     pub(super) report: Report,
-    /// The folder itself; nothing when it cannot be opened.
+    /// The folder itself; `None` if it cannot be opened.
     pub(super) beneath: Option<Beneath>,
     pub(super) label: String,
     pub(super) limits: FolderLimits,
     pub(super) activity: Activity,
 }
 
-/// The bytes of a folder's files that are held in memory.
+/// The total bytes of a folder's files that are held in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Of all of them.
+    /// Bytes of all files.
     pub total: u64,
-    /// Of those that are parsed: the manifest and the pages.
+    /// Bytes of the files that are parsed: the manifest and the pages.
     pub text: u64,
 }
 
 impl Tree {
-    /// Returns the sizes of its files as the system tells them now, without opening any.
+    /// Returns the current sizes of the files, without opening any.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes::default();
@@ -76,7 +76,9 @@ impl Tree {
     }
 }
 
-/// Lists a folder with everything in it, except names that begin with a dot (but `.well-known`). No file is opened for its content. `activity` shows another thread whether the file system responds.
+/// Lists all files and folders in a folder. Skips names that begin with a dot, except `.well-known`.
+///
+/// Opens no file for its content. Through `activity`, another thread sees whether the file system responds.
 #[must_use]
 pub fn walk(directory: &Path, label: &str, limits: FolderLimits, activity: &Activity) -> Tree {
     activity.begin();
@@ -116,14 +118,14 @@ pub fn walk(directory: &Path, label: &str, limits: FolderLimits, activity: &Acti
     walker.tree
 }
 
-/// Whether a link leads to where it came from: everything beside it would be in it.
+/// Returns whether a link points to a folder that contains the link. Its target would contain all sibling folders.
 fn holds_its_own_parent(directory: &Path, resolved: &Path) -> bool {
     let parent = directory.parent().and_then(|it| it.canonicalize().ok());
     directory.is_symlink() && parent.is_some_and(|parent| parent.starts_with(resolved))
 }
 
 impl Tree {
-    /// How reports name one of the folder's files, or the folder itself.
+    /// Returns the name of a file in reports, or of the folder itself for an empty path.
     pub(super) fn name_of(&self, path: &str) -> String {
         match path {
             "" => self.label.clone(),
@@ -131,7 +133,7 @@ impl Tree {
         }
     }
 
-    /// Says what cannot be taken. After so many of them nothing else is looked at.
+    /// Reports an entry that cannot be read. After [`FolderLimits::errors`] of them, stops the search.
     pub(super) fn refuse(&mut self, diagnostic: Diagnostic) {
         self.report.push(diagnostic);
         let most = self.limits.errors;
@@ -142,7 +144,7 @@ impl Tree {
         }
     }
 
-    /// Ends it all: a limit of the whole folder is reached.
+    /// Stops the search, because a limit of the entire folder is reached.
     pub(super) fn stop(&mut self, message: String) {
         if !self.is_cut {
             self.is_cut = true;
@@ -197,11 +199,11 @@ fn too_large(file: String, message: String) -> Diagnostic {
 
 struct Walker {
     tree: Tree,
-    /// Where each folder was found first.
+    /// The path at which each folder was first found.
     found: HashMap<Identity, String>,
-    /// Links, to be looked at when all real folders are found.
+    /// Links to visit after all real folders.
     links: VecDeque<String>,
-    /// How many names were listed, hidden ones, too.
+    /// The number of entries listed, including hidden ones.
     entries: usize,
 }
 
@@ -220,7 +222,7 @@ impl Walker {
         }
     }
 
-    /// Opens what stands at a path, to see what it is.
+    /// Opens an entry to find out its type, and records it.
     fn visit(&mut self, path: String, is_link: bool) {
         let Some(beneath) = &self.tree.beneath else {
             return;
@@ -288,7 +290,7 @@ impl Walker {
         }
     }
 
-    /// The entries of a folder that are not hidden, by name. None when these are more than the folder may have.
+    /// Returns the entries of a folder that are not hidden, by name. Returns none if the limit on entries is exceeded.
     fn list(&mut self, folder: fs::File) -> io::Result<Vec<(Vec<u8>, FileType)>> {
         let mut listed = Vec::new();
         let mut entries = Dir::new(folder)?;
@@ -311,7 +313,7 @@ impl Walker {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not tell it in the listing.
+                // Some file systems do not report the type in the listing.
                 FileType::Unknown => {
                     let flags = AtFlags::SYMLINK_NOFOLLOW;
                     statat(entries.fd()?, entry.file_name(), flags)
@@ -349,7 +351,7 @@ impl Walker {
             match kind {
                 FileType::RegularFile => self.file(path),
                 FileType::Symlink => self.links.push_back(path),
-                // Not even opened: to open a device may already do something.
+                // Not even opened: opening a device may have an effect.
                 FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
@@ -367,7 +369,7 @@ fn depth(path: &str) -> usize {
     }
 }
 
-/// Whether something is a folder, or a link to one or to nothing.
+/// Returns whether a path is a folder, a link to a folder, or a dangling link.
 #[must_use]
 pub fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| is_folder_of(metadata.file_type(), path))
