@@ -1,14 +1,19 @@
-//! Which tenant answers where: hosts and path prefixes, given out by one rule.
+//! Assigns hosts and path prefixes to tenants. One set of rules decides every claim.
 //!
-//! 1. Nobody gets one of the engine's own paths ([`crate::name::reserved`]), the domain but by `root`, or its `www.`.
-//! 2. Where there is a `deployment.yaml`, only what it lists is given, beyond the tenants' own names; without it the manifests are believed.
-//! 3. Who has an address keeps it, for as long as the folder is there and wants it. What somebody else has is an error of whoever wants it, too: of a new page of the root tenant, of a new folder's name, of `hosts` and `aliases`.
-//! 4. What nobody has is given in this order, so that the same folders give the same result at each fresh start:
-//!    the root tenant's pages and redirects; the folders' names (`corner.<domain>` and `/corner`); `hosts` and `aliases`, first those that carry the tenant's own name (`/apps/corner`, `corner.example`), so that a copied folder takes nothing from the one it was copied from; ties by the tenants' names.
+//! 1. No tenant gets one of the engine's own paths ([`crate::name::reserved`]) or the domain's `www.` host. Only the root tenant gets the domain itself.
+//! 2. If there is a `deployment.yaml`, tenants get only their own names and the addresses it lists. Without the file, manifests may claim any free address.
+//! 3. A tenant keeps its addresses while its folder exists and claims them. Any other claim of an owned address is an error of the claiming tenant: a new page of the root tenant, a new folder's name, an entry in `hosts` or `aliases`.
+//! 4. Free addresses are assigned in this order, so that every fresh startup with the same folders gives the same result:
+//!    1. the root tenant's pages and redirects
+//!    2. folder names (`corner.<domain>` and `/corner`)
+//!    3. `hosts` and `aliases` that contain the tenant's own name (`/apps/corner`, `corner.example`), so that a copied folder takes no addresses from the original
+//!    4. other `hosts` and `aliases`
 //!
-//! A prefix below another tenant's prefix takes paths from it, and is that tenant's; only a `deployment.yaml` can list one.
+//!    Ties are decided by tenant name.
 //!
-//! **Invariant:** knows no content and no request; it only gives out names. An address has one owner at most.
+//! A prefix below another tenant's prefix takes paths away from that tenant. Only a `deployment.yaml` can list such a prefix.
+//!
+//! **Invariant:** knows no content and no requests, only names. An address has at most one owner.
 
 mod assign;
 mod claim;
@@ -24,7 +29,7 @@ use crate::name::TenantId;
 
 pub use assign::{AddressRules, Assignment, assign};
 
-/// Where the deployment lives: scheme, domain and port.
+/// The public origin of the deployment: scheme, domain and port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     scheme: String,
@@ -32,13 +37,13 @@ pub struct Origin {
     port: Option<u16>,
 }
 
-/// Why a text is no origin.
+/// The reason why a text is not a valid origin.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OriginError {
-    /// No URL at all.
+    /// The text is not a URL.
     #[error("`{0}` is no URL: {1}")]
     NotAUrl(String, url::ParseError),
-    /// A URL, but more or less than an origin (WHATWG HTML, origin).
+    /// The URL has more or fewer parts than an origin (WHATWG HTML, origin).
     #[error("`{0}` is no origin: write `https://` and a host, with nothing behind")]
     NotAnOrigin(String),
 }
@@ -71,25 +76,25 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// The domain: the host of the root tenant, in lower case.
+    /// Returns the domain in lower case: the host of the root tenant.
     #[must_use]
     pub fn domain(&self) -> &str {
         &self.domain
     }
 
-    /// Whether visitors come over TLS.
+    /// Returns whether visitors connect with TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.scheme == "https"
     }
 
-    /// The port that visitors type, where it is not the scheme's own.
+    /// Returns the port in public URLs; `None` for the scheme's default port.
     #[must_use]
     pub const fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The origin of another host of this deployment: `http://corner.localhost:8080`.
+    /// Returns the origin of another host of this deployment, for example `http://corner.localhost:8080`.
     #[must_use]
     pub fn at(&self, host: &str) -> String {
         match self.port {
@@ -99,18 +104,18 @@ impl Origin {
     }
 }
 
-/// One place at which a tenant answers.
+/// One host and path prefix at which a tenant is served.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
-    /// The host, in lower case, without a port.
+    /// The host name: lower case, no port.
     pub host: String,
-    /// The path prefix, empty at the root of the host.
+    /// The path prefix; empty at the root of the host.
     pub prefix: String,
-    /// Whether search engines should keep this one.
+    /// Whether this address is the canonical one for search engines.
     pub canonical: bool,
 }
 
-/// Who has which address: a host, or the domain with a prefix behind it (`company.example/corner`). Each has one owner.
+/// The owner of each address. An address is a host, or the domain followed by a prefix (`company.example/corner`).
 pub type Owners = HashMap<String, TenantId>;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The identifiers that everything else is keyed by, as types.
+//! Identifiers and names as validated types.
 //!
-//! Each has a private field and one fallible constructor, so that past the edge nobody checks again.
+//! Every type has a private field and one fallible constructor, so later code does not validate again.
 //!
 //! **Invariant:** knows nothing of folders, pages or requests.
 
@@ -14,32 +14,32 @@ use std::sync::Arc;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use thiserror::Error;
 
-/// The label whose host leads to the domain: `www.company.example`.
+/// The host label that redirects to the domain: `www.company.example`.
 pub const WWW: &str = "www";
 
-/// A tenant's id: its folder's name, which is also its host label and its path prefix.
+/// The id of a tenant: the name of its folder, its host label and its path prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(Arc<str>);
 
-/// Why a folder's name cannot be a tenant's id.
+/// The reason why a folder's name is not a valid tenant id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TenantIdError {
-    /// Not a host label (RFC 1123, section 2.1): letters a-z, digits and inner hyphens, at most 63.
+    /// Not a host label (RFC 1123, section 2.1): letters a-z, digits and inner hyphens, at most 63 characters.
     #[error("`{0}` is no host label: use a-z, 0-9 and inner hyphens, at most 63 characters")]
     NotAHostLabel(String),
-    /// Taken by rowhouse itself.
+    /// A name that the engine reserves for itself.
     #[error("`{0}` is taken by rowhouse itself: choose another name")]
     Reserved(String),
 }
 
 impl TenantId {
-    /// Names that would clash with rowhouse's own: the `www.` redirect, `company:` links, and the files of an export.
+    /// Names reserved for the `www.` redirect, `company:` links, and the files of an export.
     const RESERVED: [&str; 4] = ["company", WWW, "404", "index"];
 
-    /// Takes a folder's name.
+    /// Creates the id from a folder's name.
     ///
     /// # Errors
-    /// When the name is no host label, or reserved.
+    /// If the name is not a host label, or is reserved.
     pub fn new(name: &str) -> Result<Self, TenantIdError> {
         if Self::RESERVED.contains(&name) || reserved::is_reserved(&format!("/{name}")) {
             return Err(TenantIdError::Reserved(name.to_owned()));
@@ -51,20 +51,20 @@ impl TenantId {
         }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id as shared text, for a snapshot to keep.
+    /// Returns the id as shared text, for snapshots.
     #[must_use]
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 }
 
-/// So that a map of tenants is asked with a text.
+/// Allows look-ups by text in maps keyed by tenant id.
 impl Borrow<str> for TenantId {
     fn borrow(&self) -> &str {
         &self.0
@@ -77,7 +77,7 @@ impl fmt::Display for TenantId {
     }
 }
 
-/// Whether `text` is one label of a host name, in lower case (RFC 1123, section 2.1).
+/// Returns whether `text` is a label of a host name in lower case (RFC 1123, section 2.1).
 #[must_use]
 pub fn is_host_label(text: &str) -> bool {
     (1..=63).contains(&text.len())
@@ -88,13 +88,13 @@ pub fn is_host_label(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// Whether `text` is a host name in lower case: labels with dots between, no port, no trailing dot.
+/// Returns whether `text` is a host name in lower case: labels separated by dots, no port, no trailing dot.
 #[must_use]
 pub fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_host_label)
 }
 
-/// A host name in lower case and in ASCII, as requests have it (WHATWG URL, host parsing; UTS 46). None where it is none, or is an IP address.
+/// Converts a host name to lower-case ASCII, as used in requests (WHATWG URL, host parsing; UTS 46). Returns `None` if `text` is not a host name, or is an IP address.
 #[must_use]
 pub fn ascii_host(text: &str) -> Option<String> {
     match url::Host::parse(text) {
@@ -103,8 +103,8 @@ pub fn ascii_host(text: &str) -> Option<String> {
     }
 }
 
-/// Whether `text` is a path that rowhouse serves: `/`, or segments of unreserved characters
-/// (RFC 3986, section 2.3) without a trailing slash and without dot segments.
+/// Returns whether `text` is a path that the engine can serve: `/`, or segments of unreserved characters (RFC 3986, section 2.3).
+/// A path has no trailing slash and no dot segments.
 #[must_use]
 pub fn is_route_path(text: &str) -> bool {
     text == "/"
@@ -118,19 +118,19 @@ pub fn is_route_path(text: &str) -> bool {
         })
 }
 
-/// Whether a URL has a byte as it is, wherever it stands (RFC 3986, section 2.3).
+/// Returns whether a byte needs no escaping anywhere in a URL (RFC 3986, section 2.3).
 #[must_use]
 pub const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// A text in the Unicode form NFC (UAX 15): `ä` is one sign, and not an `a` with a sign behind it.
+/// Normalises a text to Unicode form NFC (UAX 15), in which `ä` is one character instead of `a` with a combining mark.
 #[must_use]
 pub fn nfc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfc().normalize(text)
 }
 
-/// A name as a disk sees it that tells neither upper from lower case nor one Unicode form from another.
+/// Folds a name as a file system does that ignores case and Unicode normalisation.
 #[must_use]
 pub fn folded(name: &str) -> String {
     nfc(&nfc(name).to_lowercase()).into_owned()

@@ -1,9 +1,9 @@
-//! Holds a tree of values against a JSON Schema (draft 2020-12) and says everything that does not fit.
+//! Validates a tree of values against a JSON Schema (draft 2020-12) and reports every mismatch.
 //!
-//! The schemas come from the Rust types (`schemars`) and from the islands' own declarations, so that one source makes the types, the errors and the editors' help.
-//! The library `jsonschema` decides, by every keyword that the draft has; this module gives what it finds a place in the author's file, an author's words and a hint.
+//! Schemas come from the Rust types (`schemars`), from themes and from the islands' declarations. The same schema thus drives types, errors and the help of editors.
+//! The library `jsonschema` validates all keywords of the draft. This module adds the position in the author's file, a readable message and a hint.
 //!
-//! **Invariant:** knows no file format and no meaning of any key; formats are checked by whoever calls.
+//! **Invariant:** knows no file format and does not know what a key means. The caller checks formats.
 
 mod finder;
 mod reference;
@@ -21,34 +21,34 @@ pub use self::reference::referred;
 use crate::report::{Code, Place};
 use crate::yaml::{Node, Value};
 
-/// A text that has a `format`, for later checks that need more than the text: links, assets, Markdown.
+/// A text with a `format`. Later checks of links, assets and Markdown need more than the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Formatted {
-    /// The schema's `format`.
+    /// The `format` of the schema.
     pub format: String,
     /// The text.
     pub text: String,
-    /// Where it stands.
+    /// The position of the text.
     pub place: Place,
 }
 
-/// So many errors are looked at: a file with more is not read by anybody to its end.
+/// The number of validation errors examined per file. Authors do not read further.
 const ERRORS: usize = 5_000;
 
-/// Why a schema is none.
+/// The reason why a schema is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the schema itself is wrong: {0}")]
 pub struct SchemaError(String);
 
 impl SchemaError {
-    /// The reason, lower case, without a full stop.
+    /// Creates an error. `reason` is lower case, without a full stop.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 }
 
-/// A schema, ready to be held against values.
+/// A compiled schema.
 #[derive(Debug)]
 pub struct Schema {
     root: Json,
@@ -57,10 +57,10 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Prepares a schema. `formats` says what its formats want.
+    /// Compiles a schema. `formats` checks the formats that the schema uses.
     ///
     /// # Errors
-    /// When it is no JSON Schema.
+    /// If the schema is not valid JSON Schema.
     pub fn new(root: Json, formats: FormatCheck) -> Result<Self, SchemaError> {
         let mut names = BTreeSet::new();
         format_names(&root, &mut names);
@@ -77,13 +77,13 @@ impl Schema {
         })
     }
 
-    /// The schema itself.
+    /// Returns the schema as JSON.
     #[must_use]
     pub const fn root(&self) -> &Json {
         &self.root
     }
 
-    /// Everything that is wrong; where nothing is, every formatted text, in the order of the file.
+    /// Validates a node. Returns all violations, or if there are none, all texts with a format in the order of the file.
     #[must_use]
     pub fn check(&self, node: &Node) -> (Vec<Violation>, Vec<Formatted>) {
         let value = node.to_json();
@@ -95,7 +95,7 @@ impl Schema {
         (problems, formatted)
     }
 
-    /// Everything that is wrong with a value that was written as `node`; `what` names it.
+    /// Validates `value`, which was written as `node`. `what` is the name of the value in messages.
     pub(crate) fn problems(&self, node: &Node, value: &Json, what: &str) -> Vec<Violation> {
         let mut finder = ViolationFinder {
             schema: &self.root,
@@ -111,12 +111,12 @@ impl Schema {
         }
         finder.count_the_rest();
         let mut problems = finder.problems;
-        // In the order of the file. A key that is unknown is often the one that is missing, with a typing error.
+        // In the order of the file. An unknown key comes before a missing one: it is often the same key, misspelt.
         problems.sort_by_key(|problem| (problem.place, problem.code != Code::UnknownKey));
         problems
     }
 
-    /// Every formatted text of a value that was written as `node`, in the order of the file, and the formats by JSON Pointer (RFC 6901).
+    /// Returns all texts with a format in the order of the file, and their formats by JSON Pointer (RFC 6901).
     pub(crate) fn formatted(&self, node: &Node, value: &Json) -> (Vec<Formatted>, Formats) {
         let evaluation = self.validator.evaluate(value);
         let (mut formatted, mut formats) = (Vec::new(), Formats::new());
@@ -129,7 +129,7 @@ impl Schema {
             }
             let location = annotation.instance_location;
             formats.insert(location.as_str().to_owned(), format.to_owned());
-            // What stands for a key that was left out has no place.
+            // A default value has no position.
             if let Some(node) = node_at(node, location)
                 && let Value::Text(text) = &node.value
             {
@@ -146,10 +146,10 @@ impl Schema {
     }
 }
 
-/// The formats of a value's texts, by their places in it as JSON Pointers (RFC 6901).
+/// The formats of the texts in a value, by JSON Pointer (RFC 6901).
 pub type Formats = BTreeMap<String, String>;
 
-/// Every `format` that a schema names.
+/// Collects all formats that a schema uses.
 pub(crate) fn format_names(schema: &Json, names: &mut BTreeSet<String>) {
     match schema {
         Json::Object(keys) => {

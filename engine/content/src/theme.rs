@@ -1,14 +1,14 @@
-//! A theme's folder as data: its files over those of its parent, its roles and what stands on what, its section types, its settings and its words.
+//! Loads a theme's folder: its files over those of its parent, colour roles and contrast pairs, section types, settings and UI strings.
 //!
-//! A theme that names a `parent` holds only what differs: a file of the same path wins over the parent's, and so does a word of the same key.
+//! A theme that names a `parent` contains only the differences. Its files replace the parent's at the same path, its UI strings those with the same key.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`shape`] | what authors may write, by a schema of the theme |
-//! | `file` | its YAML files |
-//! | [`kind`] | a section type: its schema, its example |
-//! | [`strings`] | the words of a language |
-//! | [`words`] | whether all words are there |
+//! | [`shape`] | the theme's schemas for the content that authors write |
+//! | `file` | the theme's YAML files |
+//! | [`kind`] | section types: schema and example |
+//! | [`strings`] | the UI strings of a language |
+//! | [`words`] | the check that no UI string is missing |
 //!
 //! **Invariant:** knows no tenant and no page, and renders nothing.
 
@@ -38,7 +38,7 @@ use crate::report::{Code, Diagnostic, Report, hint_for};
 use crate::schema::Schema;
 use crate::source::Folder;
 
-/// The theme's manifest file.
+/// The file name of a theme's manifest.
 pub const MANIFEST: &str = "theme.yaml";
 
 /// `theme.yaml`.
@@ -89,30 +89,30 @@ pub struct Role {
     pub night: Colour,
 }
 
-/// A theme with its parents' files below its own.
+/// A theme, merged with its parents.
 #[derive(Debug, Clone)]
 pub struct Theme {
     /// The folder's name.
     pub name: String,
-    /// How reports name the folder.
+    /// The folder's name in reports.
     pub label: String,
-    /// The folders that it is put together from: its own, its parent's, and so on.
+    /// The names of the folders that make up the theme: its own, its parent's, and so on.
     pub line: Vec<String>,
-    /// Styles, preloads, roles and pairs of the whole line of parents.
+    /// The manifest, with the styles, preloads, roles and contrast pairs of all parents.
     pub manifest: ThemeManifest,
     /// The files by path.
     pub files: BTreeMap<String, Bytes>,
     /// The section types by name.
     pub kinds: BTreeMap<String, Arc<SectionKind>>,
-    /// What a tenant's settings may say.
+    /// The schema of a tenant's settings.
     pub settings: Arc<Shape>,
-    /// The words by language (BCP 47).
+    /// The UI strings by language (BCP 47).
     pub strings: BTreeMap<String, Strings>,
-    /// A hash of all the folders that it is put together from.
+    /// A hash of all folders that make up the theme.
     pub fingerprint: [u8; 32],
 }
 
-/// The folders of a theme, one over the other.
+/// The merged files of a theme and its parents.
 #[derive(Default)]
 struct Layers {
     manifest: Option<ThemeManifest>,
@@ -120,12 +120,12 @@ struct Layers {
     strings: BTreeMap<String, Strings>,
 }
 
-/// The themes that are built into the program.
+/// The themes built into the program.
 #[derive(RustEmbed)]
 #[folder = "../../themes"]
 struct Embedded;
 
-/// The theme folders within the program, by name.
+/// Returns the folders of the built-in themes by name.
 #[must_use]
 pub fn embedded() -> BTreeMap<String, Folder> {
     let mut folders: BTreeMap<String, Folder> = BTreeMap::new();
@@ -146,14 +146,14 @@ pub fn embedded() -> BTreeMap<String, Folder> {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 
-/// The words of the theme `base` within the program, which says everything that the program asks for.
+/// The UI strings of the built-in theme `base`. It has every string that the program uses.
 static BUILT_IN: LazyLock<BTreeMap<String, Strings>> = LazyLock::new(|| {
     let base = embedded().remove("base").unwrap_or_default();
     words::built_in(&base.files)
 });
 
 impl Theme {
-    /// The languages that it speaks, with their words.
+    /// Returns the languages of the theme with their UI strings.
     #[must_use]
     pub fn languages(&self) -> Vec<(&str, &Strings)> {
         static NONE: Strings = Strings::new();
@@ -176,7 +176,7 @@ impl Theme {
     }
 }
 
-/// Puts a theme together from the folders that there are.
+/// Loads a theme from a set of folders. Returns `None` if the report has errors.
 #[must_use]
 pub fn load(name: &str, folders: &BTreeMap<String, Folder>) -> (Option<Theme>, Report) {
     let mut report = Report::default();
@@ -186,7 +186,7 @@ pub fn load(name: &str, folders: &BTreeMap<String, Folder>) -> (Option<Theme>, R
     (theme.filter(|_| report.is_servable()), report)
 }
 
-/// The folders become a theme, and what they say of each other is checked.
+/// Builds a theme from its merged files, and checks that they fit together.
 fn whole(
     name: &str,
     folders: &BTreeMap<String, Folder>,
@@ -228,7 +228,7 @@ fn whole(
     Some(theme)
 }
 
-/// A hash of those of these folders that have the names.
+/// Returns a hash of the named folders.
 pub fn fingerprint<'a>(
     names: impl IntoIterator<Item = &'a String>,
     folders: &BTreeMap<String, Folder>,
@@ -236,7 +236,7 @@ pub fn fingerprint<'a>(
     let mut hash = Sha256::new();
     for name in names {
         let folder = folders.get(name).map(Folder::fingerprint);
-        // The length keeps neighbours apart.
+        // The length separates the name from the following hash.
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);
         hash.update(folder.unwrap_or_default());
@@ -294,7 +294,7 @@ fn layered(
     Some(layers)
 }
 
-/// A theme's own manifest over its parent's.
+/// Merges a theme's manifest into its parent's.
 fn over(own: ThemeManifest, parent: ThemeManifest) -> ThemeManifest {
     let mut all = parent;
     all.name = own.name;
@@ -318,7 +318,7 @@ fn over(own: ThemeManifest, parent: ThemeManifest) -> ThemeManifest {
     all
 }
 
-/// The words of a folder by language.
+/// Reads the UI strings of a folder by language.
 fn read_strings(folder: &Folder, report: &mut Report) -> Vec<(String, Strings)> {
     let files = folder.files.iter().filter_map(|(path, bytes)| {
         let language = path.strip_prefix("strings/")?.strip_suffix(".yaml")?;

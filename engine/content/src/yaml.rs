@@ -1,9 +1,9 @@
-//! YAML into a tree in which every key and value knows its place.
+//! Parses YAML into a tree in which every key and value has its position.
 //!
-//! Serde's own way stops at the first error; authors want all of them. So a file is read into a [`Node`] first, with duplicate keys kept, and [`crate::schema`] then says everything that is wrong with it.
-//! This module is the only one that knows the YAML library.
+//! Serde's usual path stops at the first error, but authors need all errors. A file is therefore first read into a [`Node`], including duplicate keys. [`crate::schema`] then finds everything that is wrong.
+//! No other module knows the YAML library.
 //!
-//! **Invariant:** knows no key and no type of any file.
+//! **Invariant:** knows no keys and no types of any file.
 
 mod block;
 mod cause;
@@ -19,64 +19,64 @@ pub use self::block::place_in_block;
 pub use self::cause::{invisible_space, quoted};
 use crate::report::{Code, LineIndex, Place};
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The value.
     pub value: Value,
-    /// Where it begins.
+    /// The position of its first character.
     pub place: Place,
 }
 
-/// The kinds of YAML values (YAML 1.2, core schema).
+/// The value types of YAML (YAML 1.2, core schema).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// `null`, `~` or nothing.
+    /// `null`, `~` or an empty value.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// Any number, and how it is written where that is not how it is printed: `1.10`, `01234`.
+    /// A number. The text is set if the author wrote the number differently from its canonical form, for example `1.10` or `01234`.
     Number(serde_json::Number, Option<Box<String>>),
     /// Text.
     Text(String),
     /// A sequence.
     List(Vec<Node>),
-    /// A mapping, in its order, with duplicate keys.
+    /// A mapping in its original order, including duplicate keys.
     Map(Vec<(Key, Node)>),
 }
 
-/// A mapping's key and where it stands.
+/// A key of a mapping and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The key.
     pub name: String,
-    /// Where.
+    /// The position of the key.
     pub place: Place,
 }
 
-/// Why a text is no YAML.
+/// The reason why a text is not valid YAML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YamlError {
-    /// `bad-yaml`, or `too-large` where a budget is exceeded.
+    /// `bad-yaml`, or `too-large` if a limit is exceeded.
     pub code: Code,
-    /// The reason: in an author's words where it can be told, else in the parser's.
+    /// The reason, in terms an author understands if the cause is known, else in the parser's.
     pub message: String,
-    /// What to write instead.
+    /// The correct way to write the text.
     pub hint: Option<String>,
-    /// Where, when the parser knows.
+    /// The position, if the parser reports one.
     pub place: Option<Place>,
 }
 
-/// How deep values may be nested. What is read goes as deep into the stack, and no page of the six sites needs more than eight.
+/// The largest nesting depth of values. Parsing recurses to this depth. Pages of the six sites need at most eight.
 const MAX_NESTING: usize = 24;
 
-/// The limit on the values and keys of one file. Parsed, each takes up to a kilobyte while it is checked; the largest file of the six sites has some 700.
+/// The largest number of values and keys in one file. Each takes up to a kilobyte while the file is checked. The largest file of the six sites has some 700.
 pub const MAX_FILE_NODES: usize = 100_000;
 
-/// Reads a document. `first_line` is the line of the file at which `text` begins, from 1.
+/// Parses a document. `first_line` is the number, from 1, of the line of the file at which `text` begins.
 ///
 /// # Errors
-/// When the text is no YAML document.
+/// If the text is not a valid YAML document.
 pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
@@ -121,7 +121,9 @@ fn failure(text: &str, error: &Error, first_line: usize) -> YamlError {
     }
 }
 
-/// The same text, as long as before, in which nothing but a line feed ends a line, as everywhere else here. To the parser a carriage return by itself ends one, too (YAML 1.2.2, section 5.4), and places would be in lines that the file has not.
+/// Replaces carriage returns that do not precede a line feed by spaces. The length of the text stays the same.
+///
+/// The parser would count them as line ends (YAML 1.2.2, section 5.4), and report lines that the file does not have.
 fn lines(text: &str) -> Cow<'_, str> {
     let ends_no_line = |at: usize, sign: char| sign == '\r' && !text[at + 1..].starts_with('\n');
     if !text.char_indices().any(|(at, sign)| ends_no_line(at, sign)) {
@@ -132,7 +134,7 @@ fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(signs.collect())
 }
 
-/// Whether a limit was met. The scanner, which reads ahead, has one of its own for brackets.
+/// Returns whether a limit was exceeded. The scanner reads ahead and has its own limit for brackets.
 fn is_too_much(error: &Error) -> bool {
     matches!(error, Error::Budget { .. }) || is_too_deep(error)
 }
@@ -166,7 +168,7 @@ fn message(error: &Error) -> String {
     }
 }
 
-/// The parser's message without the position that it repeats; the report has its own.
+/// Returns the parser's message without its position, which the report has already.
 fn first_sentence(message: &str) -> String {
     let line = message.lines().next().unwrap_or(message);
     let line = line.strip_prefix("error: ").unwrap_or(line);
@@ -198,7 +200,7 @@ fn place(location: Location) -> Place {
     }
 }
 
-/// Adds what the parser does not know: how numbers are written, and the lines above the text.
+/// Adds data that the parser does not provide: the original text of numbers, and the lines above `text` in the file.
 fn complete(node: &mut Node, text: &LineIndex<'_>, above: usize) {
     match &mut node.value {
         Value::List(items) => items
@@ -304,7 +306,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 }
 
 impl Node {
-    /// Counts the values and keys, this one included.
+    /// Returns the number of values and keys, including this node.
     #[must_use]
     pub fn count(&self) -> usize {
         1 + match &self.value {
@@ -314,7 +316,7 @@ impl Node {
         }
     }
 
-    /// The value without places. Of duplicate keys, the last one stays.
+    /// Returns the value without positions. Of duplicate keys, the last one wins.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -331,7 +333,7 @@ impl Node {
         }
     }
 
-    /// A tree from a value that comes from no file; every place is the first.
+    /// Creates a tree from a value that comes from no file. Every position is line 1, column 1.
     #[must_use]
     pub fn from_json(value: &serde_json::Value) -> Self {
         use serde_json::Value as Json;

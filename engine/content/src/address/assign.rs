@@ -1,4 +1,4 @@
-//! Gives the addresses out.
+//! The assignment of addresses to the tenants that claim them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,31 +13,33 @@ use crate::tenant::manifest::CanonicalPlace;
 use crate::tenant::{MANIFEST, Site};
 use crate::yaml;
 
-/// Who got what.
+/// The result of an assignment.
 #[derive(Debug, Default)]
 pub struct Assignment {
     /// The addresses of each tenant, the canonical one first.
     pub addresses: BTreeMap<TenantId, Vec<Address>>,
-    /// What a tenant wanted and did not get.
+    /// Errors about claims that were refused, by tenant.
     pub conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
-    /// The tenant at the domain's root.
+    /// The tenant at the root of the domain.
     pub root: Option<TenantId>,
-    /// Who has what now, for the next time.
+    /// The owners of all addresses. The next assignment takes them as [`AddressRules::before`].
     pub owners: Owners,
 }
 
-/// What addresses are given out by, beside what the tenants want.
+/// The rules of an assignment, apart from the tenants' claims.
 #[derive(Debug, Clone, Copy)]
 pub struct AddressRules<'a> {
-    /// Where the deployment lives.
+    /// The origin of the deployment.
     pub origin: &'a Origin,
-    /// What tenants may claim; without it their manifests are believed.
+    /// The addresses that tenants may claim. `None` allows any free address.
     pub deployment: Option<&'a DeploymentFile>,
-    /// Who has what so far.
+    /// The owners of all addresses before this assignment.
     pub before: &'a Owners,
 }
 
-/// Gives out hosts and prefixes to all tenants that there are. One without a site, whose folder was never good, keeps its name and what it had for itself.
+/// Assigns hosts and prefixes to all tenants.
+///
+/// A tenant without a site, because its folder was never valid, keeps its name and the addresses that it had.
 #[must_use]
 pub fn assign<'a>(
     rules: AddressRules<'a>,
@@ -77,14 +79,14 @@ struct Giver<'a> {
     rules: AddressRules<'a>,
     owners: Owners,
     root: Option<&'a Site>,
-    /// What the root tenant answers itself, and where that is written.
+    /// The paths that the root tenant itself serves, each with the file and position that define it.
     root_paths: BTreeMap<Cow<'a, str>, (&'a str, Option<Place>)>,
     given: BTreeMap<TenantId, Vec<(usize, Address)>>,
     conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
 }
 
 impl<'a> Giver<'a> {
-    /// Finds the tenant at the domain's root.
+    /// Finds the tenant at the root of the domain, and reports claims of other tenants to the root.
     fn root(&mut self, tenants: &Tenants<'a>) {
         let domain = self.rules.origin.domain();
         let wants = |id: &TenantId| {
@@ -170,11 +172,11 @@ impl<'a> Giver<'a> {
         self.conflict(&site.id, diagnostic);
     }
 
-    /// Gives one address, or says why not. `kept`: its tenant has had it.
+    /// Assigns one claimed address, or reports why not. `kept`: the tenant had the address before.
     fn take(&mut self, order: usize, claim: &Claim<'a>, kept: bool) {
         let owner = self.owners.get(&claim.address);
         if owner == Some(claim.id) && claim.by != By::Name {
-            // It is the tenant's by its name already, or stands there twice.
+            // The address is the tenant's by its name already, or is listed twice.
             return;
         }
         if matches!(claim.by, By::Hosts | By::Aliases) && self.is_refused(claim) {
@@ -198,7 +200,7 @@ impl<'a> Giver<'a> {
         }
     }
 
-    /// Whether nobody, or not this tenant, may claim it.
+    /// Returns whether the tenant may not claim this address, and reports the reason.
     fn is_refused(&mut self, claim: &Claim<'a>) -> bool {
         let Some(site) = claim.site else {
             return false;
@@ -236,7 +238,7 @@ impl<'a> Giver<'a> {
         true
     }
 
-    /// The tenant that would lose a path to a new prefix: the root, whose pages lie there, or the one whose prefix it lies below.
+    /// Returns the tenant that would lose paths to a new prefix: the root tenant with pages there, or the tenant with a shorter prefix.
     fn owner_around(&self, claim: &Claim<'a>) -> Option<TenantId> {
         if let Some(root) = self.root
             && self.root_paths_below(&claim.prefix).next().is_some()
@@ -244,7 +246,7 @@ impl<'a> Giver<'a> {
             return Some(root.id.clone());
         }
         if self.rules.deployment.is_some() {
-            // Whoever runs the deployment has listed it, and means it.
+            // The operator has listed the prefix on purpose.
             return None;
         }
         if let Some(root) = self.root
@@ -260,7 +262,7 @@ impl<'a> Giver<'a> {
         })
     }
 
-    /// What the root tenant answers at a prefix and below it.
+    /// Returns the paths of the root tenant at or below a prefix.
     fn root_paths_below(
         &self,
         prefix: &str,
@@ -271,7 +273,7 @@ impl<'a> Giver<'a> {
             .filter(move |(path, _)| is_below(path, prefix))
     }
 
-    /// Says which pages and redirects of the root tenant are not answered, since somebody has had their paths before them.
+    /// Reports pages and redirects of the root tenant that are not served, because a tenant had their paths before.
     fn taken_from_root(&mut self, claim: &Claim<'a>) {
         let Some(root) = self.root else { return };
         let mut found = Vec::new();
@@ -348,7 +350,7 @@ impl<'a> Giver<'a> {
             .push(diagnostic);
     }
 
-    /// Puts each tenant's addresses in their order, whoever came first, and its canonical one before all.
+    /// Sorts each tenant's addresses by order of claim, and puts its canonical address first.
     fn finish(self, tenants: &Tenants<'_>) -> Assignment {
         let domain = self.rules.origin.domain();
         let mut assignment = Assignment {
@@ -387,7 +389,7 @@ impl<'a> Giver<'a> {
     }
 }
 
-/// Returns every path that the root tenant answers now or may answer later, with the file and the place that say so: pages, those that are drafts, scheduled or expired, redirects, downloads and texts.
+/// Returns every path that the root tenant serves now or may serve later, with the file and position that define it: pages (also drafts, scheduled and expired ones), redirects, downloads and texts.
 fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
     let manifest = &site.manifest;
     let place = |texts: &[crate::schema::Formatted], format: &str, text: &str| {
@@ -421,10 +423,10 @@ fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
         .collect()
 }
 
-/// The folder of pages, as reports name it where they cannot name the file.
+/// The folder of pages, named in reports if the file is not known.
 const PAGES: &str = "pages";
 
-/// Whether a prefix lies within a collection of the root tenant, which answers every path there, if only to say that the entry does not exist.
+/// Returns whether a prefix is within a collection of the root tenant. The collection answers all paths below its own, at least with a 404 page.
 fn is_in_collection(root: &Site, prefix: &str) -> bool {
     let mut collections = root
         .pages
@@ -433,7 +435,7 @@ fn is_in_collection(root: &Site, prefix: &str) -> bool {
     collections.any(|page| is_below(prefix, &page.path))
 }
 
-/// Adds the place at which a manifest claims an address.
+/// Adds the position at which a manifest claims an address.
 fn place_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Diagnostic {
     let mut stated = site.formatted.iter();
     let is_meant = |written: &str| {
@@ -448,7 +450,7 @@ fn place_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Di
     }
 }
 
-/// Whether a prefix takes a path: it is the prefix, or lies below it.
+/// Returns whether `path` is `prefix` or below it.
 fn is_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

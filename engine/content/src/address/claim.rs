@@ -1,4 +1,4 @@
-//! What tenants want: the addresses of their names, and those of their manifests.
+//! The addresses that tenants claim by their names and manifests.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,35 @@ use super::Origin;
 use crate::name::TenantId;
 use crate::tenant::Site;
 
-/// The tenants that there are, with their sites.
+/// All tenants, with their sites if they have one.
 pub(super) type Tenants<'a> = BTreeMap<&'a TenantId, Option<&'a Site>>;
 
-/// One address that a tenant wants, by its name or by its manifest.
+/// One address that a tenant claims by its name or manifest.
 pub(super) struct Claim<'a> {
     pub(super) id: &'a TenantId,
     pub(super) site: Option<&'a Site>,
     pub(super) host: String,
     pub(super) prefix: String,
-    /// Both together: the key of its owner.
+    /// The host followed by the prefix: the key in [`Owners`](super::Owners).
     pub(super) address: String,
     pub(super) by: By,
 }
 
-/// What a claim rests on.
+/// The source of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The folder's name.
     Name,
-    /// The root tenant's name, whose host only leads to the domain.
+    /// The root tenant's folder name. Its host only redirects to the domain.
     RootName,
-    /// `hosts`.
+    /// The manifest's key `hosts`.
     Hosts,
-    /// `aliases`.
+    /// The manifest's key `aliases`.
     Aliases,
 }
 
 impl Claim<'_> {
-    /// The key of the manifest.
+    /// Returns the manifest key of the claim.
     pub(super) const fn key(&self) -> &'static str {
         match self.by {
             By::Aliases => "aliases",
@@ -42,7 +42,7 @@ impl Claim<'_> {
         }
     }
 
-    /// The address as its tenant writes it.
+    /// Returns the address as the manifest writes it.
     pub(super) fn text(&self) -> &str {
         if self.prefix.is_empty() {
             &self.host
@@ -52,7 +52,7 @@ impl Claim<'_> {
     }
 }
 
-/// Everything that is wanted, in the order in which it is given out at a fresh start.
+/// Returns all claims, in the order of assignment at a fresh startup.
 pub(super) fn claims<'a>(
     tenants: &Tenants<'a>,
     root: Option<&'a Site>,

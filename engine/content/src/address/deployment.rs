@@ -1,6 +1,6 @@
-//! `deployment.yaml`: which tenant is at the domain's root, and what each may claim beyond its own name.
+//! Reads `deployment.yaml`: the tenant at the root of the domain, and the addresses that each tenant may claim beyond its own name.
 //!
-//! Whoever runs the deployment writes it; tenants cannot, since it lies beside their folders and not in one. Where there is one, nothing that it does not list is given.
+//! The operator writes the file. Tenants cannot, because it is outside their folders. If the file exists, addresses that it does not list are not assigned.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::schema::Schema;
 use crate::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
 use crate::yaml::{self, Node, Value};
 
-/// The file's name within the folder of tenants.
+/// The name of the file in the folder of tenants.
 pub const FILE: &str = "deployment.yaml";
 
 /// `deployment.yaml`.
@@ -46,10 +46,10 @@ pub struct Allowed {
     pub hosts: Vec<HostName>,
 }
 
-/// The file, checked, with what it takes to say where something is to be added.
+/// The checked file, with its text and positions for hints about missing entries.
 #[derive(Debug, Clone)]
 pub struct DeploymentFile {
-    /// What it says.
+    /// The content of the file.
     pub claims: Claims,
     label: String,
     text: String,
@@ -59,7 +59,7 @@ pub struct DeploymentFile {
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<Claims>);
 
 impl DeploymentFile {
-    /// One that lists nothing: what holds while the file cannot be read and never could.
+    /// Returns a file that lists nothing. It applies while the file cannot be read and no valid version was read before.
     #[must_use]
     pub fn nothing(label: &str) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl DeploymentFile {
         }
     }
 
-    /// Reads the file's text. It is there when the report holds no error.
+    /// Reads the text of the file. Returns `None` if the report has errors.
     #[must_use]
     pub fn read(label: &str, text: &str) -> (Option<Self>, Report) {
         let mut report = Report::default();
@@ -115,7 +115,7 @@ impl DeploymentFile {
         (report.is_servable().then_some(deployment), report)
     }
 
-    /// Whether a tenant may claim an alias or a host.
+    /// Returns whether a tenant may claim an alias or a host.
     #[must_use]
     pub fn allows(&self, tenant: &TenantId, key: &str, address: &str) -> bool {
         let allowed = self.claims.tenants.get(tenant.as_str());
@@ -128,7 +128,7 @@ impl DeploymentFile {
         })
     }
 
-    /// What is to be written, and where, so that a tenant may claim an address: the text, the file and the line.
+    /// Returns a hint on how to allow a tenant an address: the text to write, the file and the line.
     #[must_use]
     pub fn how_to_allow(&self, tenant: &TenantId, key: &str, address: &str) -> String {
         let file = &self.label;
@@ -154,7 +154,7 @@ impl DeploymentFile {
         format!("who runs the deployment can allow it: add {words} in `{file}`, line {line}")
     }
 
-    /// The same for the domain's root.
+    /// Returns a hint on how to give a tenant the root of the domain.
     #[must_use]
     pub fn how_to_root(&self, tenant: &TenantId) -> String {
         let file = &self.label;
@@ -172,25 +172,25 @@ impl DeploymentFile {
         }
     }
 
-    /// Whether it is a file that was read.
+    /// Returns whether a valid file was read.
     #[must_use]
     pub fn is_good(&self) -> bool {
         !self.text.is_empty()
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// How reports name the file.
+    /// Returns the name of the file in reports.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Tenants that it names and that are not there: they may come yet, so that these are warnings.
+    /// Returns a warning for each listed tenant that does not exist. These are warnings, because the tenant may be added later.
     #[must_use]
     pub fn strangers<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Vec<Diagnostic> {
         let stranger = |name: &str, place: Option<Place>| {
@@ -216,7 +216,7 @@ impl DeploymentFile {
             .collect()
     }
 
-    /// Addresses that it lists for two tenants.
+    /// Returns an error for each address that is listed for two tenants.
     fn listed_twice(&self) -> Vec<Diagnostic> {
         let mut seen: BTreeMap<String, (&str, usize)> = BTreeMap::new();
         let mut found = Vec::new();
@@ -264,7 +264,7 @@ impl DeploymentFile {
     }
 }
 
-/// The key at the end of a path of keys, and what stands there.
+/// Finds the node at a path of keys. Returns the position of the last key, and its value.
 pub(super) fn find<'a>(node: &'a Node, path: &[&str]) -> Option<(Place, &'a Node)> {
     let (first, rest) = path.split_first()?;
     let Value::Map(pairs) = &node.value else {

@@ -1,8 +1,8 @@
-//! Checks the formats of an app's facts: identifiers of app stores, fingerprints and lines of `app-ads.txt`.
+//! Checks the formats of app data: identifiers of app stores, fingerprints and lines of `app-ads.txt`.
 //!
 //! **Invariant:** knows no tenant and no page.
 
-/// Says whether a text fits one of the formats of an app's facts, or why not, with a hint. None for another format.
+/// Checks a text against a format of app data. The error is a message and a hint. Returns `None` for any other format.
 pub(super) fn check_app_format(
     format: &str,
     text: &str,
@@ -81,7 +81,7 @@ fn is_fingerprint(text: &str) -> bool {
             .all(|pair| pair.len() == 2 && pair.bytes().all(is_digit))
 }
 
-/// A record (app-ads.txt 1.0, section 3.4.1) or a variable such as `contact=`.
+/// Returns whether a text is a record (app-ads.txt 1.0, section 3.4.1) or a variable such as `contact=`.
 fn is_ads_record(text: &str) -> bool {
     let one_line = !text.contains(char::is_control);
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();

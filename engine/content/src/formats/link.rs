@@ -1,6 +1,6 @@
-//! Reads links as authors write them: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`, `sms:...`, `geo:...`.
+//! Parses links as authors write them: `/terms`, `terms.md`, `../assets/plan.pdf`, `#fees`, `shop:/contact`, `company:email`, `https://...`, `mailto:...`, `tel:...`, `sms:...`, `geo:...`.
 //!
-//! **Invariant:** there is one reader of links. A link that the reader refuses is reported to the author, and never reaches an `href`.
+//! **Invariant:** this is the only parser of links. A link that it refuses is reported to the author and never reaches an `href`.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::name::is_host_label;
 use crate::name::reserved::ASSETS;
 use crate::report::hint_for;
 
-/// The facts of the company that a `company:` link can name.
+/// The company facts that a `company:` link can name.
 pub const COMPANY_LINKS: [&str; 4] = ["email", "home", "network", "scheduling"];
 
-/// Schemes that a browser would follow or run, and that no link may name. So no link leads to a tenant of such a name.
+/// Schemes that browsers would follow or run. No link may use them, so links to a tenant with such a name are impossible.
 const SCHEMES: [&str; 10] = [
     "about",
     "blob",
@@ -28,22 +28,24 @@ const SCHEMES: [&str; 10] = [
     "wss",
 ];
 
-/// Where a link leads, as far as it can be checked.
+/// The target of a link, as far as it can be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A page of this tenant: path and fragment. The path is empty for a fragment of the same page.
     Own(String, Option<String>),
-    /// Something by its place beside the file that names it; [`rooted`] says what.
+    /// A path relative to the file that contains the link. [`rooted`] resolves it.
     Relative,
     /// A page of another tenant: its id, path and fragment.
     Neighbour(String, String, Option<String>),
-    /// A fact of the company.
+    /// A company fact.
     Company(String),
-    /// Somewhere else: a whole URL.
+    /// Another site: a complete URL.
     Outside,
 }
 
-/// A link as it stands in `file`, from the tenant's root: in `pages/blog/first.md`, `../terms.md#fees` and `../terms#fees` are `/terms#fees`, and `../../assets/plan.pdf` is `/assets/plan.pdf`. One that is not relative, or leads out of the tenant's folder, stays as it is.
+/// Resolves a relative link in `file` against the tenant's root.
+///
+/// In `pages/blog/first.md`, `../terms.md#fees` and `../terms#fees` become `/terms#fees`, and `../../assets/plan.pdf` becomes `/assets/plan.pdf`. A link that is not relative, or leads out of the tenant's folder, is returned unchanged.
 #[must_use]
 pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
     if !is_relative(link) {
@@ -59,7 +61,7 @@ pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
     }
 }
 
-/// The path of a page's file: `pages/blog/index.md` is `/blog`.
+/// Returns the path of a page's file: `pages/blog/index.md` has the path `/blog`.
 #[must_use]
 pub fn path_of(file: &str) -> Option<String> {
     let inner = file.strip_prefix("pages/")?.strip_suffix(".md")?;
@@ -70,7 +72,7 @@ pub fn path_of(file: &str) -> Option<String> {
     Some(format!("/{inner}"))
 }
 
-/// The path of a page that is named by its place without `.md`: `./prices`.
+/// Returns the path of a page that a relative link names without `.md`: `./prices`.
 fn page_without_extension(found: &str) -> Option<String> {
     let inner = found.strip_prefix("pages")?;
     let name = inner.rsplit('/').next().unwrap_or_default();
@@ -81,7 +83,7 @@ fn page_without_extension(found: &str) -> Option<String> {
     }
 }
 
-/// The path within the tenant's folder that a relative path means in `file` (RFC 3986, section 5.2). `None` where it leads out of the folder.
+/// Resolves a relative path in `file` within the tenant's folder (RFC 3986, section 5.2). Returns `None` if the path leads out of the folder.
 #[must_use]
 pub fn beside(path: &str, file: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
@@ -96,7 +98,9 @@ pub fn beside(path: &str, file: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Whether a link names something by its place beside the file that it stands in: `./x`, `../x`, or a name with an extension. Before the first `/` there is no `:`, which would end a scheme (RFC 3986, section 4.2).
+/// Returns whether a link is relative to its file: `./x`, `../x`, or a name with an extension.
+///
+/// A `:` before the first `/` would end a scheme (RFC 3986, section 4.2).
 fn is_relative(link: &str) -> bool {
     let path = link.split(['?', '#']).next().unwrap_or_default();
     let first = path.split('/').next().unwrap_or_default();
@@ -107,14 +111,14 @@ fn is_relative(link: &str) -> bool {
     !first.is_empty() && !first.contains(':') && (matches!(first, "." | "..") || has_extension)
 }
 
-/// Reads a link.
+/// Parses a link.
 ///
 /// # Errors
-/// What is wrong with it, and what to write instead.
+/// The problem, and the text to write instead.
 pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
-    // Browsers drop tabs and line ends from a URL, cut spaces off, and take `\` for `/` (WHATWG URL, section 4.4).
-    // The name of a file may hold spaces: its address is another name.
+    // Browsers remove tabs and line ends from a URL, trim spaces, and read `\` as `/` (WHATWG URL, section 4.4).
+    // // File names may contain spaces, because their URL differs from the name.
     let names_a_file = link.starts_with(ASSETS) || is_relative(link);
     let strange = |character: char| {
         let is_space = character.is_whitespace() && !(names_a_file && character == ' ');
@@ -159,7 +163,7 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
             "begin with `/` for a page of this tenant, write the name of its file (`terms.md`), or begin with `https://`",
         );
     };
-    // A scheme is the same in capitals (RFC 3986, section 3.1).
+    // Schemes are case-insensitive (RFC 3986, section 3.1).
     match scheme.to_ascii_lowercase().as_str() {
         "https" | "http" if rest.starts_with("//") => match Url::parse(link) {
             Ok(_) => Ok(Target::Outside),
@@ -210,7 +214,7 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     }
 }
 
-/// The address in a link to another site that does not begin with it: `assets/https://a.example`. Addresses that hold another one, as those of archives do, are none of these.
+/// Finds the URL of another site within a link that begins with something else: `assets/https://a.example`. Ignores URLs that contain another URL, such as those of web archives.
 fn address_within<'a>(link: &'a str, path: &str) -> Option<&'a str> {
     let before = path.find("://").map(|at| &path[..at])?;
     let at = ["https", "http"]
@@ -225,7 +229,7 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(is_part) && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a `mailto:` has addresses, or leaves them to the visitor (RFC 6068, section 2).
+/// Returns whether a `mailto:` link has addresses, or fields without addresses (RFC 6068, section 2).
 fn has_recipients(rest: &str) -> bool {
     match rest.split_once('?') {
         Some(("", fields)) => !fields.is_empty(),
@@ -236,7 +240,7 @@ fn has_recipients(rest: &str) -> bool {
     }
 }
 
-/// Whether a `geo:` names a place: latitude and longitude (RFC 5870, section 3.3).
+/// Returns whether a `geo:` link has a latitude and a longitude (RFC 5870, section 3.3).
 fn is_position(rest: &str) -> bool {
     let numbers = rest.split(['?', ';']).next().unwrap_or_default();
     let numbers: Vec<Option<f64>> = numbers

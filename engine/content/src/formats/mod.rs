@@ -1,4 +1,4 @@
-//! What each `format` of the JSON Schemas wants: the one place that says so.
+//! Defines what each `format` of the JSON Schemas accepts. No other module does.
 
 mod app_facts;
 pub mod link;
@@ -14,31 +14,31 @@ use crate::name::reserved::{is_reserved, takes_reserved};
 use crate::name::{ascii_host, exported, is_route_path};
 use crate::schema::Schema;
 
-/// The JSON Schema of a manifest or of front matter.
+/// Returns the JSON Schema of a type, such as a manifest or front matter.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Json {
     schemars::schema_for!(T).to_value()
 }
 
-/// The same, ready to be held against what authors write.
+/// Returns the compiled schema of a type.
 #[must_use]
 pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
     Schema::new(schema_of::<T>(), check_format)
         .unwrap_or_else(|error| unreachable!("schemas of types are whole: {error}"))
 }
 
-/// What to do about a path that is the engine's own.
+/// The hint for a path that the engine serves itself.
 pub(crate) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
 
-/// What is said of a path that is the engine's own.
+/// Returns the message for a path that the engine serves itself.
 pub(crate) fn reserved(path: &str) -> String {
     format!("`{path}` is the engine's own")
 }
 
-/// Says whether a text fits its format, or why not, with a hint.
+/// Checks a text against its format.
 ///
 /// # Errors
-/// What is wrong with the text, and what to write instead.
+/// The problem, and the text to write instead.
 pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
     let fail = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
     match format {
@@ -119,7 +119,7 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
     }
 }
 
-/// Whether a text has the form of a language tag (RFC 5646, section 2.1): letters, then parts of letters and digits.
+/// Returns whether a text has the form of a language tag (RFC 5646, section 2.1): letters, then subtags of letters and digits.
 fn is_language(text: &str) -> bool {
     let mut parts = text.split('-');
     let first = parts.next().unwrap_or_default();
@@ -130,10 +130,10 @@ fn is_language(text: &str) -> bool {
         })
 }
 
-/// The same for the formats of a theme's schemas, whose paths are those of pages that are there.
+/// Checks a text against a format of a theme's schemas. In these, paths are those of existing pages.
 ///
 /// # Errors
-/// What is wrong with the text, and what to write instead.
+/// The problem, and the text to write instead.
 pub fn check_value(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
     match format {
         "route" | "collection" if text != "/" && !is_route_path(text) => Err((

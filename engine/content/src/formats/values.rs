@@ -1,6 +1,6 @@
-//! The small typed values that manifests and pages are made of.
+//! The typed values in manifests and front matter.
 //!
-//! Each names its `format` in the JSON Schema, and [`check_format`](crate::formats::check_format) is the one place that says what the format wants.
+//! Each type names its `format` in the JSON Schema. [`check_format`](crate::formats::check_format) defines what the format accepts.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ macro_rules! formatted_text {
         pub struct $name(String);
 
         impl $name {
-            /// The text as written.
+            /// Returns the text as written.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -43,7 +43,7 @@ macro_rules! formatted_text {
 pub(crate) use formatted_text;
 
 formatted_text!(
-    /// Where a link leads: `/terms`, `#features`, `shop:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
+    /// The target of a link: `/terms`, `#features`, `shop:/contact`, `company:email`, `https://...`, `mailto:...` or `tel:...`.
     Link, "link", "a path from this tenant's root, another tenant's page (`shop:/contact`), a fact of the company (`company:email`), or a URL"
 );
 formatted_text!(
@@ -58,13 +58,13 @@ formatted_text!(
     /// A colour as `#rrggbb`.
     Colour, "colour", "a colour as `#rrggbb`"
 );
-/// A host name as requests have it: in lower case, without a port, and in ASCII (`bücher.example` is `xn--bcher-kva.example`).
+/// A host name as used in requests: lower case, no port, ASCII (`bücher.example` is `xn--bcher-kva.example`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct HostName(String);
 
 impl HostName {
-    /// The name as requests have it.
+    /// Returns the name as used in requests.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -97,11 +97,11 @@ impl JsonSchema for HostName {
     }
 }
 formatted_text!(
-    /// A path: `/apps/corner`.
+    /// A path, for example `/apps/corner`.
     RoutePath, "route", "a path such as `/apps/corner`"
 );
 formatted_text!(
-    /// A path prefix on the deployment's domain: `/apps/corner`.
+    /// A path prefix on the deployment's domain, for example `/apps/corner`.
     Prefix, "prefix", "a path such as `/apps/corner`"
 );
 formatted_text!(
@@ -113,19 +113,19 @@ formatted_text!(
     Email, "email", "an e-mail address"
 );
 
-/// A day of the calendar, written as `2025-07-21` (RFC 3339, full-date).
+/// A calendar day, written as `2025-07-21` (RFC 3339, full-date).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Date(jiff::civil::Date);
 
 impl Date {
-    /// A day of the calendar.
+    /// Creates a date from a calendar day.
     #[must_use]
     pub const fn of(day: jiff::civil::Date) -> Self {
         Self(day)
     }
 
-    /// The day itself.
+    /// Returns the calendar day.
     #[must_use]
     pub const fn day(self) -> jiff::civil::Date {
         self.0
@@ -152,7 +152,7 @@ impl JsonSchema for Date {
 pub struct Moment(jiff::Timestamp);
 
 impl Moment {
-    /// The instant itself.
+    /// Returns the instant.
     #[must_use]
     pub const fn instant(self) -> jiff::Timestamp {
         self.0
@@ -174,12 +174,12 @@ impl JsonSchema for Moment {
 }
 
 formatted_text!(
-    /// A time zone by its IANA name: `Europe/Berlin`.
+    /// A time zone by its IANA name, for example `Europe/Berlin`.
     TimeZone, "time-zone", "a time zone by its IANA name: `Europe/Berlin`"
 );
 
 formatted_text!(
-    /// A language by its tag (BCP 47): `de`, `pt-BR`.
+    /// A language by its tag (BCP 47), for example `de` or `pt-BR`.
     Language, "language", "a language by its tag: `en`, `de`, `pt-BR`"
 );
 
@@ -196,7 +196,7 @@ impl Default for TimeZone {
 }
 
 impl TimeZone {
-    /// The year there.
+    /// Returns the current year in the time zone.
     #[must_use]
     pub fn year(&self, now: jiff::Timestamp) -> i16 {
         let zone = jiff::tz::TimeZone::get(&self.0).unwrap_or(jiff::tz::TimeZone::UTC);

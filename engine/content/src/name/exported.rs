@@ -1,25 +1,25 @@
-//! The files that pages have in an export, as far as names decide: a page at `/terms` is the file `terms.html`.
+//! The file names of pages in an export: the page at `/terms` is the file `terms.html`.
 //!
-//! Static hosts give some names a meaning of their own. A path with such a name would be another page there, or none.
+//! Static hosts give some file names a meaning of their own. A path with such a name would be another page there, or none.
 
 use super::folded;
 
-/// The page for what is not found, in each folder of an export.
+/// The name of the 404 page in each folder of an export.
 pub const NOT_FOUND: &str = "404";
 
-/// The page of a folder itself.
+/// The name of the page of a folder.
 pub const INDEX: &str = "index";
 
-/// What the files of pages end in.
+/// The extension of page files.
 const ENDING: &str = ".html";
 
-/// The most bytes in a segment of a path: a disk takes 255, of which the endings `.html` and `.br` are a part.
+/// The largest length of a path segment in bytes. File systems allow 255, including the extensions `.html` and `.br`.
 const LONGEST_SEGMENT: usize = 240;
 
-/// The most bytes in a path.
+/// The largest length of a path in bytes.
 const LONGEST_PATH: usize = 1_000;
 
-/// The file of a page: `/` is `index.html`, `/terms` is `terms.html`, and `/terms.html` is `terms.html`, too.
+/// Returns the file of a page: `/` is `index.html`; `/terms` and `/terms.html` are `terms.html`.
 #[must_use]
 pub fn file_of_page(path: &str) -> String {
     match path.trim_start_matches('/') {
@@ -29,16 +29,16 @@ pub fn file_of_page(path: &str) -> String {
     }
 }
 
-/// What two pages may not share: their file, on a disk that does not tell `A` from `a`.
+/// Returns a key that two pages must not share: their file name on a case-insensitive file system.
 #[must_use]
 pub fn key(path: &str) -> String {
     folded(&file_of_page(path))
 }
 
-/// Whether a page can have a path beside its own, such as the one that it had on another server.
+/// Checks whether a page can have `path` as an alias, for example its path on another server.
 ///
 /// # Errors
-/// Why not: the end of a sentence about the path.
+/// The reason, phrased as the end of a sentence about the path.
 pub fn check_alias(path: &str) -> Result<(), &'static str> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_folder = |segment: &str| folded(segment).ends_with(ENDING);
@@ -53,10 +53,10 @@ pub fn check_alias(path: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a text can have a path: its file has the same name.
+/// Checks whether a text file can have `path`. Its file in an export has the same name.
 ///
 /// # Errors
-/// Why not: the end of a sentence about the path.
+/// The reason, phrased as the end of a sentence about the path.
 pub fn check_text(path: &str) -> Result<(), &'static str> {
     check_alias(path)?;
     match path {
@@ -65,10 +65,10 @@ pub fn check_text(path: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a page can have a path as its own, or a tenant as a prefix.
+/// Checks whether a page can have `path` as its own, or a tenant as its prefix.
 ///
 /// # Errors
-/// Why not: the end of a sentence about the path.
+/// The reason, phrased as the end of a sentence about the path.
 pub fn check_own(path: &str) -> Result<(), &'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     check_alias(path)?;

@@ -1,50 +1,50 @@
-//! The paths that the engine answers by itself: no tenant can claim one of them.
+//! The paths that the engine itself serves. Tenants cannot claim them.
 //!
-//! Whoever makes such a file takes its path from here, so that this is the one list of them.
+//! The code that serves such a path uses the constant here, so this list is complete.
 
-/// The path below which shared files answer on every host, and a tenant's own below its mount.
+/// The path of files: shared files on every host, a tenant's own files below its mount.
 pub const ASSETS: &str = "/assets/";
 
-/// Where to report a weakness (RFC 9116), on every host.
+/// Contact details for vulnerability reports (RFC 9116), on every host.
 pub const SECURITY: &str = "/.well-known/security.txt";
 
-/// Which links an app for Apple's systems opens, on its tenant's hosts.
+/// The links that open in an app on Apple's platforms, on the tenant's hosts.
 pub const APPLE_ASSOCIATION: &str = "/.well-known/apple-app-site-association";
 
-/// Which links an app for Android opens, on its tenant's hosts.
+/// The links that open in an app on Android, on the tenant's hosts.
 pub const ASSET_LINKS: &str = "/.well-known/assetlinks.json";
 
-/// What robots may fetch (RFC 9309), on every host.
+/// Rules for crawlers (RFC 9309), on every host.
 pub const ROBOTS: &str = "/robots.txt";
 
-/// A host's sitemap, or the index of its parts.
+/// The sitemap of a host, or the index of its parts.
 pub const SITEMAP: &str = "/sitemap.xml";
 
-/// The icon that browsers ask for unasked, on every host.
+/// The icon that browsers request by default, on every host.
 pub const FAVICON: &str = "/favicon.ico";
 
-/// The icon that phones ask for unasked, on every host.
+/// The icon that phones request by default, on every host.
 pub const TOUCH_ICON: &str = "/apple-touch-icon.png";
 
-/// Who may sell advertisements in an app (IAB Tech Lab, app-ads.txt), on its tenant's hosts.
+/// The authorised sellers of advertising in an app (IAB Tech Lab, app-ads.txt), on the tenant's hosts.
 pub const APP_ADS: &str = "/app-ads.txt";
 
 /// The web manifest (W3C, Web Application Manifest), below every mount.
 pub const WEB_MANIFEST: &str = "/site.webmanifest";
 
-/// The feed of a collection (RFC 4287), below its path.
+/// The feed of a collection (RFC 4287), below the collection's path.
 pub const FEED: &str = "/feed.xml";
 
-/// The index of a tenant's pages, below every mount, where its manifest asks for one.
+/// The search index of a tenant's pages, below every mount, if the manifest enables search.
 pub const SEARCH: &str = "/search.json";
 
-/// A part of a sitemap that is too large for one file, from 1.
+/// Returns the path of one part of a sitemap that is too large for a single file. Parts count from 1.
 #[must_use]
 pub fn sitemap_part(number: usize) -> String {
     format!("/sitemap-{number}.xml")
 }
 
-/// Whether a path of a host, or of a mount, is the engine's own. Every path with a segment that begins with a dot is (RFC 8615: `/.well-known/`).
+/// Returns whether a path, relative to a host or a mount, is the engine's own. This includes every path with a segment that begins with a dot (RFC 8615: `/.well-known/`).
 #[must_use]
 pub fn is_reserved(path: &str) -> bool {
     const FILES: [&str; 7] = [
@@ -67,7 +67,9 @@ pub fn is_reserved(path: &str) -> bool {
         || path.split('/').any(|segment| segment.starts_with('.'))
 }
 
-/// Whether a text of a tenant may answer at a path of its own hosts: where a page may, and at those names below `/.well-known/` (RFC 8615) that the engine does not answer.
+/// Returns whether a text file of a tenant may be served at a path of its own hosts.
+///
+/// Allowed are all paths that a page may have, and names below `/.well-known/` (RFC 8615) that the engine does not serve itself.
 #[must_use]
 pub fn is_free_for_text(path: &str) -> bool {
     const OWN: [&str; 3] = [SECURITY, APPLE_ASSOCIATION, ASSET_LINKS];
@@ -80,7 +82,7 @@ pub fn is_free_for_text(path: &str) -> bool {
     }
 }
 
-/// Whether a prefix would take one of the engine's own paths from the host or from a mount above it: `/assets`, `/corner/assets`.
+/// Returns whether a prefix would hide one of the engine's own paths on the host or on a shorter prefix, for example `/assets` or `/corner/assets`.
 #[must_use]
 pub fn takes_reserved(prefix: &str) -> bool {
     let mut slashes = prefix.match_indices('/');

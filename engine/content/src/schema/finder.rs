@@ -1,4 +1,4 @@
-//! What the library found, in an author's words: with its place in the file, and a hint.
+//! Turns the library's validation errors into messages for authors, with positions and hints.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,38 +11,38 @@ use super::reference::referred;
 use crate::report::{Code, Place, hint_for, list};
 use crate::yaml::{Node, Value};
 
-/// So many problems of one kind are listed; the rest are counted.
+/// The number of violations of one code that are listed. Further ones are counted.
 const MAX_VIOLATIONS: usize = 50;
 
-/// One thing that does not fit.
+/// One mismatch between a value and its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which kind.
+    /// The kind of problem.
     pub code: Code,
-    /// Where.
+    /// The position in the file.
     pub place: Place,
-    /// What: lower case, no full stop.
+    /// The message: lower case, no full stop.
     pub message: String,
-    /// What to do.
+    /// How to fix the problem.
     pub hint: Option<String>,
 }
 
-/// Says why a text is not of a format: the message and a hint.
+/// A check of a text against a format. The error is a message and a hint.
 pub type FormatCheck = fn(format: &str, text: &str) -> Result<(), (String, Option<String>)>;
 
-/// Turns the library's errors into problems.
+/// Converts validation errors into violations.
 pub(super) struct ViolationFinder<'a> {
     pub(super) schema: &'a Json,
     pub(super) formats: FormatCheck,
     pub(super) node: &'a Node,
-    /// What messages call the whole value.
+    /// The name of the entire value in messages.
     pub(super) what: &'a str,
     pub(super) problems: Vec<Violation>,
     pub(super) counts: BTreeMap<Code, usize>,
 }
 
 impl<'a> ViolationFinder<'a> {
-    /// Counts one more of a kind, and says whether it is listed.
+    /// Counts a violation. Returns whether it should be listed.
     fn is_listed(&mut self, code: Code) -> bool {
         let count = self.counts.entry(code).or_default();
         *count += 1;
@@ -89,7 +89,7 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// `variant` names the value, when one of several shapes of it is meant: at this place, by these words.
+    /// Converts one validation error. `variant` is set if one of several alternative shapes applies: the location of the value, and its name in messages.
     pub(super) fn error(
         &mut self,
         error: &ValidationError<'_>,
@@ -103,7 +103,7 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// The schema whose keyword an error comes from.
+    /// Returns the schema that contains the keyword which failed.
     fn meant_by(&self, error: &ValidationError<'_>) -> Option<&'a Json> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(parent)
@@ -173,7 +173,7 @@ impl<'a> ViolationFinder<'a> {
                     });
                 }
             }
-            // Which values do not go together is for the description to say.
+            // The schema's description explains which values exclude each other.
             ValidationErrorKind::Not { .. } => self.push(Violation {
                 code: Code::BadValue,
                 place: node.place,
@@ -213,7 +213,7 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// Puts the hint of a format in the place of that for quotes: in quotes, a number is not yet a date.
+    /// Replaces the hint to add quotes by the hint of the format: a number in quotes would still not be a date.
     fn hint_at_format(&mut self, node: &Node, error: &ValidationError<'_>, since: usize) {
         if let Value::Number(number, written) = &node.value
             && let Some(Json::String(format)) = self.sibling(error, "format")
@@ -225,13 +225,13 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// Another keyword of the schema that an error comes from.
+    /// Returns another keyword of the schema that failed.
     fn sibling(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
         self.meant_by(error)?.get(keyword)
     }
 
     fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
-        // The nearest of many names takes a while to find.
+        // Finding the nearest name is slow, so skip violations that are not listed.
         if !self.is_listed(Code::UnknownKey) {
             return;
         }
@@ -253,7 +253,7 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// Nothing of several fits: `context` says for each why. What was meant is told by its tag or by its type.
+    /// Reports that a value fits none of several alternatives. `context` has the errors of each. The value's tag or type decides which alternative was intended.
     fn none_of(
         &mut self,
         node: &Node,
@@ -388,7 +388,7 @@ impl<'a> ViolationFinder<'a> {
     }
 }
 
-/// A number as its author wrote it.
+/// Returns a number as its author wrote it.
 fn as_written(number: &serde_json::Number, written: Option<&String>) -> String {
     written.map_or_else(|| number.to_string(), ToOwned::to_owned)
 }
@@ -422,7 +422,7 @@ fn description(schema: Option<&Json>) -> Option<&str> {
     schema?.get("description")?.as_str()?.lines().next()
 }
 
-/// The key that tells the variants apart, and each variant's value of that key.
+/// Returns the key that distinguishes the alternatives, and its value in each.
 fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
     let constant = |property: &Json| property.get("const").is_some();
     let (tag, _) = choices
@@ -438,13 +438,13 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
     Some((tag, names))
 }
 
-/// The steps to a place: names of keys, or numbers of items. Only the value at hand tells which: a key may be a number, too.
+/// Returns the steps to a location: key names or item indices. Only the value tells which, because a key may look like a number.
 fn steps(location: &Location) -> impl Iterator<Item = String> {
     let steps = location.as_str().split('/').skip(1);
     steps.map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// The value at a place of the tree. Of a key that is there twice, the last: it is the one that JSON keeps.
+/// Returns the node at a location. Of duplicate keys, uses the last, as JSON does.
 pub(super) fn node_at<'n>(node: &'n Node, location: &Location) -> Option<&'n Node> {
     steps(location).try_fold(node, |node, step| inner(node, &step))
 }
@@ -460,7 +460,7 @@ fn inner<'n>(node: &'n Node, step: &str) -> Option<&'n Node> {
     }
 }
 
-/// How messages name the value at a place of `node`: a key in backticks, or the whole.
+/// Returns the name of a value in messages: its key in backticks, or `whole` for the root.
 fn name_of(node: &Node, location: &Location, whole: &str) -> String {
     let from = (Some(node), whole.to_owned());
     let (_, what) = steps(location).fold(from, |(node, what), step| {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// The schema that is meant where one refers to another of the same root. References that lead in a circle end at one of themselves, which has no keys.
+/// Follows references to the schema that applies. A cycle of references ends at one of its members, which has no keys.
 #[must_use]
 pub fn referred<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
     const MAX_REFERENCES: usize = 16;

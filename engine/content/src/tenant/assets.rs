@@ -1,6 +1,6 @@
-//! The files of a tenant that its pages show or offer: those under `assets`, and those that lie beside its pages.
+//! The files of a tenant that its pages show or offer: files under `assets`, and files beside its pages.
 //!
-//! Each has a key: its path below `assets`, in the Unicode form NFC (UAX 15), so that a name is one name however a disk or an editor spells it. A file beside a page is `../pages/blog/hall.jpg`.
+//! Each file has a key: its path below `assets`, in Unicode form NFC (UAX 15). A name is thus the same however a disk or an editor encodes it. The key of a file beside a page is, for example, `../pages/blog/hall.jpg`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -15,10 +15,10 @@ use crate::name::{folded, nfc};
 use crate::report::{Code, Diagnostic, Report};
 use crate::source::{Folder, LargeFile};
 
-/// What the keys of files beside pages begin with. No file under `assets` has such a path.
+/// The start of the keys of files beside pages. No file under `assets` has such a path.
 const ABOVE: &str = "../";
 
-/// The file of a key, within the tenant's folder.
+/// Returns the path within the tenant's folder of the file with a key.
 #[must_use]
 pub fn file_of(key: &str) -> String {
     match key.strip_prefix(ABOVE) {
@@ -27,7 +27,7 @@ pub fn file_of(key: &str) -> String {
     }
 }
 
-/// The key of a file within the tenant's folder, if it is one that pages can show or offer.
+/// Returns the key of a file within the tenant's folder, if pages can show or offer it.
 fn key_of(file: &str) -> Option<Cow<'_, str>> {
     match file.strip_prefix(FOLDER) {
         _ if role_of(file) != FileRole::Asset => None,
@@ -36,7 +36,7 @@ fn key_of(file: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The files of a folder by their keys, and those that are too large for memory.
+/// Returns the files of a folder by key: those in memory, and those that are too large for memory.
 pub(super) fn read(
     folder: &Folder,
     report: &mut Report,
@@ -66,7 +66,7 @@ pub(super) fn read(
     (files, large)
 }
 
-/// The file that a text names which stands in `file`: beside that file, or below `assets`; as it is written, else percent-decoded (WHATWG URL, section 1.3).
+/// Finds the file that a text in `file` names, beside `file` or below `assets`. Tries the name as written, then percent-decoded (WHATWG URL, section 1.3).
 #[must_use]
 pub fn named<'a, T>(
     files: &'a BTreeMap<String, T>,
@@ -83,14 +83,14 @@ pub fn named<'a, T>(
         .or_else(|| keyed(files, written))
 }
 
-/// The file that a link from the tenant's root leads to, and what stands behind its path.
+/// Finds the file that a link from the tenant's root points to. Also returns the part of the link behind the file's path.
 #[must_use]
 pub fn linked<'a, 'l, T>(
     files: &'a BTreeMap<String, T>,
     link: &'l str,
 ) -> Option<(&'a str, &'a T, &'l str)> {
     let path = link.strip_prefix('/')?;
-    // A name may hold what ends the path of a URL.
+    // A file name may contain characters that end the path of a URL.
     let end = path.find(['?', '#']).unwrap_or(path.len());
     [path.len(), end].into_iter().find_map(|end| {
         let (key, found) = at(files, &path[..end])?;
@@ -98,7 +98,7 @@ pub fn linked<'a, 'l, T>(
     })
 }
 
-/// The file at a path of the tenant's folder.
+/// Finds the file at a path in the tenant's folder.
 fn at<'a, T>(files: &'a BTreeMap<String, T>, path: &str) -> Option<(&'a str, &'a T)> {
     match path.strip_prefix(FOLDER) {
         Some(below) => keyed(files, below),

@@ -1,6 +1,6 @@
-//! Holds a tenant against its theme: its sections and settings against the theme's schemas, its own words against the theme's.
+//! Checks a tenant against its theme: sections and settings against the theme's schemas, UI strings against the theme's.
 //!
-//! A tenant's folder is read without its theme, which may change while the folder stays. So this is done whenever the tenant is rendered.
+//! A tenant's folder is read without its theme, because either can change alone. This check therefore runs whenever the tenant is rendered.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,25 +16,25 @@ use crate::theme::shape::{Data, FRAGMENT};
 use crate::theme::strings::{self, Strings};
 use crate::yaml::{Node, Value};
 
-/// What of a tenant's files its theme has to say something about, as it is written.
+/// The parts of a tenant's files that its theme defines, as parsed.
 #[derive(Debug, Clone, Default)]
 pub struct ThemedValues {
-    /// How reports name the folder.
+    /// The folder's name in reports.
     label: String,
-    /// The theme.
+    /// The name of the theme.
     pub theme: String,
     settings: Option<Node>,
     strings: Option<Node>,
-    /// The sections of pages by file.
+    /// The sections of each page, by file.
     sections: BTreeMap<String, Vec<Node>>,
-    /// The texts of the manifest and the pages by file.
+    /// The texts of the manifest and the pages, by file.
     pub texts: BTreeMap<String, String>,
-    /// How many keys and values its files have.
+    /// The number of keys and values in all files.
     pub nodes: usize,
 }
 
 impl ThemedValues {
-    /// The text of the manifest and nothing else: addresses are claimed there.
+    /// Returns the text of the manifest alone, for reports about claimed addresses.
     pub(super) fn outline(manifest: Option<String>) -> Self {
         let text = manifest.map(|text| (MANIFEST.to_owned(), text));
         Self {
@@ -43,7 +43,7 @@ impl ThemedValues {
         }
     }
 
-    /// Takes it out of the files that could be read.
+    /// Extracts the values from the files that could be read.
     pub(super) fn new(
         label: String,
         mut nodes: BTreeMap<String, Node>,
@@ -74,7 +74,7 @@ impl ThemedValues {
         }
     }
 
-    /// The settings: an empty mapping where there are none.
+    /// Returns the settings, or an empty mapping if there are none.
     fn settings(&self) -> Node {
         self.settings.clone().unwrap_or(Node {
             value: Value::Map(Vec::new()),
@@ -83,7 +83,7 @@ impl ThemedValues {
     }
 }
 
-/// Takes out what stands under a key.
+/// Removes a key from a mapping and returns its value.
 fn take_from(node: &mut Node, name: &str) -> Option<Node> {
     let Value::Map(pairs) = &mut node.value else {
         return None;
@@ -92,37 +92,37 @@ fn take_from(node: &mut Node, name: &str) -> Option<Node> {
     Some(pairs.swap_remove(at).1)
 }
 
-/// What a tenant says in the shapes of its theme.
+/// A tenant's content in the shapes that its theme defines.
 #[derive(Debug, Default)]
 pub struct Conformed {
-    /// Its settings, with the theme's defaults.
+    /// The settings, including the theme's defaults.
     pub settings: Data,
-    /// The sections of its pages, by the page's path.
+    /// The sections of each page, by the page's path.
     pub sections: BTreeMap<String, Vec<SectionData>>,
-    /// Every text of its sections and settings that has a format, by file, with its place.
+    /// All texts of sections and settings that have a format, with their positions, by file.
     pub formatted: BTreeMap<String, Vec<Formatted>>,
-    /// Its own words.
+    /// The tenant's own UI strings.
     pub strings: Strings,
 }
 
 impl Conformed {
-    /// The fragments that the sections in a file have.
+    /// Returns the fragments that the sections in a file define.
     pub fn fragments(&self, file: &str) -> impl Iterator<Item = &Formatted> {
         let texts = self.formatted.get(file).into_iter().flatten();
         texts.filter(|text| text.format == FRAGMENT)
     }
 }
 
-/// A section as its template gets it, but for what is resolved.
+/// The data of a section as passed to its template, except for references that are resolved later.
 #[derive(Debug)]
 pub struct SectionData {
-    /// Its kind.
+    /// The section type.
     pub kind: String,
-    /// What its author wrote.
+    /// The data that the author wrote.
     pub data: Data,
 }
 
-/// Holds a tenant against its theme. It fits when the report holds no error.
+/// Checks a tenant against its theme. The tenant fits if the report has no errors.
 #[must_use]
 pub fn conform(written: &ThemedValues, theme: &Theme) -> (Conformed, Report) {
     let mut reader = Reader {
@@ -148,7 +148,7 @@ pub fn conform(written: &ThemedValues, theme: &Theme) -> (Conformed, Report) {
     (conformed, reader.report.sorted())
 }
 
-/// A tenant's settings in the shape of its theme; none where they do not fit.
+/// Returns a tenant's settings in the shape of its theme, or `None` if they do not fit.
 #[must_use]
 pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<Data> {
     let fits = theme.settings.check(&written.settings(), "`settings`");
@@ -204,7 +204,7 @@ impl Reader<'_> {
                 None => Code::UnknownKey,
                 Some(_) => Code::BadValue,
             };
-            // Only what the report lists is put into words: a file may have any number of these.
+            // Builds a message only for a problem that the report lists: a file may have any number of them.
             self.report.add(Severity::Error, code, &name, || {
                 let (message, hint) = match theme {
                     None => (
@@ -250,7 +250,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The kind of a section, if the theme has it.
+    /// Returns the section type, if the theme has it.
     fn kind(&self, node: &Node) -> Result<Option<String>, Violation> {
         let names = || self.theme.kinds.keys().map(String::as_str);
         let violation = |code, place, message: &str, hint: String| Violation {
@@ -262,7 +262,7 @@ impl Reader<'_> {
         let valid = || format!("valid here: {}", list(names()));
         let pairs = match &node.value {
             Value::Map(pairs) => pairs.as_slice(),
-            // What is no mapping was told when the page was read.
+            // Reading the page has reported values that are not mappings.
             _ => return Ok(None),
         };
         let Some((_, kind)) = pairs.iter().find(|(key, _)| key.name == "kind") else {
@@ -310,7 +310,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the places of all keys of a mapping and of the mappings in it, by their names joined with dots.
+/// Returns the positions of all keys of a mapping and its nested mappings, by key path joined with dots.
 fn places_of(node: &Node) -> HashMap<String, Place> {
     let mut places = HashMap::new();
     let mut open = vec![(String::new(), node)];

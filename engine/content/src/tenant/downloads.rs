@@ -1,4 +1,4 @@
-//! The paths that a manifest gives to downloads and texts: each is a path that a page could have, and no page, redirect or other file has.
+//! The paths that a manifest gives to downloads and text files. Each must be a valid page path that no page, redirect or other file uses.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,10 +15,10 @@ use crate::report::{Code, Diagnostic, Report};
 use crate::schema::Formatted;
 use crate::source::LargeFile;
 
-/// The limit on a text that answers as it is, in bytes.
+/// The largest size, in bytes, of a text file listed under `files`.
 pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// Says which downloads cannot have their paths.
+/// Reports downloads that cannot have their paths.
 pub(super) fn check(
     (manifest, formatted): (&Manifest, &[Formatted]),
     pages: &[Page],
@@ -53,7 +53,7 @@ pub(super) fn check(
     }
 }
 
-/// Reports which texts cannot have their paths, and those that are too large.
+/// Reports text files that cannot have their paths, or are too large.
 pub(super) fn check_texts(
     (manifest, formatted): (&Manifest, &[Formatted]),
     (pages, assets, large): (
@@ -64,7 +64,7 @@ pub(super) fn check_texts(
     (file, text): (&str, Option<&String>),
     report: &mut Report,
 ) {
-    // The paths in use, by their files in an export: on some disks `A` is `a`.
+    // Paths in use, by file name in an export: some file systems ignore case.
     let paths = |page| Page::paths(page).map(move |path| (path, page));
     let paths = pages.iter().flat_map(paths);
     let of_page = |(path, page): (&str, &Page)| (exported::key(path), format!("`{}`", page.file));
@@ -117,7 +117,7 @@ pub(super) fn check_texts(
     }
 }
 
-/// Adds the place at which the manifest names a file.
+/// Adds the position at which the manifest names a file.
 fn at(
     diagnostic: Diagnostic,
     named: &str,

@@ -1,10 +1,10 @@
-//! Turns a folder into a site that is valid by construction, or into everything that is wrong with it.
+//! Turns a folder into a site that is valid by construction, or into all errors about it.
 //!
-//! 1. `tenant.yaml` is read into a tree, held against the schema of [`Manifest`], and typed.
-//! 2. Each Markdown file under `pages` is cut at its rulers; its front matter goes the same way as [`FrontMatter`].
-//! 3. What concerns several files is checked: paths that are wanted twice.
+//! 1. Parses `tenant.yaml` into a tree, checks it against the schema of [`Manifest`], and deserialises it.
+//! 2. Splits each Markdown file under `pages` at its `---` lines. Its front matter is processed the same way, as [`FrontMatter`].
+//! 3. Checks rules across files, for example paths that two pages claim.
 //!
-//! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Nothing after it checks these things again.
+//! **Invariant:** reads no disk, knows no theme, no other tenant and no HTTP. Later stages do not repeat these checks.
 
 pub mod app;
 pub mod assets;
@@ -41,49 +41,51 @@ pub use page::{FrontMatter, Page};
 pub use role::MANIFEST;
 use role::{FileRole, role_of};
 
-/// The most pages that a tenant may have: every one is rendered anew with each change and lies in memory, and the neighbours want to go on.
+/// The largest number of pages of a tenant. Every change renders all of them, and all are held in memory.
 pub const MAX_PAGES: usize = 2_000;
 
-/// The most bytes that a page or the manifest may have: a book has less, and every one of them is compressed and kept in memory for each address.
+/// The largest size of a page or manifest in bytes, more than a book needs. Each text is compressed and held in memory for every address.
 pub const LARGEST_TEXT: usize = 1 << 20;
 
-/// The limit on the YAML values and keys of all files of a tenant, which are held in memory while it is rendered.
+/// The largest number of YAML values and keys in all files of a tenant. They are held in memory while the tenant is rendered.
 pub const MAX_TENANT_NODES: usize = 200_000;
 
-/// A tenant's content, checked.
+/// The checked content of a tenant.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// Its id.
+    /// The tenant's id.
     pub id: TenantId,
-    /// How reports name its folder.
+    /// The folder's name in reports.
     pub label: String,
-    /// Its manifest.
+    /// The manifest.
     pub manifest: Manifest,
-    /// Every link and asset of the manifest, with its place.
+    /// All texts of the manifest that have a format, such as links and assets, with their positions.
     pub formatted: Vec<Formatted>,
-    /// Its pages by path.
+    /// The pages by path.
     pub pages: BTreeMap<String, Page>,
-    /// The paths of pages that are not shown now, with the reason.
+    /// The paths of pages that are not served now, with the reason.
     pub hidden: BTreeMap<String, Hidden>,
-    /// The files that pages show or offer, by their keys ([`assets`]).
+    /// The files that pages show or offer, by key ([`assets`]).
     pub assets: BTreeMap<String, Bytes>,
-    /// The files that are too large for memory, by the same paths.
+    /// The files that are too large for memory, by key.
     pub large: BTreeMap<String, LargeFile>,
-    /// What its theme has to say something about, and the texts of its files, for reports.
+    /// The values that the theme defines, and the texts of the files for reports.
     pub written: ThemedValues,
 }
 
-/// Why a page is not shown.
+/// The reason why a page is not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
-    /// It is a draft.
+    /// The page is a draft.
     Draft,
-    /// Its time is still to come, or over.
+    /// The page is not published yet, or has expired.
     Scheduled,
 }
 
 impl Site {
-    /// The site as it is shown at a moment: without the pages whose time it is not and, unless `drafts` are shown, without drafts. Search engines are kept from a draft that is shown.
+    /// Returns the site as it is served at time `now`: without pages that are not published yet or have expired, and without drafts unless `drafts` is set.
+    ///
+    /// A draft that is served is hidden from search engines. Most sites have no such pages and are not copied.
     ///
     /// Most sites are shown as they are, and not copied.
     #[must_use]
@@ -110,7 +112,7 @@ impl Site {
         Arc::new(site)
     }
 
-    /// The next moment at which a page comes or goes.
+    /// Returns the next time at which a page is published or expires.
     #[must_use]
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         self.pages
@@ -122,7 +124,7 @@ impl Site {
             .min()
     }
 
-    /// Adds the folder, the place and the line to a thing that is wrong in one of the site's files.
+    /// Adds the position and the line to a diagnostic about one of the site's files.
     #[must_use]
     pub fn locate(
         &self,
@@ -136,7 +138,7 @@ impl Site {
         }
     }
 
-    /// Where the manifest says something at its first level, if it does.
+    /// Returns the position of a top-level text value in the manifest, if it occurs there.
     #[must_use]
     pub fn place_of(&self, text: &str) -> Option<crate::report::Place> {
         let manifest = yaml::parse(self.written.texts.get(MANIFEST)?, 1).ok()?;
@@ -148,21 +150,21 @@ impl Site {
         Some(found.place)
     }
 
-    /// How reports name one of its files.
+    /// Returns the name of a file in reports.
     #[must_use]
     pub fn name_of(&self, file: &str) -> String {
         format!("{}/{file}", self.label)
     }
 }
 
-/// Reads a folder. The site is there when the report holds no error.
+/// Reads a folder. Returns `None` if the report has errors.
 #[must_use]
 pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
     let (site, report) = read_or_written(id, folder);
     (site.ok(), report)
 }
 
-/// The same; where there are errors, what is written comes all the same, to be held against the theme: so an author sees all errors at once.
+/// Reads a folder, as [`read`] does. On errors, returns the values to check against the theme instead, so that an author sees all errors at once.
 pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, ThemedValues>, Report) {
     let mut reader = SiteReader {
         folder,
@@ -183,7 +185,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, ThemedVa
         downloads::check_texts((manifest, formatted), files, written, &mut reader.report);
     }
     reader.drafts(&pages);
-    // Without a manifest the folder may be something else altogether.
+    // Without a manifest, the folder may not be a tenant at all.
     if folder.files.contains_key(MANIFEST) {
         role::tell_unread(folder, &mut reader.report);
     }
@@ -216,9 +218,9 @@ struct SiteReader<'a> {
     folder: &'a Folder,
     report: Report,
     texts: BTreeMap<String, String>,
-    /// What could be read as YAML, whatever it says.
+    /// The files that could be parsed as YAML, valid or not.
     nodes: BTreeMap<String, Node>,
-    /// The values and keys of all of them.
+    /// The number of values and keys in all of them.
     node_count: usize,
 }
 
@@ -267,7 +269,7 @@ impl SiteReader<'_> {
             return Vec::new();
         }
         let mut pages: Vec<Page> = Vec::with_capacity(files.len());
-        // By the file that an export gives a path on a disk that does not tell `A` from `a`.
+        // By file name in an export on a case-insensitive file system.
         let mut owners: BTreeMap<String, (String, String)> = BTreeMap::new();
         for (file, bytes) in files {
             let page = self.page(file, bytes);
@@ -357,7 +359,7 @@ impl SiteReader<'_> {
         })
     }
 
-    /// Gives up reading: the rest of the pages would take more memory than a tenant may have.
+    /// Reports too many values and stops reading: the remaining pages would take more memory than a tenant may have.
     fn too_many_nodes(&mut self, file: &str) {
         self.nodes.clear();
         let message = format!(
@@ -375,7 +377,7 @@ impl SiteReader<'_> {
         self.tell_path(page, path, (Code::PathTwice, message));
     }
 
-    /// Two paths that are one file once they are exported.
+    /// Reports two paths that are the same file in an export.
     fn paths_alike(&mut self, page: &Page, path: &str, (owner, like): (&str, &str)) {
         let message = format!(
             "the path `{path}` and the path `{like}` of `{owner}` are one file in an export, or on a disk that does not tell upper from lower case"
@@ -398,7 +400,7 @@ impl SiteReader<'_> {
         });
     }
 
-    /// Dates that are possible and hardly meant.
+    /// Warns of dates that are valid but unlikely to be intended.
     fn dates(&mut self, file: &str, text: &str, front: &FrontMatter) {
         let now = Timestamp::now();
         let Some(Value::Map(pairs)) = self.nodes.get(file).map(|node| &node.value) else {
@@ -413,14 +415,14 @@ impl SiteReader<'_> {
         }
     }
 
-    /// A redirect may not take a page's path, nor lead to another redirect.
+    /// Reports redirects that use a page's path or lead to another redirect.
     fn redirects(&mut self, manifest: &Manifest, formatted: &[Formatted], pages: &[Page]) {
         let mut origins: HashMap<&str, usize> = HashMap::new();
         for redirect in &manifest.redirects {
             *origins.entry(redirect.from.as_str()).or_default() += 1;
         }
         let paths = |page| Page::paths(page).map(move |path| (path, page));
-        // The first page of a path is its owner.
+        // The first page with a path is its owner.
         let owners: HashMap<&str, &Page> = pages.iter().rev().flat_map(paths).collect();
         let name = self.folder.name_of(MANIFEST);
         for redirect in &manifest.redirects {
@@ -452,7 +454,7 @@ impl SiteReader<'_> {
         }
     }
 
-    /// How many pages only authors see: forgotten drafts are a surprise on the day that they were to be read.
+    /// Notes the number of drafts, so that a draft is not forgotten on its day of publication.
     fn drafts(&mut self, pages: &[Page]) {
         let drafts: Vec<&str> = pages
             .iter()
@@ -497,7 +499,7 @@ impl SiteReader<'_> {
         }
     }
 
-    /// Reads `yaml`, which begins at `first_line` of the file `text`, into a type by its schema.
+    /// Parses `yaml`, which begins at `first_line` of the file's `text`, and deserialises it after a check against its schema.
     fn typed<T: DeserializeOwned>(
         &mut self,
         file: &str,
@@ -522,7 +524,7 @@ impl SiteReader<'_> {
         self.node_count += node.count();
         let (problems, formatted) = schema.check(&node);
         let mut json = node.to_json();
-        // They are checked with the theme, from the node; a second copy of them is only memory.
+        // Sections are checked with the theme, from the node. A second copy would only use memory.
         if let Json::Object(pairs) = &mut json {
             pairs.shift_remove("sections");
         }

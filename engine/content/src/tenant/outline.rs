@@ -1,6 +1,6 @@
-//! A site without its files: its manifest, and its pages without what stands in them. Addresses and lists of pages need no more; nothing can be rendered from it.
+//! An outline of a site: its manifest, and its pages without their content. Addresses and lists of pages need only the outline, but it cannot be rendered.
 //!
-//! As bytes it outlives the process, so that a folder that is as it was need not be read again.
+//! Outlines are persisted, so that an unchanged folder is not read again after a restart.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::{FrontMatter, MANIFEST, Manifest, Page, Site, ThemedValues};
 use crate::name::TenantId;
 use crate::schema::Formatted;
 
-/// An outline as it is written.
+/// An outline as serialised.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     manifest: Manifest,
-    /// The manifest as its author wrote it.
+    /// The text of the manifest as the author wrote it.
     text: Option<String>,
     formatted: Vec<Formatted>,
     pages: Vec<KeptPage>,
@@ -29,7 +29,7 @@ struct KeptPage {
 }
 
 impl Site {
-    /// What is known of it without its files.
+    /// Reduces the site to its outline.
     #[must_use]
     pub fn outline(mut self) -> Self {
         for page in self.pages.values_mut() {
@@ -43,7 +43,7 @@ impl Site {
         self
     }
 
-    /// An outline that shows all its pages, as bytes. None where it cannot be written.
+    /// Serialises an outline that still has all its pages. Returns `None` if it cannot be serialised.
     #[must_use]
     pub fn outline_to_bytes(&self) -> Option<Vec<u8>> {
         let page = |page: &Page| KeptPage {
@@ -61,7 +61,7 @@ impl Site {
         serde_json::to_vec(&kept).ok()
     }
 
-    /// The outline of such bytes. None where they are of something else.
+    /// Deserialises an outline. Returns `None` if the bytes are not valid.
     #[must_use]
     pub fn outline_of_bytes(id: TenantId, label: String, bytes: &[u8]) -> Option<Self> {
         let kept: Kept = serde_json::from_slice(bytes).ok()?;

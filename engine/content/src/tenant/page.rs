@@ -77,17 +77,17 @@ pub struct FrontMatter {
 }
 
 impl FrontMatter {
-    /// The day of the last change: sitemap, feed and structured data say the same.
+    /// Returns the day of the last change, as used in the sitemap, feeds and structured data.
     #[must_use]
     pub fn last_change(&self) -> Option<Date> {
         self.updated.max(self.date)
     }
 }
 
-/// So many years ahead is a date most likely a typing error.
+/// The number of years ahead from which a date is most likely a typing error.
 const YEARS_AHEAD: i16 = 20;
 
-/// The dates that are hardly meant: their keys, what is wrong, and what to do.
+/// Returns dates that are unlikely to be intended: the key, the problem, and the fix.
 pub(super) fn unlikely_dates(
     front: &FrontMatter,
     now: Timestamp,
@@ -185,25 +185,25 @@ pub struct NotFound {
     pub back: NamedLink,
 }
 
-/// A page of a tenant, checked.
+/// A checked page of a tenant.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// The path within the tenant: `/`, `/blog/first`.
+    /// The path within the tenant, for example `/` or `/blog/first`.
     pub path: String,
-    /// The file within the folder: `pages/blog/first.md`.
+    /// The file within the folder, for example `pages/blog/first.md`.
     pub file: String,
-    /// What stands above the body.
+    /// The front matter.
     pub front: FrontMatter,
-    /// Every link, asset and path of the front matter outside its sections, with its place.
+    /// All texts of the front matter that have a format, outside its sections, with their positions.
     pub formatted: Vec<Formatted>,
-    /// The body in Markdown.
+    /// The Markdown body.
     pub body: String,
-    /// The line of the file that the body begins at.
+    /// The line of the file at which the body begins.
     pub body_line: usize,
 }
 
 impl Page {
-    /// The path of the page above this one: `/blog` for `/blog/first`, `/` for `/blog`, none for `/`.
+    /// Returns the path of the parent page: `/blog` for `/blog/first`, `/` for `/blog`, `None` for `/`.
     #[must_use]
     pub fn parent(&self) -> Option<&str> {
         match self.path.rsplit_once('/') {
@@ -213,7 +213,7 @@ impl Page {
         }
     }
 
-    /// Whether the page is shown at a moment; `drafts` when drafts are shown, too.
+    /// Returns whether the page is served at time `now`. `drafts`: whether drafts are served.
     #[must_use]
     pub fn is_shown(&self, now: Timestamp, drafts: bool) -> bool {
         if self.front.draft && !drafts {
@@ -230,24 +230,24 @@ impl Page {
         begun && !ended
     }
 
-    /// Every path that answers with this page: its own, then the aliases.
+    /// Returns all paths of this page: its own, then the aliases.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.path.as_str()).chain(self.front.aliases.iter().map(RoutePath::as_str))
     }
 }
 
-/// A page's file, cut into front matter and body.
+/// A page file split into front matter and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageParts<'a> {
     /// The YAML, which begins at line 2 of the file.
     pub front: &'a str,
     /// The Markdown.
     pub body: &'a str,
-    /// The line that the Markdown begins at.
+    /// The line at which the Markdown begins.
     pub body_line: usize,
 }
 
-/// Cuts at the two lines `---`. `None` when there are not two.
+/// Splits a file at its two `---` lines. Returns `None` if it does not have both.
 #[must_use]
 pub fn split(text: &str) -> Option<PageParts<'_>> {
     let mut lines = text.split_inclusive('\n');
@@ -270,14 +270,14 @@ pub fn split(text: &str) -> Option<PageParts<'_>> {
     None
 }
 
-/// The first character of a file.
+/// The position of the first characters of a file.
 pub(crate) const START: Place = Place {
     line: 1,
     column: 1,
     length: 3,
 };
 
-/// Why a file is not cut at two lines `---`: what is wrong, what to do, and where.
+/// Explains why a file has no front matter between two `---` lines: the problem, the fix, and the position.
 pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
     let first = text.lines().next().unwrap_or_default();
     let below = text.get(first.len() + 1..).unwrap_or_default();
@@ -306,7 +306,7 @@ pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
     }
 }
 
-/// Where front matter, which begins in line 2, seems to end: at a line in its first column that is neither a key nor a comment nor an item.
+/// Finds where front matter, which begins in line 2, seems to end: at an unindented line that is not a key, a comment or a list item.
 pub(super) fn end_of_front_matter(front: &str) -> Option<Place> {
     let is_key = |one: char| one.is_alphanumeric() || "_-.\"'".contains(one);
     let is_yaml = |line: &str| {

@@ -1,4 +1,4 @@
-//! What authors wrote in YAML that means something else than it seems to: comments, tags and anchors that cut a text, and HTML in a text that is none.
+//! Warns of YAML text that does not mean what it seems to: comments, tags and anchors that cut a text, and HTML in plain text.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,9 @@ use crate::report::{Code, Diagnostic, LineIndex, Place};
 use crate::schema::{Formatted, Violation};
 use crate::yaml::{Key, Node, Value, quoted};
 
-/// Warns of texts that are not shown as they are written. `text` is the whole file, `name` how reports name it; what stands under the keys `elsewhere` is for others to judge.
+/// Warns of texts that are not shown as they are written.
+///
+/// `text` is the complete file, `name` its name in reports. Values under the keys `elsewhere` are checked by other code.
 pub(super) fn check(
     node: &Node,
     formatted: &[Formatted],
@@ -31,10 +33,10 @@ pub(super) fn check(
     found
 }
 
-/// The file that is looked at.
+/// The file being checked.
 struct File<'a> {
     lines: LineIndex<'a>,
-    /// Whether a value may be an alias: then its anchors are meant as such.
+    /// Whether the file may use aliases. Its anchors are then intended.
     has_aliases: bool,
 }
 
@@ -72,7 +74,7 @@ fn look(
     }
 }
 
-/// Warns of what YAML cuts from the value of a key.
+/// Warns of text that YAML cuts from the value of a key.
 fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
     let line = file.lines.get(key.place.line);
     let before = key.place.column - 1 + key.name.chars().count();
@@ -99,7 +101,7 @@ fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
     if value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '[', '{']) {
         return;
     }
-    // A `#` behind a space begins a comment, also in `We are #1`. Comments that are meant as such have a space behind it.
+    // A `#` behind a space begins a comment, also in `We are #1`. Intended comments have a space behind the `#`.
     let begins = rest.match_indices(" #").find(|(at, _)| {
         let behind = rest[at + 2..].chars().next();
         behind.is_some_and(|sign| !sign.is_whitespace() && sign != '#')
@@ -117,11 +119,11 @@ fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
     tell(Code::CutText, place, message, hint);
 }
 
-/// The tag or the anchor that a value begins with, where it is hardly meant as such (YAML 1.2.2, section 6.9).
+/// Returns the tag or anchor at the start of a value, if it is unlikely to be intended (YAML 1.2.2, section 6.9).
 fn property(value: &str, has_aliases: bool) -> Option<(&str, &'static str)> {
     let name = value.split_whitespace().next()?;
     match name.as_bytes() {
-        // `!!str` and the like belong to YAML itself.
+        // `!!str` and similar tags belong to YAML itself.
         [b'!', b'!', ..] => None,
         [b'!', ..] => Some((name, "a tag")),
         [b'&', ..] if !has_aliases => Some((name, "an anchor")),
@@ -141,7 +143,9 @@ fn tell_entity(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell
     }
 }
 
-/// Returns the plain texts below a node that hold a character reference of HTML. A text of YAML is not HTML: visitors see `&amp;` as these five letters. Texts with a format, such as Markdown, are for their format to judge.
+/// Returns the plain texts below a node that contain an HTML character reference. Visitors would see `&amp;` as these five letters.
+///
+/// Skips texts that have a format, such as Markdown: their format has its own rules.
 pub(super) fn entities(node: &Node, formatted: &[Formatted]) -> Vec<Violation> {
     let places: HashSet<Place> = formatted.iter().map(|one| one.place).collect();
     let has_format = |place| places.contains(&place);
@@ -159,7 +163,7 @@ pub(super) fn entities(node: &Node, formatted: &[Formatted]) -> Vec<Violation> {
     found
 }
 
-/// The character reference in a text, if it has one and no format.
+/// Returns a violation if a text has a character reference and no format.
 fn violation(name: &str, value: &Node, has_format: &dyn Fn(Place) -> bool) -> Option<Violation> {
     let Value::Text(text) = &value.value else {
         return None;
@@ -175,14 +179,14 @@ fn violation(name: &str, value: &Node, has_format: &dyn Fn(Place) -> bool) -> Op
     })
 }
 
-/// The longest character reference of HTML (`&CounterClockwiseContourIntegral;`), and some more digits than one may have.
+/// The length in bytes up to which a character reference is recognised. The longest is `&CounterClockwiseContourIntegral;`.
 const MAX_ENTITY_BYTES: usize = 34;
 
-/// The first character reference of HTML in a text.
+/// Returns the first HTML character reference in a text.
 pub(super) fn entity(text: &str) -> Option<&str> {
     text.match_indices('&').find_map(|(at, _)| {
         let rest = &text[at..];
-        // No further: a text may be a megabyte of `&`.
+        // Bounded, because a text may be a megabyte of `&`.
         let signs = rest.bytes().take(MAX_ENTITY_BYTES);
         let end = signs.enumerate().find(|(_, sign)| *sign == b';')?.0;
         if end < 3 {

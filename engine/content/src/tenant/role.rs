@@ -1,8 +1,8 @@
-//! What each file of a tenant's folder is for: the manifest, a page, a file that pages show or offer, or nothing.
+//! Determines the role of each file in a tenant's folder: manifest, page, asset, notes, or unread.
 //!
-//! Every file has exactly one role. So each is read, or its author is told that nothing reads it and which name works.
+//! Every file has exactly one role. A file is either read, or its author is told that it is not and which name works.
 //!
-//! **Invariant:** knows names only, not what is in files.
+//! **Invariant:** knows only names, not the content of files.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::name::reserved::is_reserved;
 use crate::report::{Code, Diagnostic, Report, nearest};
 use crate::source::Folder;
 
-/// The manifest's file name.
+/// The file name of the manifest.
 pub const MANIFEST: &str = "tenant.yaml";
 /// The folder of pages.
 pub(super) const PAGES: &str = "pages/";
 /// The folder of files that pages show or offer.
 pub(super) const ASSETS: &str = "assets/";
 
-/// What a file is for.
+/// The role of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileRole {
-    /// `tenant.yaml`.
+    /// The manifest, `tenant.yaml`.
     Manifest,
     /// A page in Markdown.
     Page,
     /// A file that pages show or offer.
     Asset,
-    /// For people who work on the folder, such as a README.
+    /// A file for people who work on the folder, such as a README.
     Notes,
-    /// Nothing reads it.
+    /// A file that is not read.
     Unread,
 }
 
-/// What a file is for, by its path in the folder.
+/// Returns the role of a file by its path in the folder.
 pub(super) fn role_of(path: &str) -> FileRole {
     let (_, name) = split(path);
     if path == MANIFEST {
@@ -50,12 +50,12 @@ pub(super) fn role_of(path: &str) -> FileRole {
     }
 }
 
-/// The folder of a path with its slash, and the name in it.
+/// Splits a path into its folder, including the slash, and its name.
 fn split(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |slash| slash + 1))
 }
 
-/// A name that ends in `.md`, however it is spelled.
+/// Returns the stem of a name with a Markdown extension, in any spelling.
 fn stem_of_markdown(name: &str) -> Option<&str> {
     const ENDINGS: [&str; 6] = ["md", "markdown", "mdown", "mdwn", "mkd", "mdx"];
     let (stem, ending) = name.rsplit_once('.')?;
@@ -65,7 +65,7 @@ fn stem_of_markdown(name: &str) -> Option<&str> {
     is_markdown.then_some(stem)
 }
 
-/// The name under which a page of another generator or editor is read. None for a name that works.
+/// Returns the name under which the engine would read a page of another generator or editor. Returns `None` for a name that works.
 fn working_name(path: &str) -> Option<String> {
     if !path.starts_with(PAGES) {
         return None;
@@ -80,7 +80,7 @@ fn working_name(path: &str) -> Option<String> {
     (works != name).then_some(works)
 }
 
-/// What a program left beside a file: the name of that file, and what the copy is.
+/// Recognises a file that a program left as a copy or backup. Returns a description of the file.
 fn leftover(path: &str) -> Option<String> {
     let (_, name) = split(path);
     let lower = name.to_ascii_lowercase();
@@ -92,14 +92,14 @@ fn leftover(path: &str) -> Option<String> {
             name[..at].trim_end_matches(['.', ' ', '('])
         ))
     };
-    // Syncthing; Dropbox, Nextcloud and ownCloud.
+    // Conflict copies of Syncthing, Dropbox, Nextcloud and ownCloud.
     let copy = conflict(".sync-conflict-")
         .or_else(|| lower.contains("conflicted copy").then(|| conflict(" ("))?)
         .or_else(|| conflict("_conflict-").filter(|_| path.starts_with(PAGES)))
         .or_else(|| conflict(" (case conflict"));
     let system = matches!(&*lower, "thumbs.db" | "desktop.ini");
     let system = system.then(|| "a file that the operating system made for itself".to_owned());
-    // A download may be called so.
+    // Only among pages: a download may have such a name.
     let backup = |stem: &str| format!("a backup of `{stem}`");
     let of_editor = name.strip_suffix('~').map(backup).or_else(|| {
         let inner = name.strip_prefix('#')?.strip_suffix('#')?;
@@ -117,7 +117,7 @@ fn leftover(path: &str) -> Option<String> {
     copy.or(system).or(of_editor).or_else(of_page)
 }
 
-/// Whether a file at the top of the folder is for those who work on it.
+/// Returns whether a file at the top of the folder is for people who work on the folder.
 fn is_for_people(path: &str) -> bool {
     const STEMS: [&str; 6] = [
         "readme",
@@ -131,7 +131,7 @@ fn is_for_people(path: &str) -> bool {
     !path.contains('/') && STEMS.iter().any(|known| known.eq_ignore_ascii_case(stem))
 }
 
-/// Tells of every file that nothing reads; of a folder once.
+/// Warns of every file that is not read, and once of every such folder.
 pub(super) fn tell_unread(folder: &Folder, report: &mut Report) {
     let mut outside: BTreeMap<&str, usize> = BTreeMap::new();
     for path in folder.files.keys() {
@@ -173,7 +173,7 @@ pub(super) fn tell_unread(folder: &Folder, report: &mut Report) {
     }
 }
 
-/// What to do about a file or folder at the top that nothing reads.
+/// Returns the hint for a file or folder at the top that is not read.
 fn hint_for(top: &str) -> String {
     let name = top.trim_end_matches('/');
     let rename = |to: &str| format!("rename it to `{to}`");
@@ -203,13 +203,13 @@ fn hint_for(top: &str) -> String {
     }
 }
 
-/// Whether a file may be one by which another service verifies a host.
+/// Returns whether a file may be one by which another service verifies ownership of a host.
 fn is_text(name: &str) -> bool {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     matches!(ending, Some("html" | "json" | "txt" | "xml"))
 }
 
-/// What to do in a folder without a manifest, whose author may have given it another name or place.
+/// Returns the hint for a folder without a manifest, which may have the manifest under another name or path.
 pub(super) fn manifest_hint(folder: &Folder) -> String {
     let is_like_it = |path: &&String| {
         let (_, name) = split(path);

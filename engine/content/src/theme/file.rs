@@ -1,10 +1,10 @@
-//! The YAML files of a theme, and what is wrong with them.
+//! Reads the YAML files of a theme and reports their errors.
 
 use crate::report::{Code, Diagnostic, Report};
 use crate::schema::Violation;
 use crate::yaml::{self, Node};
 
-/// Reads a YAML file of a theme.
+/// Reads a YAML file. Reports an error and returns `None` if it is not valid.
 pub(super) fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option<(String, Node)> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         report.push(Diagnostic::error(
@@ -27,7 +27,7 @@ pub(super) fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option
     }
 }
 
-/// Reports what is wrong with a file.
+/// Reports violations of a schema in a file.
 pub(super) fn report_violations(
     problems: &[Violation],
     file: &str,

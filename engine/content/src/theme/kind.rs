@@ -1,4 +1,4 @@
-//! A section type: a folder `sections/<kind>` of the theme with its template, its schema, its style and its example.
+//! Section types. Each is a folder `sections/<kind>` of the theme with a template, a schema, a style and an example.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use super::file::{read_yaml, report_violations};
 use super::shape::{Data, Shape};
 use crate::report::{Code, Diagnostic, Report};
 
-/// Where the kinds of a theme lie.
+/// The folder of the section types.
 const FOLDER: &str = "sections/";
 
-/// What all kinds of a theme share.
+/// The schema parts that all section types of a theme share.
 const COMMON: &str = "sections/common.yaml";
 
 /// A section type.
 #[derive(Debug)]
 pub struct SectionKind {
-    /// Its name: the folder's.
+    /// The name of the section type and its folder.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// What an author may write.
+    /// The schema of the section's data.
     pub shape: Shape,
-    /// Whether its `items` are told to search engines as questions with answers (<https://schema.org/FAQPage>).
+    /// Whether search engines are told that `items` are questions with answers (<https://schema.org/FAQPage>).
     pub is_faq: bool,
-    /// The example, where there is one.
+    /// The example, if there is one.
     pub example: Option<Data>,
 }
 
 impl SectionKind {
-    /// A file of the kind: `section.html`.
+    /// Returns the path of a file of a section type, for example `section.html`.
     #[must_use]
     pub fn file(name: &str, file: &str) -> String {
         format!("{FOLDER}{name}/{file}")
     }
 }
 
-/// The kinds of a theme with these files.
+/// Reads all section types among the files of a theme.
 pub(super) fn read_all(
     label: &str,
     files: &BTreeMap<String, Bytes>,

@@ -1,6 +1,6 @@
-//! What a theme says that authors may write: the keys of a section type, or a tenant's settings.
+//! The schemas by which a theme defines the content that authors write: the data of a section type, or a tenant's settings.
 //!
-//! A theme's schema is JSON Schema (draft 2020-12). Its `format` says what a text is, and what of it a template gets to see.
+//! A theme's schema is JSON Schema (draft 2020-12). The `format` of a text decides how it is checked, and what its template receives.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::yaml::Node;
 /// The format of an id that an author gives to a part of a page.
 pub const FRAGMENT: &str = "fragment";
 
-/// The formats that a template gets something else for than what the author wrote.
+/// The formats whose texts are resolved before a template receives them.
 pub const RESOLVED: &[&str] = &[
     "collection",
     "date",
@@ -29,29 +29,29 @@ pub const RESOLVED: &[&str] = &[
     "route",
 ];
 
-/// The formats that are checked and handed on as they are.
+/// The formats whose texts are checked and passed on unchanged.
 const PLAIN: &[&str] = &["colour", "date-time", "email", "hostname", "web-url"];
 
-/// What an author wrote, held against its shape and completed.
+/// An author's data, checked against its schema and completed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
-    /// Every key of the schema: as written, else its default, else null.
+    /// The data with every key of the schema: as written, else its default, else null.
     pub value: Json,
-    /// The texts that have a format.
+    /// The formats of the texts in the data.
     pub formats: Formats,
 }
 
-/// A schema of a theme, ready to be held against what authors write.
+/// A schema of a theme, compiled.
 #[derive(Debug)]
 pub struct Shape {
     schema: Schema,
 }
 
 impl Shape {
-    /// Prepares a schema. `shared`: what the theme says of all its kinds; `kind`: the value of the key `kind`.
+    /// Compiles a schema. `shared` has the parts that all section types share; `kind` is the value of the key `kind`.
     ///
     /// # Errors
-    /// When it is no JSON Schema, or names a format that there is not.
+    /// If the schema is not valid JSON Schema, or names an unknown format.
     pub fn new(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Result<Self, SchemaError> {
         let root = whole(own, shared, kind);
         let mut names = BTreeSet::new();
@@ -71,16 +71,16 @@ impl Shape {
         })
     }
 
-    /// The whole schema, with what is shared and what the engine adds.
+    /// Returns the complete schema, including shared parts and the engine's additions.
     #[must_use]
     pub const fn json(&self) -> &Json {
         self.schema.root()
     }
 
-    /// Holds a value against the schema and completes it. `what` is how messages name it. The formatted texts come with their places.
+    /// Checks a value against the schema and adds defaults. `what` is its name in messages. Also returns the texts with a format, with their positions.
     ///
     /// # Errors
-    /// Everything that does not fit.
+    /// All violations.
     pub fn check(&self, node: &Node, what: &str) -> Result<(Data, Vec<Formatted>), Vec<Violation>> {
         let root = self.schema.root();
         let mut value = node.to_json();
@@ -95,7 +95,7 @@ impl Shape {
     }
 }
 
-/// The schema with what is shared and what is implied.
+/// Returns the complete schema: `own` merged with the shared parts and the engine's additions.
 fn whole(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
     let mut root = Map::new();
     root.insert("type".to_owned(), "object".into());
@@ -141,19 +141,19 @@ fn whole(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
     root.into()
 }
 
-/// What is put in the place of a key that an author left out.
+/// The value that replaces a key which an author left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingValue {
-    /// The schema's default, where there is one.
+    /// The schema's default, if there is one.
     Default,
     /// Null.
     Null,
 }
 
-/// So deep are keys completed: a default may hold what has the same default again.
+/// The depth to which defaults are added. A default may contain a key with the same default again.
 const MAX_COMPLETION_DEPTH: usize = 32;
 
-/// Puts something in the place of every key that is left out, and all keys in the order of the schema.
+/// Adds a value for every missing key, and sorts all keys in the order of the schema.
 fn complete(root: &Json, schema: &Json, value: &mut Json, missing: MissingValue, depth: usize) {
     if depth == MAX_COMPLETION_DEPTH {
         return;

@@ -1,4 +1,4 @@
-//! The words of a theme in one language: texts by key, with typed placeholders and plural forms.
+//! The UI strings of a theme in one language: texts by key, with typed placeholders and plural forms.
 //!
 //! ```yaml
 //! skip: Skip to content
@@ -6,7 +6,7 @@
 //! entries: {one: "{count, number} entry", other: "{count, number} entries"}
 //! ```
 //!
-//! **Invariant:** knows no language; how numbers, days and lists are written is the renderer's business.
+//! **Invariant:** knows no language. The renderer formats numbers, days and lists.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ use crate::yaml::{Node, Value};
 /// The plural categories (Unicode CLDR, plural rules).
 pub const CATEGORIES: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
 
-/// The placeholder by which a plural form is chosen.
+/// The placeholder that selects a plural form.
 pub const COUNT: &str = "count";
 
-/// What a placeholder takes.
+/// The type of a placeholder's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArgumentKind {
-    /// A text, as it is.
+    /// A text, inserted unchanged.
     Text,
-    /// A number, written as the language writes numbers.
+    /// A number, formatted for the language.
     Number,
-    /// A day, `2025-07-21`.
+    /// A day such as `2025-07-21`, formatted for the language.
     Date,
-    /// A list of texts, joined by the language's `and`.
+    /// A list of texts, joined with the language's word for *and*.
     List,
 }
 
@@ -44,35 +44,35 @@ impl ArgumentKind {
     ];
 }
 
-/// A piece of a text.
+/// A piece of a UI string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessagePiece {
-    /// Words.
+    /// Literal text.
     Words(String),
-    /// What the caller gives.
+    /// A placeholder, with the type of its value.
     Placeholder(String, ArgumentKind),
 }
 
-/// A text with its placeholders.
+/// A text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// As it is written.
+    /// The text as written.
     pub written: String,
-    /// Its pieces in order.
+    /// The pieces in order.
     pub pieces: Vec<MessagePiece>,
 }
 
-/// What stands under a key.
+/// The value of a key: a text, or its plural forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Text {
-    /// One text.
+    /// A text without plural forms.
     One(Pattern),
-    /// One for each plural category of the language, `other` among them.
+    /// A text for each plural category of the language. `other` is always present.
     Plural(BTreeMap<&'static str, Pattern>),
 }
 
 impl Text {
-    /// Its placeholders with what they take.
+    /// Returns the placeholders with their types.
     #[must_use]
     pub fn placeholders(&self) -> BTreeMap<&str, ArgumentKind> {
         let patterns: Vec<&Pattern> = match self {
@@ -89,7 +89,7 @@ impl Text {
             .collect()
     }
 
-    /// As it is written, for islands, which fill in the placeholders themselves.
+    /// Returns the text as written. Islands receive it in this form and fill in the placeholders themselves.
     #[must_use]
     pub fn written(&self) -> Json {
         match self {
@@ -108,10 +108,10 @@ impl Text {
     }
 }
 
-/// All words of a language, by their keys with dots: `entry.more`.
+/// All UI strings of a language, by key with dots, for example `entry.more`.
 pub type Strings = BTreeMap<String, Text>;
 
-/// Reads words. What is wrong is said with its place, and left out.
+/// Reads UI strings. Returns a violation for each invalid one, and omits it.
 #[must_use]
 pub fn read(node: &Node) -> (Strings, Vec<Violation>) {
     let (mut strings, mut problems) = (Strings::new(), Vec::new());
@@ -168,7 +168,7 @@ fn wrong(place: Place, message: String, hint: &str) -> Violation {
     }
 }
 
-/// Whether a mapping is plural forms, and no group of words: it has the form `other`, or nothing but forms.
+/// Returns whether a mapping holds plural forms and not a group of UI strings: it has the form `other`, or only forms.
 fn is_plural(forms: &[(crate::yaml::Key, Node)]) -> bool {
     let is_form = |name: &str| CATEGORIES.contains(&name);
     !forms.is_empty()
@@ -197,7 +197,7 @@ fn plural(forms: &[(crate::yaml::Key, Node)]) -> Result<Text, String> {
     Ok(Text::Plural(read))
 }
 
-/// Reads a text with placeholders. Two braces stand for one.
+/// Parses a text with placeholders. A doubled brace stands for a single one.
 fn pattern(text: &str) -> Result<Pattern, String> {
     let mut pieces = Vec::new();
     let mut words = String::new();

@@ -1,4 +1,4 @@
-//! Whether all words of a theme are there: in each of its languages, for its templates and for the program itself.
+//! Checks that a theme has all UI strings that its templates, the program and its other languages use.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::strings::{ArgumentKind, Strings, Text, read};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
 
-/// The words that the program itself asks for, with their placeholders.
+/// The UI strings that the program uses, with their placeholders.
 pub const ASKED: &[(&str, &[(&str, ArgumentKind)])] = &[
     ("engine.alerts.caution", &[]),
     ("engine.alerts.important", &[]),
@@ -36,7 +36,7 @@ pub const ASKED: &[(&str, &[(&str, ArgumentKind)])] = &[
     ("engine.unknown_host", &[]),
 ];
 
-/// Reads the words of a theme within the program, by language.
+/// Reads the UI strings of a built-in theme by language.
 #[must_use]
 pub(super) fn built_in(files: &BTreeMap<String, Bytes>) -> BTreeMap<String, Strings> {
     let languages = files.iter().filter_map(|(path, bytes)| {
@@ -48,7 +48,7 @@ pub(super) fn built_in(files: &BTreeMap<String, Bytes>) -> BTreeMap<String, Stri
     languages.collect()
 }
 
-/// Adds the words that the program asks for and a theme lacks, and says so: a theme that was made for an earlier program stays in use.
+/// Adds the UI strings that the program uses and a theme lacks, with a warning. A theme made for an earlier version thus stays usable.
 pub(super) fn complete(
     label: &str,
     languages: &mut BTreeMap<String, Strings>,
@@ -79,10 +79,10 @@ pub(super) fn complete(
     }
 }
 
-/// How templates name a word, and a group of words.
+/// The template calls that name a UI string (`false`) or a group of UI strings (`true`).
 const CALLS: [(&str, bool); 2] = [("t(key=\"", false), ("words(of=\"", true)];
 
-/// Says every word that is missing.
+/// Reports every missing UI string.
 pub(super) fn check(
     label: &str,
     files: &BTreeMap<String, Bytes>,
@@ -145,7 +145,7 @@ fn braces(placeholders: &BTreeMap<&str, ArgumentKind>) -> String {
     list(names.iter().map(String::as_str))
 }
 
-/// The words that a template names, as far as it names them by a literal.
+/// Reports missing UI strings that a template names with a literal key.
 fn in_template(
     label: &str,
     path: &str,
@@ -200,7 +200,7 @@ fn in_template(
     }
 }
 
-/// Where a word stands that begins at a byte.
+/// Returns the position of a word that begins at byte `at`.
 fn place(text: &str, at: usize, word: &str) -> Place {
     let before = &text[..at];
     let line_begin = before.rfind('\n').map_or(0, |end| end + 1);

@@ -1,8 +1,10 @@
-//! Lines of block scalars (`text: |`), found again in the file that they were read from.
+//! Finds lines of block scalars (`text: |`) in the file that contains them.
 
 use crate::report::{LineIndex, Place};
 
-/// The place of a line, from 1, of a text that was read from a block scalar (YAML 1.2.2, section 8.1). `place` is that of the value in `file`. Where the value is not a block, it is the place of all of it.
+/// Returns the position in the file of a line, from 1, of a block scalar (YAML 1.2.2, section 8.1).
+///
+/// `place` is the position of the value in `file`. For a value that is not a block scalar, returns `place`.
 #[must_use]
 pub fn place_in_block(file: &LineIndex<'_>, place: Place, line: usize) -> Place {
     let rest: String = file
@@ -21,7 +23,7 @@ pub fn place_in_block(file: &LineIndex<'_>, place: Place, line: usize) -> Place 
     if style == '|' {
         number = header + line;
     } else {
-        // A folded paragraph is one line, however many lines it has in the file.
+        // A folded paragraph is one line of text, on however many lines of the file.
         while current < line && number <= file.count() {
             number += 1;
             if file.get(number).trim().is_empty() {
@@ -41,7 +43,7 @@ pub fn place_in_block(file: &LineIndex<'_>, place: Place, line: usize) -> Place 
     }
 }
 
-/// The style of a block scalar whose header ends a line: `text: |`, `- >-`.
+/// Returns the style of a block scalar whose header ends the line: `text: |`, `- >-`.
 fn style_at_end(line: &str) -> Option<char> {
     let header = match line.find(" #") {
         Some(comment) => &line[..comment],

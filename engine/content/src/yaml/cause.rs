@@ -1,30 +1,30 @@
-//! Why a text is not YAML, in an author's words: the parser says what it met, and authors need what they wrote and what to write instead.
+//! Explains invalid YAML in terms of the author's text. The parser reports tokens; authors need to know which text is wrong and how to write it.
 //!
-//! **Invariant:** knows no key of any file, and changes nothing that is valid YAML.
+//! **Invariant:** knows no keys of any file, and does not affect valid YAML.
 
 use crate::report::Place;
 
-/// What is wrong, where, and what to write instead. Lines count from 1 in the text.
+/// A problem, its position, and the fix. Lines count from 1 in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write instead.
+    /// The fix: the text to write instead.
     pub hint: String,
-    /// Where.
+    /// The position.
     pub place: Place,
 }
 
-/// What stands in front of a value in a line.
+/// A line with a key and a value.
 struct YamlEntry<'a> {
     indent: usize,
     key: &'a str,
     value: &'a str,
-    /// The column of the value, from 1.
+    /// The column of the value, counted from 1.
     column: usize,
 }
 
-/// A line `key: value`, also as the first of an item.
+/// Parses a line `key: value`, also as the first line of a list item.
 fn entry(line: &str) -> Option<YamlEntry<'_>> {
     let mut inner = line.trim_start_matches(' ');
     while let Some(rest) = inner.strip_prefix("- ") {
@@ -48,7 +48,7 @@ fn entry(line: &str) -> Option<YamlEntry<'_>> {
     })
 }
 
-/// A value in quotes, as YAML writes it.
+/// Writes a value in YAML quotes.
 #[must_use]
 pub fn quoted(value: &str) -> String {
     match value.contains(['"', '\\']) {
@@ -57,7 +57,7 @@ pub fn quoted(value: &str) -> String {
     }
 }
 
-/// Whether YAML takes a sign that looks like a space for a letter.
+/// Returns whether a character looks like a space, but is a letter to YAML.
 const fn is_like_a_space(sign: char) -> bool {
     matches!(
         sign,
@@ -65,7 +65,7 @@ const fn is_like_a_space(sign: char) -> bool {
     )
 }
 
-/// A sign that looks like a space, in the indentation of a line or behind its key, where YAML wants a real one.
+/// Finds a character that looks like a space in the indentation of a line or behind its key, where YAML requires a real space.
 #[must_use]
 pub fn invisible_space(text: &str) -> Option<Cause> {
     text.lines().enumerate().find_map(|(index, line)| {
@@ -99,7 +99,7 @@ pub fn invisible_space(text: &str) -> Option<Cause> {
     })
 }
 
-/// Why the parser gave up at a place of the text, where that can be told.
+/// Explains why the parser failed at `place`, if the cause can be recognised. `said` is the parser's message.
 pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
     let lines: Vec<&str> = text.lines().collect();
     let until = lines.get(..place.line.min(lines.len()))?;
@@ -195,7 +195,7 @@ pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
     missing_space(until)
 }
 
-/// The last quote that is not closed in its line: it swallows the lines behind it.
+/// Finds the last quote that is not closed on its line. Such a quote swallows the following lines.
 fn open_quote(lines: &[&str]) -> Option<Cause> {
     let open = lines.iter().enumerate().rev().find_map(|(index, line)| {
         let entry = entry(line)?;
@@ -223,7 +223,7 @@ fn entry_of_text(line: &str) -> Option<YamlEntry<'_>> {
     entry(line).filter(|_| !line.trim_start().starts_with('#'))
 }
 
-/// A key without a space behind its colon, which is a text to YAML.
+/// Finds a key without a space behind its colon, which YAML reads as text.
 fn missing_space(lines: &[&str]) -> Option<Cause> {
     let found = lines.iter().enumerate().rev().find_map(|(index, line)| {
         let (key, value) = line.split_once(':')?;
