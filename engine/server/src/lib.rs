@@ -1,4 +1,4 @@
-//! Answers requests from the snapshot that is current in the [`SnapshotStore`](snapshot_store::SnapshotStore).
+//! Answers visitors' requests from the current snapshot in the [`SnapshotStore`](snapshot_store::SnapshotStore), and serves the admin listener.
 //!
 //! ```text
 //! listen       sockets, acceptor, admission; starts and drains the workers
@@ -10,34 +10,41 @@
 //! request      layers (access log, request id, traffic, URI length); host, path, negotiation, preconditions
 //!   │
 //!   ▼
-//! response     look-up in the snapshot, redirects, the body on its way out ◄── snapshot_store
+//! response     look-up in the snapshot, redirects, response body ◄── snapshot_store
 //!
 //! admin        (axum, tower-http) status, releases, console pages ◄── metrics
 //! ```
-//! [`run`] accepts connections and hands each to the worker with the fewest. When all permits are taken, the connections that have been idle for longest make room. It speaks HTTP/1.1, and HTTP/2 to clients that begin with it (RFC 9113, section 3.3). [`tls`] speaks the same over TLS, where the settings have it, with certificates of operators and those that [`acme`] gets for the hosts of the snapshot; else a proxy does.
+//! [`run`] accepts connections and hands each to the worker with the fewest open connections. When all permits are taken, the connections that have been idle for longest are closed.
 //!
-//! A request: hyper reads its header fields on the worker's thread; `request_service` takes the current snapshot and passes both through the layers to [`respond`](response::respond::respond), which looks the answer up; its bytes are those of the snapshot. What the console shows of requests costs them nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) read the counters now and then. Only what a tenant has no page for is noted ([`not_found`](metrics::not_found)).
+//! Clients speak HTTP/1.1, or HTTP/2 if they begin with its preface (RFC 9113, section 3.3). With HTTPS configured, [`tls`] serves both protocols over TLS. Its certificates come from operators' files, or from [`acme`], which orders them for the hosts of the snapshot. Without HTTPS configured, a proxy terminates TLS.
 //!
-//! # What is own code, and what that saves
-//! A request costs some microseconds, so that small things are a part of it; `benches/against_nginx.rs` holds the budget.
+//! # How a request is answered
+//! 1. hyper reads the header fields on the worker's thread.
+//! 2. `request_service` takes the current snapshot and passes request and snapshot through the layers.
+//! 3. [`respond`](response::respond::respond) looks the response up. The body is shared with the snapshot, not copied.
 //!
-//! | instead of | own | since |
+//! The charts of the console cost a request nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) sample the traffic counters at intervals. Only requests for a missing page are recorded one by one ([`not_found`](metrics::not_found)).
+//!
+//! # Own code in place of libraries
+//! A request costs a few microseconds, so small overheads matter. `benches/against_nginx.rs` holds the budget.
+//!
+//! | instead of | own code | reason |
 //! |---|---|---|
-//! | the layers of tower-http | `layers`, on tower's traits | theirs pass a request id on in the extensions of request and response: two tables to allocate |
-//! | `TowerToHyperService` | `request_service` | it copies its service and moves the request once more, each time |
-//! | `hyper_util::server::conn::auto` | `protocol` | its HTTP/1 settings have no `max_header_size`, which is `--max-header-size` |
-//! | `GracefulShutdown` of hyper-util | `worker` | it looks at a shared channel whenever a connection is polled; here that is a cell. Its trait `GracefulConnection` is used |
-//! | a timer of tokio for each request | `connection_state` | a clock and a timer for each of a request's timeouts; here steps are counted, and looked at twice a second |
-//! | one event loop for all threads | `worker` | the locks and wake-ups between its threads |
-//! | `axum::serve`, for operators | `admin` accepts itself | it has no limit for connections and no time for a request's header fields |
+//! | the layers of tower-http | `layers`, on tower's traits | tower-http passes the request id in the extensions of request and response: two hash tables to allocate per request |
+//! | `TowerToHyperService` | `request_service` | clones its service and moves the request once more, for each request |
+//! | `hyper_util::server::conn::auto` | `protocol` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |
+//! | `GracefulShutdown` of hyper-util | `worker` | checks a shared channel at each poll of a connection; the worker checks a `Cell`. The trait `GracefulConnection` is used |
+//! | a tokio timer per request | `connection_state` | needs a clock reading and a timer for each timeout; here the connection counts its steps, and the worker checks the counts twice a second |
+//! | one event loop for all threads | `worker` | needs locks and wake-ups between threads |
+//! | `axum::serve` for the admin listener | `admin` accepts connections | has no connection limit and no timeout for header fields |
 //!
 //! # Invariants
-//! It does not know
-//! * YAML, Markdown, Tera, React, tenants' folders and where bytes came from: it sees only a [`Snapshot`](release::snapshot::Snapshot);
+//! This crate does not know
+//! * YAML, Markdown, Tera, React, tenants' folders or the origin of the bytes: it sees only a [`Snapshot`](release::snapshot::Snapshot);
 //! * the command line: [`ServeSettings`](settings::ServeSettings) are plain values;
-//! * OpenTelemetry: who wants spans brings [`RequestSpans`](access_log::spans::RequestSpans).
+//! * OpenTelemetry: a caller that wants spans implements [`RequestSpans`](access_log::spans::RequestSpans).
 //!
-//! A request takes no lock, opens no file and builds no body. Nothing that a client makes up becomes a log field, a metric series or state of its own, but for a bounded number of paths that are [`not_found`](metrics::not_found).
+//! A request takes no lock, opens no file and builds no body. Text that a client invents never becomes a log field, a metric series or lasting state. The exception is a bounded number of [`not_found`](metrics::not_found) paths.
 
 pub mod access_log;
 pub mod acme;

@@ -1,9 +1,9 @@
-//! Holds the snapshot that is being served.
+//! Holds the current snapshot.
 //!
-//! One owner puts a new [`Snapshot`] into the store; every request takes the current one and keeps it until it is answered.
-//! Neither ever waits for the other: the swap is one atomic pointer.
+//! The supervisor puts a new [`Snapshot`] into the store. Every request takes the current snapshot and holds it until the response is ready.
+//! Neither side waits for the other: the swap is one atomic pointer.
 //!
-//! **Invariant:** never builds or changes what is in a snapshot.
+//! **Invariant:** never builds or changes a snapshot.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -21,51 +21,51 @@ use crate::metrics::tenant_history::TenantHistory;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{Mount, Snapshot, TrafficTable};
 
-/// What the log and the counters call a known host that answers for no tenant. No tenant has such a name, since ids are host labels.
+/// The name of shared hosts in the log and the counters: known hosts whose response belongs to no tenant. It cannot be a tenant's id, since ids are host labels.
 pub(super) const SHARED: &str = "_shared";
-/// What they call a request that names no known host, or is none.
+/// The name of unknown hosts in the log and the counters: requests that name no known host, or that are not valid.
 pub(super) const UNKNOWN: &str = "_unknown";
 
-/// What a request waits for, by the tenant that it is of.
+/// A notice to the supervisor about a request, with the id of the tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted<'a> {
-    /// Its pages.
+    /// The request waits for the tenant's pages.
     Pages(&'a str),
-    /// A picture.
+    /// The request waits for an image of the tenant.
     Picture(&'a str),
-    /// Nothing: it was answered. Only the first request since [`Traffic::look`] is told.
+    /// The request was answered without waiting. Only the first such request after [`Traffic::look`] is reported.
     Nothing(&'a str),
 }
 
-/// Is told what a request waits for.
+/// The supervisor's callback for notices.
 type OnWanted = Box<dyn Fn(Wanted<'_>) + Send + Sync>;
 
-/// The current snapshot, and the counters that outlive it.
+/// The current snapshot, and the counters that outlive snapshots.
 pub struct SnapshotStore {
     current: ArcSwap<Snapshot>,
     wanted: OnceLock<OnWanted>,
-    /// Seconds that requests waited for something of their tenant to be made.
+    /// Seconds that requests waited for pages or images of their tenant.
     pub(super) waits: Histogram,
-    /// Says that there is another snapshot.
+    /// Notifies subscribers of a new snapshot.
     changes: watch::Sender<()>,
     since: Mutex<Instant>,
-    /// What known hosts answer for no tenant: shared files, and hosts that only redirect.
+    /// Traffic of known hosts without a tenant: shared files, and hosts that only redirect.
     pub shared: Traffic,
-    /// What names no known host, or is no valid request.
+    /// Traffic of unknown hosts and invalid requests.
     pub unknown: Traffic,
-    /// What happened to connections.
+    /// Counters of connections.
     pub connections: ConnectionCounters,
-    /// What happened to TLS handshakes.
+    /// Counters of TLS handshakes.
     pub handshakes: HandshakeCounters,
-    /// What was answered in the last hour.
+    /// Traffic of the last hour, of all tenants together.
     pub history: History,
-    /// The same of each tenant.
+    /// Traffic of the last hour, by tenant.
     pub tenant_history: TenantHistory,
-    /// What tenants have no page for.
+    /// Requested paths that have no page.
     pub not_found: NotFoundPaths,
 }
 
-/// Upper bounds of the histogram of waits, in seconds.
+/// Upper bounds of the wait histogram, in seconds.
 const WAIT_BOUNDS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 
 impl fmt::Debug for SnapshotStore {
@@ -96,7 +96,7 @@ impl Default for SnapshotStore {
 }
 
 impl SnapshotStore {
-    /// A store with its first snapshot.
+    /// Creates a store with its first snapshot.
     #[must_use]
     pub fn new(first: Snapshot) -> Self {
         let snapshots = Self::default();
@@ -104,13 +104,13 @@ impl SnapshotStore {
         snapshots
     }
 
-    /// The snapshot to answer from. Hold it for one request at most, or it stays in memory when it is replaced.
+    /// Returns the current snapshot. A caller must not hold the guard for longer than one request, or a replaced snapshot stays in memory.
     #[must_use]
     pub fn current(&self) -> Guard<Arc<Snapshot>> {
         self.current.load()
     }
 
-    /// Serves `next` from the next request on, and gives back what was served before. Requests in flight finish with what they have.
+    /// Replaces the current snapshot and returns the previous one. Requests in flight finish with the snapshot that they hold.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let former = self.current.swap(Arc::new(next));
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -118,26 +118,26 @@ impl SnapshotStore {
         former
     }
 
-    /// To be waited on: each new snapshot.
+    /// Returns a receiver that is notified of each new snapshot.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
-    /// Calls `wanted` from now on with what a request waits for, more than once for as long as it does.
+    /// Registers the callback for notices about requests. A waiting request repeats its notice until it stops waiting.
     pub fn on_wanted(&self, wanted: impl Fn(Wanted<'_>) + Send + Sync + 'static) {
-        // There is one owner, which says so once.
+        // The supervisor registers once; a second registration is ignored.
         let _ = self.wanted.set(Box::new(wanted));
     }
 
-    /// Says what a request waits for.
+    /// Sends a notice about a request to the supervisor.
     pub(super) fn want(&self, what: Wanted<'_>) {
         if let Some(wanted) = self.wanted.get() {
             wanted(what);
         }
     }
 
-    /// Returns the counters of a mount's tenant, for an answer to a request. Tells the owner of the request.
+    /// Returns the traffic counters of a mount's tenant, and notifies the supervisor of the request.
     pub(super) fn traffic_of<'m>(&'m self, mount: &'m Mount) -> &'m Traffic {
         let Some(traffic) = mount.traffic.get() else {
             return &self.unknown;
@@ -150,7 +150,7 @@ impl SnapshotStore {
         traffic
     }
 
-    /// How long ago the current snapshot was put into the store.
+    /// Returns the time since the current snapshot was stored.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.since
@@ -159,14 +159,14 @@ impl SnapshotStore {
             .elapsed()
     }
 
-    /// Takes a step of the history of all and of each tenant, `took` after the last one.
+    /// Adds a sample to the history of all tenants and of each tenant. `took` is the time since the last sample.
     pub(super) fn sample(&self, took: Duration) {
         let tenants = self.tenants();
         self.tenant_history.take(&tenants, took);
         self.history.take(self.total(&tenants), took);
     }
 
-    /// Everything that was answered since the start, but for tenants that are gone.
+    /// Returns the traffic since startup, without tenants that were removed.
     fn total(&self, tenants: &TrafficTable) -> Sample {
         let mut total = Sample::default();
         for traffic in tenants.values() {
@@ -177,7 +177,7 @@ impl SnapshotStore {
         total
     }
 
-    /// The counters of every tenant in the snapshot, by id.
+    /// Returns the traffic counters of each tenant in the snapshot, by id.
     #[must_use]
     pub fn tenants(&self) -> TrafficTable {
         self.current().traffic.clone()

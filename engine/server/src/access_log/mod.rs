@@ -1,9 +1,9 @@
-//! Writes the access log: one line for each request, where no request waits for it.
+//! Writes the access log: one line for each request, on a thread of its own.
 //!
-//! A worker collects its lines. It hands them over, at the latest when it next looks at its connections, to the thread that writes. Lines of different workers are therefore not in order; their times say what came first. The channel is bounded: when the log is not read, lines are lost and responses go on.
-//! A line says which tenant and route responded, with what, and how long that took. Routes are the snapshot's own, so that even a flood of made-up paths has few different lines.
+//! Each worker buffers its lines. The worker passes the buffer to the writing thread when the buffer is full, and each time it checks its connections. Lines of different workers are therefore not in order; their timestamps give the order. The channel is bounded: if the log is not read, lines are dropped and responses go on.
+//! A line names the tenant, the route, the status and the duration. Routes come from the snapshot, so a flood of invented paths produces few distinct lines.
 //!
-//! **Invariant:** decides no response, and a response never waits here. A line repeats nothing that a client made up, except what a trusted proxy says of a request; it has no address unless the settings ask for addresses.
+//! **Invariant:** never changes or delays a response. A line repeats no text that a client invents, except what a trusted proxy says of a request. A line has the visitor's address only if the settings ask for addresses.
 
 pub mod spans;
 
@@ -20,28 +20,28 @@ use crate::request::trace::Trace;
 use crate::response::answer::Route;
 use release::snapshot::Coding;
 
-/// The length at which lines are handed over.
+/// Buffered bytes at which a worker passes its lines on.
 const CAPACITY: usize = 16 * 1024;
 
-/// The access log, where it is wanted.
+/// Settings and output of the access log.
 #[derive(Debug, Clone)]
 pub struct AccessLog {
-    /// How a line looks.
+    /// Format of a line.
     pub format: LogFormat,
-    /// Whether a line says who asked. Default: no, since an address is personal data.
+    /// Whether a line has the visitor's address. Default: no, since an address is personal data.
     pub addresses: bool,
-    /// The channel to the thread that writes. It has to drop what it has no room for.
+    /// The channel to the writing thread. The channel must drop lines when full.
     pub writer: NonBlocking,
 }
 
 impl AccessLog {
-    /// How many pieces were lost since nobody read them.
+    /// Returns the number of buffers that were dropped because the channel was full.
     pub(crate) fn lost(&self) -> u64 {
         u64::try_from(self.writer.error_counter().dropped_lines()).unwrap_or(u64::MAX)
     }
 }
 
-/// The lines of one worker that are not handed over yet.
+/// The lines of a worker that are not passed on yet.
 #[derive(Debug)]
 pub(crate) struct AccessLogBuffer {
     log: AccessLog,
@@ -65,7 +65,7 @@ impl AccessLogBuffer {
     }
 
     pub(crate) fn push(&mut self, entry: &AccessEntry<'_>) {
-        // Writing to memory does not fail.
+        // Writing to a `String` does not fail.
         let _ = entry.write(self.log.format, &mut self.lines);
         if self.lines.len() >= CAPACITY {
             self.flush();
@@ -74,7 +74,7 @@ impl AccessLogBuffer {
 
     pub(crate) fn flush(&mut self) {
         if self.has_lines() {
-            // It drops what it has no room for, and counts that itself.
+            // The channel drops and counts what it cannot hold.
             let _ = self.log.writer.write(self.lines.as_bytes());
             self.lines.clear();
         }
@@ -87,38 +87,38 @@ impl Drop for AccessLogBuffer {
     }
 }
 
-/// How a line looks.
+/// Format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Words with spaces between them, for people.
+    /// Fields separated by spaces, for people.
     Text,
-    /// One JSON object, for programs.
+    /// One JSON object per line, for programs.
     Json,
 }
 
-/// What the access log, and a span, say of one request.
+/// The fields of a request in the access log and in a span.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessEntry<'a> {
-    /// When it was answered.
+    /// When the response was ready.
     pub at: Timestamp,
-    /// The tenant's id, or one of the two names for what is no tenant's.
+    /// The tenant's id, `_shared` or `_unknown`.
     pub tenant: &'a str,
-    /// The method as the client wrote it; see [`Self::method_name`].
+    /// The method as the client sent it; see [`Self::method_name`].
     pub(crate) method: &'a str,
     pub(crate) route: Route<'a>,
     /// The status of the response.
     pub status: StatusCode,
-    /// Bytes of the body.
+    /// Body size in bytes.
     pub bytes: u64,
-    /// The encoding of the body.
+    /// The content encoding of the body.
     pub coding: Coding,
-    /// From the request's header fields until the response was ready to be sent.
+    /// Duration from the complete header fields to the complete response.
     pub took: Duration,
     /// The request's id.
     pub id: &'a str,
-    /// The trace that the request belongs to, where a trusted proxy named one.
+    /// The trace of the request, if a trusted proxy named one.
     pub trace: Option<Trace>,
-    /// The visitor's address, where the log is to have it.
+    /// The visitor's address, if the log has addresses.
     pub visitor: Option<IpAddr>,
 }
 
@@ -141,7 +141,7 @@ impl Default for AccessEntry<'_> {
 }
 
 impl AccessEntry<'_> {
-    /// Writes the line with its end.
+    /// Appends the line, with its line feed, to `line`.
     pub(crate) fn write(&self, format: LogFormat, line: &mut String) -> fmt::Result {
         match format {
             LogFormat::Text => self.write_text(line),
@@ -214,13 +214,13 @@ impl AccessEntry<'_> {
         line.write_str("}\n")
     }
 
-    /// The route in one piece.
+    /// Returns the route as one string.
     #[must_use]
     pub fn route_name(&self) -> String {
         self.route_letters().collect()
     }
 
-    /// The method, or `other` for one that the client made up.
+    /// Returns the method, or `other` for a method that is not a common one.
     #[must_use]
     pub fn method_name(&self) -> &str {
         known_method(self.method)
@@ -232,7 +232,7 @@ impl AccessEntry<'_> {
     }
 }
 
-/// A client may make up methods, too.
+/// Returns a common method as it is and `other` for the rest, since clients can invent methods.
 fn known_method(method: &str) -> &str {
     match method {
         "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "DELETE" | "PATCH" => method,
@@ -247,7 +247,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use tracing_appender::non_blocking::NonBlockingBuilder;
 
-    /// A log that nobody reads.
+    /// A log that is never read.
     struct BlockedWriter(Receiver<()>);
 
     impl io::Write for BlockedWriter {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_log_costs_lines_and_no_time() {
+    fn blocked_log_drops_lines_without_delay() {
         let (release, blocked) = channel();
         let (writer, _guard) = NonBlockingBuilder::default()
             .buffered_lines_limit(8)
@@ -277,7 +277,7 @@ mod tests {
             buffer.push(&AccessEntry::default());
             buffer.flush();
         }
-        // The thread may have taken one already.
+        // The thread may have received the first buffer already.
         assert!(
             (11..=12).contains(&counter.dropped_lines()),
             "{}",
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_can_be_read() {
+    fn entry_is_written_as_text_and_json() {
         let route = Route {
             prefix: "/a",
             path: "/b c\"",

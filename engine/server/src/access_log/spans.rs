@@ -1,6 +1,6 @@
-//! Who makes a span of each request, for whoever collects them.
+//! The interface to a tracing backend: makes a span of each request.
 //!
-//! **Invariant:** knows no collector and no protocol: the binary brings what makes spans, where it is built with it.
+//! **Invariant:** knows no collector and no protocol; the binary supplies the implementation.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ pub use crate::request::trace::Trace;
 
 /// Makes a span of each request.
 ///
-/// It is asked when the request is answered, since by then all is known, and must not wait for anybody.
+/// The method is called when the response is ready, since all fields are known then. An implementation must not block.
 pub trait RequestSpans: fmt::Debug + Send + Sync {
-    /// Records the span of a request: a part of the trace that a trusted proxy named, or the first of a new one. Returns the trace.
+    /// Records the span of a request and returns its trace. The span continues the trace that a trusted proxy named, or begins a new trace.
     fn record(&self, entry: &AccessEntry<'_>) -> Trace;
 }

@@ -1,6 +1,6 @@
-//! Accepts connections and gives each to the worker with the fewest.
+//! Accepts connections and passes each to the worker with the fewest open connections.
 //!
-//! A connection needs a permit. Where all are taken, the connections that have been idle for longest are ended; where all have a request in flight, the new one waits until one of them ends.
+//! Each connection needs a permit. When all permits are taken, the connections that have been idle for longest are closed. When all connections have a request in flight, the new connection waits until one of them ends.
 //!
 //! **Invariant:** reads and writes no byte of a connection.
 
@@ -18,14 +18,14 @@ use crate::listen::admission::{Entrance, Peer};
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 
-/// The way to one worker.
+/// The acceptor's handle of a worker.
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
-    /// Has a place for every permit, so that it is never full.
+    /// The channel to the worker. Its capacity is the number of permits, so it is never full.
     connections: mpsc::Sender<NewConnection>,
-    /// Notified when a connection waits for a permit; a worker that is busy finds one notice, however often it was notified.
+    /// Notified when a connection waits for a permit. Repeated notifications of a busy worker count as one.
     wants_room: Arc<Notify>,
-    /// Its open connections.
+    /// The worker's open connections.
     load: Arc<AtomicUsize>,
 }
 
@@ -39,7 +39,7 @@ impl WorkerHandle {
     }
 }
 
-/// What accepting needs.
+/// The state that all accept loops share.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     workers: Vec<WorkerHandle>,
@@ -65,7 +65,7 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections for as long as it is polled.
+    /// Accepts connections until the future is dropped.
     pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, entrance: Entrance) {
         let counters = &self.snapshots.connections;
         loop {
@@ -89,7 +89,7 @@ impl Acceptor {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
-        // Counted before the workers are asked: one that has nothing idle now sees it at its next look.
+        // Incremented before the workers are notified: a worker without an idle connection now reads the count at its next check.
         let _waiting = WaitingCount::begin(&self.snapshots.connections.waiting);
         for worker in &self.workers {
             worker.wants_room.notify_one();
@@ -117,9 +117,9 @@ impl Acceptor {
             Arc::clone(&self.snapshots),
             permit,
         );
-        // A response is written in one go; waiting to fill a packet would only delay it.
+        // A response is written in one piece; waiting to fill a packet would only delay it.
         if let Ok(socket) = socket.set_nodelay(true).and_then(|()| socket.into_std()) {
-            // The worker is gone only when everything ends.
+            // The receiver is gone only when the whole server ends.
             let _ = worker.connections.try_send(NewConnection {
                 socket,
                 peer,
@@ -131,7 +131,7 @@ impl Acceptor {
     }
 }
 
-/// Counts a connection that waits for its permit, until it has one or is given up.
+/// Counts a connection that waits for a permit, until the guard is dropped.
 struct WaitingCount<'c>(&'c AtomicU64);
 
 impl<'c> WaitingCount<'c> {
@@ -155,7 +155,7 @@ mod tests {
     use crate::settings::Limits;
 
     #[tokio::test]
-    async fn worker_that_reads_nothing_collects_one_wish_for_room() {
+    async fn busy_worker_finds_one_notice_of_a_waiting_connection() {
         let (snapshots, limits) = (Arc::<SnapshotStore>::default(), Limits::default());
         let settings = Arc::new(ServeSettings {
             limits: Limits {
@@ -171,11 +171,11 @@ mod tests {
         let acceptor = Acceptor::new(workers, Arc::new(admission), snapshots, settings);
         let _permit = acceptor.permit().await.unwrap();
         for _ in 0..1_000 {
-            // Given up at once: the wish for room stays with the worker.
+            // Dropped at once: the notification stays with the worker.
             assert!(futures_util::future::FutureExt::now_or_never(acceptor.permit()).is_none());
         }
         room.notified().await;
         let second = tokio::time::timeout(Duration::ZERO, room.notified()).await;
-        assert!(second.is_err(), "a second wish waits");
+        assert!(second.is_err(), "the worker is notified twice");
     }
 }

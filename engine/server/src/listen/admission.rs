@@ -1,8 +1,8 @@
-//! Admits connections: who is at the other end, and whether its client subnet may have one more.
+//! Admits connections: identifies the peer and checks the limits of its client subnet.
 //!
-//! A trusted proxy has as many connections as it opens. With the PROXY protocol it names the client of each connection, and that client's share counts then.
+//! A trusted proxy may open any number of connections. With the PROXY protocol the proxy names the client of each connection, and the limits of that client's subnet apply.
 //!
-//! **Invariant:** opens and closes no connection itself; costs a request nothing.
+//! **Invariant:** opens and closes no connection; costs a request nothing.
 
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::handshake_gate::{HandshakeGate, HandshakeLimits, HandshakePass};
 
-/// What all client subnets have open and in flight.
+/// Open connections and handshakes of all client subnets.
 #[derive(Debug)]
 pub(crate) struct Admission {
     subnets: Arc<ClientSubnets>,
@@ -25,11 +25,11 @@ pub(crate) struct Admission {
     settings: Arc<ServeSettings>,
 }
 
-/// What a connection counts for, given back when dropped. Nothing for a trusted proxy.
+/// A connection's place within the limits of its client subnet, given back on drop. Empty for a trusted proxy.
 #[derive(Debug, Default)]
 pub(crate) struct Admitted {
     _share: Option<ClientShare>,
-    /// Until the handshake is over.
+    /// Held until the handshake ends.
     pub(crate) handshake: Option<HandshakePass>,
 }
 
@@ -43,13 +43,13 @@ impl Admission {
         }
     }
 
-    /// Counts one more connection of `peer`; nothing where its subnet has too many.
+    /// Counts a connection of `peer`. Returns `None` if the peer's subnet has reached a limit.
     pub(crate) fn admit(&self, peer: Peer, entrance: Entrance) -> Option<Admitted> {
         if peer.trusted {
             return Some(Admitted::default());
         }
         let limits = &self.settings.limits;
-        // First what floods.
+        // Handshakes first, since a flood of them costs most.
         let handshake = match entrance {
             Entrance::Tls => {
                 let limits = HandshakeLimits {
@@ -77,29 +77,29 @@ impl Admission {
     }
 }
 
-/// The other end of a connection.
+/// The remote end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
-    /// Whether it is a trusted proxy.
+    /// Whether the peer is a trusted proxy.
     pub(crate) trusted: bool,
 }
 
-/// Which kind of listener a connection came to.
+/// The type of listener that accepted a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entrance {
-    /// HTTP without TLS, of a proxy or on the machine itself.
+    /// HTTP without TLS, from a proxy or from the same machine.
     Clear,
     /// HTTPS.
     Tls,
-    /// HTTP that only leads to HTTPS, and answers the challenges of authorities.
+    /// HTTP that only redirects to HTTPS and answers ACME challenges.
     Redirect,
 }
 
-/// A connection on its way to a worker.
+/// An accepted connection on its way to a worker.
 #[derive(Debug)]
 pub(crate) struct NewConnection {
-    /// Not blocking.
+    /// In non-blocking mode.
     pub(crate) socket: TcpStream,
     pub(crate) peer: Peer,
     pub(crate) entrance: Entrance,
@@ -107,17 +107,17 @@ pub(crate) struct NewConnection {
     pub(crate) permit: ConnectionPermit,
 }
 
-/// The right to one connection, given back when dropped.
+/// A permit for one open connection, given back on drop.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
-    /// The number of connections of the worker that has this one.
+    /// The number of open connections of the connection's worker.
     load: Arc<AtomicUsize>,
     snapshots: Arc<SnapshotStore>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl ConnectionPermit {
-    /// Counts one more open connection, here and with its worker.
+    /// Counts one more open connection, in total and for the worker.
     pub(crate) fn new(
         load: Arc<AtomicUsize>,
         snapshots: Arc<SnapshotStore>,

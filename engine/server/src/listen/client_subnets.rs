@@ -1,6 +1,6 @@
-//! Counts the connections of each client subnet, and says what counts as one client.
+//! Counts the open connections of each client subnet, and defines a client subnet.
 //!
-//! **Invariant:** opens and closes no connection itself; costs a request nothing.
+//! **Invariant:** opens and closes no connection; costs a request nothing.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ pub(crate) struct ClientSubnets {
     open: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// One of the connections that a client subnet may have, given back when dropped.
+/// One connection of a client subnet, given back on drop.
 #[derive(Debug)]
 pub(crate) struct ClientShare {
     subnets: Arc<ClientSubnets>,
@@ -20,7 +20,7 @@ pub(crate) struct ClientShare {
 }
 
 impl ClientSubnets {
-    /// Counts one more connection from the subnet of `address`, unless it has `most` already.
+    /// Counts one more connection from the subnet of `address`, unless the subnet has `most` connections already.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<ClientShare> {
         let subnet = client_subnet(address);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Drop for ClientShare {
     }
 }
 
-/// What counts as one client: one usually has a whole /64 network of IPv6, so single addresses of it say nothing.
+/// Returns the subnet of a client: the address for IPv4, the /64 network for IPv6. A client usually has a complete /64 network, so single IPv6 addresses do not tell clients apart.
 pub(crate) fn client_subnet(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_client_has_its_share() {
+    fn client_is_refused_beyond_its_limit() {
         let subnets = Arc::new(ClientSubnets::default());
         let address = IpAddr::from([192, 0, 2, 1]);
         let enter = || subnets.enter(address, 2);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_ipv6_is_one_client() {
+    fn ipv6_network_of_64_bits_is_one_client() {
         let of = |text: &str| client_subnet(text.parse().unwrap());
         assert_eq!(of("2001:db8:1:2:3::4"), of("2001:db8:1:2:ffff::"));
         assert_ne!(of("2001:db8:1:2::"), of("2001:db8:1:3::"));

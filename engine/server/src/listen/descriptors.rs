@@ -1,23 +1,25 @@
-//! How many connections fit into what the system lets the program open.
+//! Fits the connection limit into the limit on open file descriptors.
 //!
-//! Every connection takes a descriptor, and so do folders that are read, event loops and the admin listener. Visitors get what these leave, so that however many come, changes are still noticed and operators still answered.
+//! Every connection takes a descriptor. So do folders that are read, event loops and the admin listener. Visitors get what these leave. However many visitors come, reloads and the admin listener keep working.
 //!
-//! **Invariant:** opens nothing.
+//! **Invariant:** opens no file.
 
 use std::num::NonZeroUsize;
 
 use rlimit::{Resource, getrlimit, increase_nofile_limit};
 use tracing::warn;
 
-/// Descriptors that the program needs itself: 64 of the admin listener, and files and folders that are read at the same time.
+/// Descriptors reserved for the process: 64 for the admin listener, and the rest for files and folders that are read at the same time.
 const PROCESS_DESCRIPTORS: u64 = 256;
-/// Those of an event loop: the system's queue, its wake-up and its signals.
+/// Descriptors of an event loop: epoll, wake-up and signals.
 const DESCRIPTORS_PER_WORKER: u64 = 4;
 
-/// How many of `wanted` connections may be open at once. Raises the soft limit of descriptors (`RLIMIT_NOFILE`, see setrlimit(2)) to the hard one first, and warns where that does not suffice.
+/// Returns how many of `wanted` connections may be open at once.
+///
+/// Raises the soft limit on descriptors (`RLIMIT_NOFILE`, see setrlimit(2)) to the hard limit first. Logs a warning if the limit is still too low.
 #[must_use]
 pub fn connections_that_fit(wanted: usize, workers: NonZeroUsize) -> usize {
-    // A sandbox may forbid to raise the limit, or to ask for it.
+    // A sandbox may forbid raising the limit, or reading it.
     let limit = increase_nofile_limit(u64::MAX)
         .or_else(|_| getrlimit(Resource::NOFILE).map(|(soft, _)| soft));
     let Ok(limit) = limit else {
@@ -30,7 +32,7 @@ pub fn connections_that_fit(wanted: usize, workers: NonZeroUsize) -> usize {
         warn!(
             open_files = limit,
             connections = fitting,
-            "the system allows too few open files for `--max-connections {wanted}`: set `LimitNOFILE={needed}` in the systemd unit, or `ulimit -n {needed}` before the start"
+            "too few open files are allowed for `--max-connections {wanted}`; serving fewer connections; set `LimitNOFILE={needed}` in the systemd unit, or `ulimit -n {needed}` before startup"
         );
     }
     fitting
@@ -41,7 +43,7 @@ fn own(workers: NonZeroUsize) -> u64 {
     PROCESS_DESCRIPTORS.saturating_add(workers.saturating_mul(DESCRIPTORS_PER_WORKER))
 }
 
-/// At least one, or nobody is served at all.
+/// Returns the connections that fit into `limit`, at least one.
 fn fitting(wanted: usize, limit: u64, own: u64) -> usize {
     let left = usize::try_from(limit.saturating_sub(own)).unwrap_or(usize::MAX);
     wanted.min(left.max(1))
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn visitors_get_what_the_program_leaves() {
+    fn connections_fit_into_the_descriptors_that_the_process_leaves() {
         assert_eq!(fitting(4096, u64::MAX, 264), 4096);
         assert_eq!(fitting(4096, 4360, 264), 4096);
         assert_eq!(fitting(4096, 4359, 264), 4095);

@@ -1,34 +1,34 @@
-//! Why serving could not begin, or had to end.
+//! Errors of starting and running the server.
 //!
-//! **Invariant:** knows no HTTP; what goes wrong on one connection is never an error of serving.
+//! **Invariant:** knows no HTTP; an error on one connection is never a [`ServeError`].
 
 use std::io;
 use std::net::SocketAddr;
 
-/// Why serving could not begin, or had to end.
+/// Error of starting or running the server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on `{address}`")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The sockets of `LISTEN_FDS` are not what they should be.
+    /// A socket in `LISTEN_FDS` is not a listening TCP socket.
     #[error("`LISTEN_FDS` names a socket that is no listening TCP socket")]
     Inherited(#[source] io::Error),
-    /// A socket cannot be waited on.
+    /// A socket cannot be registered with the event loop.
     #[error("cannot wait for connections")]
     Listen(#[source] io::Error),
-    /// There are sockets for HTTPS, and nothing to speak it with.
+    /// There are HTTPS sockets, but the settings have no certificates.
     #[error("there are sockets for HTTPS, and no certificates: give `--https`")]
     NoTls,
-    /// A worker's thread or event loop could not be made.
+    /// A worker's thread or event loop cannot be created.
     #[error("cannot start a worker thread")]
     Worker(#[source] io::Error),
-    /// A worker has ended by itself.
+    /// A worker ended before the shutdown.
     #[error("a worker thread has ended before it was told to")]
     Lost,
 }

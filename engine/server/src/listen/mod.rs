@@ -1,9 +1,9 @@
-//! Listening sockets.
+//! Opens the listening sockets.
 //!
-//! Sockets are opened early, before anything is rendered, so that a taken port is reported at once and connections wait in the system's queue instead of being refused.
-//! Port 0 takes a free one; ask the socket for its address.
+//! Sockets are opened before anything is rendered. A port that is in use is therefore reported at once, and early connections wait in the system's queue instead of being refused.
+//! Port 0 binds a free port; the socket's local address names it.
 //!
-//! **Invariant:** decides nothing about what is accepted.
+//! **Invariant:** does not decide which connections are admitted.
 
 pub(crate) mod acceptor;
 pub(crate) mod admission;
@@ -22,22 +22,22 @@ use tracing::warn;
 
 use crate::listen::error::ServeError;
 
-/// Connections that may wait to be accepted; the system may allow fewer.
+/// Connections that may wait to be accepted (listen(2)); the operating system may allow fewer.
 const BACKLOG: i32 = 1024;
 
-/// The sockets of visitors, by what is spoken on them.
+/// The visitors' sockets, by protocol.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// HTTP without TLS.
     pub clear: Vec<TcpListener>,
-    /// HTTPS, which [`ServeSettings::tls`](super::settings::ServeSettings::tls) has to be set for.
+    /// HTTPS. Needs [`ServeSettings::tls`](super::settings::ServeSettings::tls).
     pub tls: Vec<TcpListener>,
-    /// HTTP that only leads to HTTPS; the same holds for it.
+    /// HTTP that only redirects to HTTPS. Needs [`ServeSettings::tls`](super::settings::ServeSettings::tls).
     pub redirect: Vec<TcpListener>,
 }
 
 impl From<Vec<TcpListener>> for Listeners {
-    /// HTTP without TLS.
+    /// Uses all sockets for HTTP without TLS.
     fn from(clear: Vec<TcpListener>) -> Self {
         Self {
             clear,
@@ -46,10 +46,10 @@ impl From<Vec<TcpListener>> for Listeners {
     }
 }
 
-/// Opens a socket for `address`.
+/// Opens a listening socket on `address`.
 ///
 /// # Errors
-/// When the address is taken or not this machine's.
+/// When the address is in use or does not belong to this machine.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let open = || -> io::Result<TcpListener> {
         let socket = Socket::new(
@@ -57,7 +57,7 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
             Type::STREAM,
             Some(Protocol::TCP),
         )?;
-        // After a restart, connections of the last process may still be dying on this port.
+        // After a restart, connections of the previous process may still be closing on this port.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
@@ -66,12 +66,12 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     open().map_err(|source| ServeError::Bind { address, source })
 }
 
-/// The sockets that a supervisor has opened for this process (`LISTEN_FDS` of systemd), so that a restart refuses nobody. Empty where there are none.
+/// Returns the sockets that a service manager opened for this process (`LISTEN_FDS` of systemd), so that a restart refuses no connection. Empty if there are none.
 ///
-/// Those that are called `https` and `http-redirect` (`LISTEN_FDNAMES`, by `FileDescriptorName=` of the unit, see sd_listen_fds(3)) are for TLS and for leading to it, all others for HTTP without TLS.
+/// Sockets named `https` and `http-redirect` serve HTTPS and redirects to HTTPS; all others serve HTTP without TLS. The names are in `LISTEN_FDNAMES`, which the unit's `FileDescriptorName=` sets (see sd_listen_fds(3)).
 ///
 /// # Errors
-/// When what was handed over is no listening TCP socket.
+/// When a descriptor is not a listening TCP socket.
 pub fn inherited() -> Result<Listeners, ServeError> {
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
@@ -89,30 +89,30 @@ pub fn inherited() -> Result<Listeners, ServeError> {
     Ok(listeners)
 }
 
-/// The socket as the event loop takes it.
+/// Registers the socket with the current event loop.
 ///
 /// # Errors
-/// When the system refuses it, or there is no event loop here.
+/// When the operating system refuses, or no event loop is running.
 pub(super) fn nonblocking(listener: TcpListener) -> Result<tokio::net::TcpListener, ServeError> {
     listener.set_nonblocking(true).map_err(ServeError::Listen)?;
     tokio::net::TcpListener::from_std(listener).map_err(ServeError::Listen)
 }
 
-/// The next connection, however long it takes.
+/// Returns the next connection. Retries after errors.
 pub(super) async fn accept(listener: &tokio::net::TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                warn!(%error, "cannot accept connections, trying again in 100 ms");
+                warn!(%error, "accepting connections failed; retrying in 100 ms");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-/// Whether the connection broke while it waited, which says nothing about the next.
+/// Returns whether the error concerns only the connection that was being accepted.
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(

@@ -1,4 +1,4 @@
-//! Serving from start to end: starts the workers, accepts, and drains.
+//! Serves from startup to shutdown: starts the workers, accepts connections, drains.
 //!
 //! **Invariant:** sees no byte of a connection.
 
@@ -21,12 +21,12 @@ use crate::listen::{self, Listeners};
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 
-/// Serves what is in `snapshots` on all `listeners` until `shutdown` is done; then accepts no more, and lets the requests in flight finish within [`ServeSettings::grace`].
+/// Serves the current snapshot in `snapshots` on all `listeners` until `shutdown` completes. Then accepts no more connections, and lets requests in flight finish within [`ServeSettings::grace`].
 ///
-/// Dropping the future ends everything at once, which is what a second signal should do.
+/// Dropping the future ends everything at once, as a second signal should.
 ///
 /// # Errors
-/// When no worker can be started, a socket cannot be waited on, or one is for TLS and the settings have none. A failing connection is never an error.
+/// When a worker cannot be started or ends early, a socket cannot be registered, or a socket needs TLS and the settings have none. An error on one connection is never returned.
 pub async fn run(
     listeners: impl Into<Listeners>,
     snapshots: Arc<SnapshotStore>,
@@ -71,7 +71,7 @@ pub async fn run(
     }
     accepting.shutdown().await;
     drop(acceptor);
-    // Nobody listens if all workers are gone, which the loop below reports.
+    // No receiver is left if all workers are gone, which the loop below reports.
     let _ = drain.send(true);
 
     let mut drained = DrainReport::default();
@@ -84,7 +84,7 @@ pub async fn run(
     Ok(drained)
 }
 
-/// Starts a worker; the future is done when it has ended, with `None` where it could not begin.
+/// Starts a worker. The returned future completes when the worker ends, with `None` if its event loop could not start.
 fn start_worker(
     number: usize,
     context: (&Arc<SnapshotStore>, &Arc<ServeSettings>, &Arc<Admission>),
@@ -96,7 +96,7 @@ fn start_worker(
     ),
     ServeError,
 > {
-    // Each connection in it holds a permit, and there are no more permits than places.
+    // Each queued connection holds a permit, and the capacity is the number of permits.
     let (connections, received) = mpsc::channel(context.1.limits.connections.max(1));
     let wants_room = Arc::new(Notify::new());
     let room = Arc::clone(&wants_room);
@@ -108,9 +108,11 @@ fn start_worker(
         .name(format!("worker-{number}"))
         .spawn(move || {
             match worker::run((snapshots, settings, admission), (received, room), draining) {
-                // The receiver is gone when serving was ended at once.
+                // The receiver is gone if serving was ended at once.
                 Ok(drained) => drop(ended.send(drained)),
-                Err(error) => error!(%error, "a worker could not start its event loop"),
+                Err(error) => {
+                    error!(%error, "starting the event loop of a worker failed; serving ends")
+                }
             }
         })
         .map_err(ServeError::Worker)?;

@@ -1,9 +1,9 @@
-//! What can be set about serving, with a default and its reason for each.
+//! Settings of the server, each with its default and the reason for the default.
 //!
-//! The limits are there so that no client, slow, broken or hostile, can take what the others need. They bound what one connection may hold, and how many there are.
-//! Each limit is a flag of `serve` with the same default; `--help` says why it has that one.
+//! The limits keep a slow, broken or hostile client from using the resources of other clients. They bound the resources of a connection and the number of connections.
+//! Each limit is a flag of `serve` with the same default; `--help` gives the reason for the default.
 //!
-//! **Invariant:** plain values; whoever makes them reads the command line.
+//! **Invariant:** plain values; the caller parses the command line.
 
 pub mod operator_file;
 
@@ -19,26 +19,26 @@ use crate::access_log::AccessLog;
 use crate::access_log::spans::RequestSpans;
 use crate::connection::events::Events;
 
-/// How to serve.
+/// Settings of the server.
 #[derive(Debug, Clone)]
 pub struct ServeSettings {
-    /// Threads that answer requests, each with its own event loop. Default: one a core, since a request only computes.
+    /// Worker threads, each with its own event loop. Default: one per core, since a request only uses the CPU.
     pub workers: NonZeroUsize,
-    /// How long requests in flight may take after the signal to stop. Default: 20 s, below the 30 s after which orchestrators kill.
+    /// Grace period for requests in flight after the signal to stop. Default: 20 s, below the 30 s after which orchestrators kill a process.
     pub grace: Duration,
-    /// Peers that are believed what they say of a request (see [`forwarded`](crate::request::forwarded)), and whose connections do not count towards [`Limits::connections_per_address`]. Default: nobody.
+    /// Proxies whose header fields about a request are trusted (see [`forwarded`](crate::request::forwarded)). Their connections do not count towards [`Limits::connections_per_address`]. Default: none.
     pub trusted_proxies: Vec<IpNet>,
-    /// Whether connections of trusted proxies begin with the PROXY protocol, which names the visitor (see [`proxy_header`](crate::connection::proxy_header)). Default: no; those of everybody else never do.
+    /// Whether connections of trusted proxies begin with a PROXY protocol header, which names the visitor (see [`proxy_header`](crate::connection::proxy_header)). Other connections never begin with such a header. Default: no.
     pub proxy_protocol: bool,
-    /// What HTTPS is spoken with. Default: nothing, and connections without TLS pay for none of it.
+    /// The certificates and settings of HTTPS. Default: none; connections without TLS then cost nothing extra.
     pub tls: Option<Arc<Tls>>,
-    /// Where a line for each request goes. Default: nowhere, since the counters tell most and proxies have a log.
+    /// The access log. Default: none, since the counters hold most figures and proxies have a log of their own.
     pub access_log: Option<AccessLog>,
-    /// What is streamed to authors' browsers (`--dev`). Default: nothing, and no connection pays for it.
+    /// Events that are streamed to authors' browsers (`--dev`). Default: none; connections then cost nothing extra.
     pub events: Option<Events>,
-    /// Who makes a span of each request. Default: nobody, which costs a request nothing.
+    /// The recorder of a span for each request. Default: none, which costs a request nothing.
     pub spans: Option<Arc<dyn RequestSpans>>,
-    /// What one client may use.
+    /// Limits on the resources of a client.
     pub limits: Limits,
 }
 
@@ -59,7 +59,7 @@ impl Default for ServeSettings {
 }
 
 impl ServeSettings {
-    /// Whether `address` is a trusted proxy's.
+    /// Returns whether `address` belongs to a trusted proxy.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -69,36 +69,38 @@ impl ServeSettings {
     }
 }
 
-/// What clients may use. Timeouts are kept to within a second: a late end costs nothing, an exact clock on every connection would.
+/// Limits on the resources of a client.
+///
+/// Timeouts are checked twice a second, so a connection may end up to a second late. An exact timer on every connection would cost time per request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all; for further ones, those that have been idle for longest make room.
+    /// Open connections. Beyond the limit, the connections that have been idle for longest are closed.
     pub connections: usize,
-    /// Connections of one address (IPv6: of one /64 network); further ones are closed at once.
+    /// Open connections per client address (IPv6: per /64 network). Further connections are closed at once.
     pub connections_per_address: usize,
-    /// Time for a TLS handshake.
+    /// Timeout for a TLS handshake.
     pub handshake: Duration,
-    /// TLS handshakes of one address (IPv6: of one /64 network) in flight at once; further ones are closed at once.
+    /// TLS handshakes in flight per client address (IPv6: per /64 network). Further connections are closed at once.
     pub handshakes_per_address: usize,
-    /// TLS handshakes that one address may begin in a second, over time; four times as many may begin together.
+    /// TLS handshakes per second and client address, on average. A burst may have four times as many.
     pub handshake_rate: u32,
-    /// Time for all of a request's header fields to arrive.
+    /// Timeout for all header fields of a request to arrive.
     pub header_read: Duration,
-    /// Time that a connection may stay open without a request.
+    /// Timeout for a connection without a request.
     pub idle: Duration,
-    /// Time without progress while a response is being written.
+    /// Timeout for a response of which no byte can be written.
     pub write: Duration,
-    /// Time from a request's first byte to its response's last.
+    /// Timeout from the first byte of a request to the last byte of its response.
     pub request: Duration,
-    /// Bytes of a request's first line and header fields together; more is answered with 431.
+    /// Bytes of a request's first line and header fields together. Larger requests get 431.
     pub header_bytes: usize,
-    /// Header fields of a request; more is answered with 431.
+    /// Header fields of a request. Requests with more get 431.
     pub header_fields: usize,
-    /// Bytes of a request's path and query; more is answered with 414.
+    /// Bytes of a request's path and query. Longer targets get 414.
     pub uri_bytes: usize,
-    /// Requests in flight at once on one HTTP/2 connection.
+    /// Requests in flight on one HTTP/2 connection.
     pub http2_streams: u32,
-    /// Requests that an HTTP/2 client may take back before they are looked at; then the connection ends.
+    /// Requests that an HTTP/2 client may reset before they are processed. Beyond the limit the connection is closed.
     pub http2_resets: usize,
 }
 
@@ -123,10 +125,10 @@ impl Default for Limits {
     }
 }
 
-/// A network (`10.0.0.0/8`) or a single address.
+/// Parses a network (`10.0.0.0/8`) or a single address.
 ///
 /// # Errors
-/// When it is neither.
+/// When `text` is neither.
 pub fn network(text: &str) -> Result<IpNet, String> {
     text.parse()
         .map(|network: IpNet| network.trunc())

@@ -1,6 +1,6 @@
-//! Files that operators name: tokens, certificates, keys, roots.
+//! Reads files that operators configure: tokens, certificates, keys, roots.
 //!
-//! **Invariant:** reads a bounded number of bytes and never waits for a writer, whatever the path leads to.
+//! **Invariant:** reads a bounded number of bytes, and never blocks on a named pipe.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read as _};
@@ -9,31 +9,31 @@ use std::path::Path;
 
 use thiserror::Error;
 
-/// The most bytes of a file: the roots of all authorities that browsers know have a quarter of that.
+/// Maximum size of a file. The root certificates of all public certificate authorities (CAs) together have a quarter of that.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Why a file gives no bytes.
+/// Error of reading a file.
 #[derive(Debug, Error)]
 pub enum OperatorFileError {
-    /// Something that has no end, or that waits for a writer.
+    /// The path names a folder, a device, a pipe or a socket: the content may be endless, or opening may block.
     #[error("it is {0}: name a file that holds the bytes themselves")]
     NotAFile(&'static str),
-    /// More bytes than a token, a certificate or a key has.
+    /// The file is larger than any token, certificate or key.
     #[error(
         "it has more than {MAX_BYTES} bytes: name the file that holds only what the flag is for"
     )]
     TooLarge,
-    /// The system's own error.
+    /// The operating system returned an error.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
 }
 
-/// Returns the bytes of a file.
+/// Reads a file.
 ///
 /// # Errors
-/// When the path does not lead to a plain file of at most 1 MiB.
+/// When the path does not name a regular file of at most 1 MiB.
 pub fn read(path: &Path) -> Result<Vec<u8>, OperatorFileError> {
-    // Looked at before the file is opened: to open a named pipe waits for a writer.
+    // Checked before the file is opened, since opening a named pipe blocks until there is a writer.
     check_type(path.metadata()?.file_type())?;
     let file = File::open(path)?;
     check_type(file.metadata()?.file_type())?;
