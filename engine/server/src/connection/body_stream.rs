@@ -1,9 +1,9 @@
-//! The body of a response on its way out.
+//! Streams the body of a response to hyper.
 //!
-//! Bytes in memory go to the socket in one piece over HTTP/1.1. Over HTTP/2 they go in pieces as the client makes room for them, so that a body is alive for as long as its client has not taken it, and its connection knows which requests are in flight.
-//! A file that is too large for memory is read a block at a time, on a thread that serves no requests. A block that cannot be read, or is not as it was, ends that response alone.
+//! Over HTTP/1.1, bytes in memory go to the socket in one piece. Over HTTP/2 they are split, so that a frame is sent only when the client has a window for it. A body then lives until its client has read it, and its connection knows which requests are in flight.
+//! A file that is too large for memory is read block by block, on tokio's blocking pool. If a block cannot be read, or has changed since it was hashed, only that response ends.
 //!
-//! **Invariant:** copies nothing that is in memory; holds a part of the snapshot's bytes.
+//! **Invariant:** copies no bytes that are in memory; shares a slice of the snapshot's bytes.
 
 use std::io;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use tracing::warn;
 use crate::connection::connection_state::ConnectionState;
 use crate::response::response_body::ResponseBody;
 
-/// Bytes of a piece: a frame of HTTP/2 as large as every client takes (RFC 9113, section 4.2).
+/// Bytes of a data frame: the frame size that every HTTP/2 client accepts (RFC 9113, section 4.2).
 const PIECE: usize = 16 * 1024;
 
-/// What is left of a body.
+/// A response body with the bytes that are not sent yet.
 #[derive(Debug)]
 pub(crate) struct SnapshotBody {
     rest: Rest,
@@ -37,13 +37,13 @@ enum Rest {
     File(Box<FileReader>),
 }
 
-/// A part of a file while it is read.
+/// Reads a range of a large file.
 #[derive(Debug)]
 struct FileReader {
     file: LargeFile,
-    /// What is still to be read.
+    /// The bytes that are not read yet.
     range: Range<u64>,
-    /// What was read and is not sent yet.
+    /// Bytes that are read but not sent.
     ready: Bytes,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
 }
@@ -76,7 +76,7 @@ impl FileReader {
         self.ready.len() as u64 + (self.range.end - self.range.start)
     }
 
-    /// Waits until there is something to send, or nothing is left.
+    /// Waits until there are bytes to send or the range is finished.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<&mut Bytes>> {
         if self.ready.is_empty() && !self.range.is_empty() {
             let reading = self.reading.get_or_insert_with(|| {
@@ -89,7 +89,7 @@ impl FileReader {
             self.ready = bytes.inspect_err(|error| {
                 let digest = self.file.digest().iter();
                 let file: String = digest.map(|byte| format!("{byte:02x}")).collect();
-                warn!(file, %error, "a large file cannot be read; its response ends early");
+                warn!(file, %error, "reading a large file failed; its response is cut off");
             })?;
             self.range.start += self.ready.len() as u64;
         }
@@ -132,7 +132,7 @@ impl Body for SnapshotBody {
     }
 }
 
-/// A request of HTTP/2 that is in flight; over when dropped.
+/// An HTTP/2 request in flight. It ends when dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream {
     state: Rc<ConnectionState>,

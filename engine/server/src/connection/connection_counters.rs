@@ -4,29 +4,29 @@
 
 use std::sync::atomic::AtomicU64;
 
-/// Counters of connections since the start.
+/// Counters of connections since startup.
 #[derive(Debug, Default)]
 pub struct ConnectionCounters {
-    /// Accepted.
+    /// Accepted connections.
     pub accepted: AtomicU64,
-    /// Of these, still open.
+    /// Connections that are open now.
     pub open: AtomicU64,
-    /// How many may be open at once.
+    /// The maximum of open connections.
     pub limit: AtomicU64,
-    /// Accepted, and waiting for another to end, since as many are open as may be.
+    /// Accepted connections that wait for a permit, because the maximum is open.
     pub waiting: AtomicU64,
-    /// Closed at once, since their address has too many.
+    /// Connections closed at once, because their client subnet has too many.
     pub refused: AtomicU64,
-    /// Ended while idle, to make room for another.
+    /// Idle connections closed to make room for another.
     pub made_room: AtomicU64,
-    /// Ended because the header fields of a request took too long.
+    /// Connections closed because the header fields of a request took too long.
     pub slow_heads: AtomicU64,
-    /// Ended because the client did not read.
+    /// Connections closed because the client did not read the response.
     pub slow_readers: AtomicU64,
-    /// Ended because a request and its response took too long together.
+    /// Connections closed because a request and its response together took too long.
     pub slow_requests: AtomicU64,
-    /// Ended because no request came for too long.
+    /// Connections closed because no request came for too long.
     pub idle: AtomicU64,
-    /// Ended because what came was no HTTP, or more of it than is allowed.
+    /// Connections closed because the client sent no valid HTTP, or exceeded a limit of size.
     pub malformed: AtomicU64,
 }

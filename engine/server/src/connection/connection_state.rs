@@ -1,7 +1,7 @@
-//! What one connection is doing, and since when.
+//! Tracks the phase and the progress of one connection, for its timeouts.
 //!
-//! The socket and the service of a connection note each step here, by setting a cell; twice a second the worker looks at all of its connections and ends those that have not moved for too long.
-//! That makes every timeout free for a request: no clock is read and no timer is set for it.
+//! The socket and the service of a connection record each step by setting a `Cell`. Twice a second the worker checks all of its connections and ends those without progress for too long.
+//! Timeouts therefore cost a request nothing: no clock reading and no timer.
 //!
 //! **Invariant:** knows no HTTP and no sockets; never leaves its worker's thread.
 
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::settings::Limits;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// New, and before HTTP: what a proxy says of the visitor, a TLS handshake.
+    /// Before HTTP: the PROXY protocol header and the TLS handshake.
     Handshake,
     /// New, or in the middle of a request's header fields.
     Head,
@@ -25,63 +25,65 @@ pub(crate) enum Phase {
     Idle,
     /// HTTP/2, where requests overlap.
     Streams,
-    /// The response that ends the connection is out; what the client still sends is read and thrown away.
+    /// The last response is sent. Bytes that the client still sends are read and discarded.
     Closing,
 }
 
-/// Why a connection was ended.
+/// The reason for ending a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overdue {
-    /// What comes before HTTP took too long.
+    /// The PROXY protocol header or the TLS handshake took too long.
     Handshake,
     /// The header fields took too long.
     Head,
-    /// The client did not take the response.
+    /// The client did not read the response.
     Write,
-    /// The request and its response took too long together.
+    /// The request and its response together took too long.
     Request,
     /// No request came.
     Idle,
-    /// No request was in flight, and another connection needs the room.
+    /// No request was in flight, and another connection needs a permit.
     Room,
 }
 
 impl Overdue {
-    /// Whether nothing is in flight that cannot be cut: what has come meanwhile is still answered, and over HTTP/2 the client is sent a GOAWAY (RFC 9113, section 6.8).
+    /// Returns whether the connection may end gracefully. Requests that have arrived meanwhile are then still answered, and an HTTP/2 client gets a GOAWAY (RFC 9113, section 6.8).
     pub(crate) const fn is_idle(self) -> bool {
         matches!(self, Self::Idle | Self::Room)
     }
 }
 
-/// The state of one connection.
+/// The phase and the progress of one connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
     phase: Cell<Phase>,
-    /// The socket takes no more bytes.
+    /// Whether the socket accepts no more bytes.
     blocked: Cell<bool>,
-    /// Goes up with every step.
+    /// Counts the steps of progress.
     steps: Cell<u32>,
-    /// The step that was last seen, and when it was first seen.
+    /// The last step that a check saw, and when a check first saw it.
     seen: Cell<(u32, Instant)>,
-    /// Goes up with every request of HTTP/1.1.
+    /// Counts the HTTP/1.1 requests.
     requests: Cell<u32>,
-    /// The request that was last seen, and when it was first seen.
+    /// The last request that a check saw, and when a check first saw it.
     request_seen: Cell<(u32, Instant)>,
-    /// When each request of HTTP/2 that is in flight began, the oldest first.
+    /// Start times of the HTTP/2 requests in flight, oldest first.
     streams: RefCell<BTreeMap<u32, Instant>>,
     next_stream: Cell<u32>,
     overdue: Cell<Option<Overdue>>,
     waker: RefCell<Option<Waker>>,
-    /// The request brought content that nobody reads.
+    /// Whether the request has content that is not read.
     unread: Cell<bool>,
-    /// Nothing has come yet, and the connection is too new for that to mean that nothing will.
+    /// Whether the connection is new and its first byte may still be on its way.
     expects: Cell<bool>,
 }
 
-/// How long a connection that is over may take to read its last response.
+/// Timeout for a client to read the last response of its connection.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// How long a new connection may take to its first request while the process ends: a client that has just done a handshake has a request on its way, and browsers do not try again on a connection that was never used.
+/// Timeout for the first request of a new connection while the server drains.
+///
+/// A client that has just completed a handshake has usually sent a request. Browsers do not retry on a connection that was never used.
 const FIRST: Duration = Duration::from_secs(1);
 
 impl ConnectionState {
@@ -111,7 +113,9 @@ impl ConnectionState {
         self.moved();
     }
 
-    /// Bytes came. Over HTTP/2 they may be anything, so that only requests and bodies count as steps there.
+    /// Records that bytes were read.
+    ///
+    /// Over HTTP/2 these bytes may be anything, so only requests and bodies count as progress there.
     pub(crate) fn read(&self) {
         self.expects.set(false);
         if self.phase.get() == Phase::Idle {
@@ -120,16 +124,16 @@ impl ConnectionState {
         }
     }
 
-    /// A request's head is complete.
+    /// Records that the header fields of a request are complete.
     pub(crate) fn respond(&self) {
-        // One that came together with the one before it has had no phase of its own.
+        // A pipelined request arrives together with the previous request, so it had no phase of its own.
         if self.phase.get() != Phase::Head {
             self.begin_request();
         }
         self.enter(Phase::Responding);
     }
 
-    /// Bytes went, or could not go.
+    /// Records that bytes were written, or that the socket is blocked.
     pub(crate) fn wrote(&self, blocked: bool) {
         let was_blocked = self.blocked.replace(blocked);
         let moved = match self.phase.get() {
@@ -141,14 +145,14 @@ impl ConnectionState {
         }
     }
 
-    /// All bytes went that could not go before.
+    /// Records that a blocked socket was flushed.
     pub(crate) fn flushed(&self) {
         if self.blocked.get() {
             self.wrote(false);
         }
     }
 
-    /// A request of HTTP/2 began.
+    /// Records the start of an HTTP/2 request and returns its number.
     pub(crate) fn open_stream(&self, started: Instant) -> u32 {
         let number = self.next_stream.get();
         self.next_stream.set(number.wrapping_add(1));
@@ -157,7 +161,7 @@ impl ConnectionState {
         number
     }
 
-    /// It is answered, or was taken back.
+    /// Records the end of an HTTP/2 request: its response is sent, or the client reset the stream.
     pub(crate) fn close_stream(&self, number: u32) {
         self.streams.borrow_mut().remove(&number);
         self.moved();
@@ -171,7 +175,7 @@ impl ConnectionState {
         self.unread.get()
     }
 
-    /// Whether the first request of HTTP/1.1 is on its way.
+    /// Returns whether the first HTTP/1.1 request is probably on its way.
     pub(crate) fn expects_request(&self) -> bool {
         self.expects.get() && self.phase.get() == Phase::Head
     }
@@ -180,7 +184,7 @@ impl ConnectionState {
         !self.streams.borrow().is_empty()
     }
 
-    /// Remembers whom to wake. The waker of a spawned task stays the same, so once is enough.
+    /// Stores the waker of the connection's task. The waker of a spawned task stays the same, so the first one is kept.
     pub(crate) fn register(&self, waker: &Waker) {
         self.waker.borrow_mut().get_or_insert_with(|| waker.clone());
     }
@@ -191,12 +195,14 @@ impl ConnectionState {
         }
     }
 
-    /// Why the connection has to end, if it has.
+    /// Returns why the connection must end, if it must.
     pub(crate) fn overdue(&self) -> Option<Overdue> {
         self.overdue.get()
     }
 
-    /// Since when no request is in flight, as far as the last look knows; `None` while one is, or when the connection ends anyway. Half a head is no request yet.
+    /// Returns since when the connection has had no request in flight, as of the last check.
+    ///
+    /// Returns `None` while a request is in flight, and for a connection that is ending. Incomplete header fields do not count as a request.
     pub(crate) fn idle_since(&self, now: Instant) -> Option<Instant> {
         if self.has_request() || self.phase.get() == Phase::Closing || self.overdue.get().is_some()
         {
@@ -218,12 +224,12 @@ impl ConnectionState {
         }
     }
 
-    /// Ends an idle connection, so that another has room.
+    /// Ends an idle connection to make room for another.
     pub(crate) fn make_room(&self) {
         self.end(Overdue::Room);
     }
 
-    /// Spares a connection that was to make room, if a request has come meanwhile. Returns whether it has.
+    /// Cancels [`Self::make_room`] if a request has arrived meanwhile. Returns whether it did.
     pub(crate) fn spare(&self) -> bool {
         let spared = self.overdue.get() == Some(Overdue::Room) && self.has_request();
         if spared {
@@ -232,7 +238,7 @@ impl ConnectionState {
         spared
     }
 
-    /// Looks whether the connection has moved, and ends it if it has not for too long.
+    /// Checks the timeouts. Ends the connection if one has passed, and returns the reason.
     pub(crate) fn check(&self, now: Instant, limits: &Limits) -> Option<Overdue> {
         if self.is_without_end(now, limits.request) {
             return Some(self.end(Overdue::Request));
@@ -258,7 +264,7 @@ impl ConnectionState {
         (now.duration_since(since) >= limit).then(|| self.end(overdue))
     }
 
-    /// Whether a request is in flight for longer than `limit`, however much moves.
+    /// Returns whether a request has been in flight for `limit`, even if bytes still move.
     fn is_without_end(&self, now: Instant, limit: Duration) -> bool {
         let since = match self.phase.get() {
             Phase::Head | Phase::Responding => {
@@ -286,7 +292,7 @@ impl ConnectionState {
         self.requests.set(self.requests.get().wrapping_add(1));
     }
 
-    /// Something moved that is a reason to wait for more.
+    /// Records progress, which restarts the timeout of the current phase.
     pub(crate) fn moved(&self) {
         self.steps.set(self.steps.get().wrapping_add(1));
     }
@@ -306,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn more_bytes_of_a_head_buy_no_more_time() {
+    fn more_header_bytes_do_not_extend_the_timeout() {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Head);
         for second in 1..10 {
@@ -324,10 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_is_waited_for_until_something_comes_or_a_second_has_passed() {
+    fn first_request_is_expected_until_a_byte_comes_or_a_second_passes() {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Handshake);
-        assert!(!state.expects_request(), "a handshake is waited for anyway");
+        assert!(!state.expects_request(), "a handshake is in flight");
         state.enter(Phase::Head);
         assert_eq!(state.check(start, &limits()), None);
         assert!(state.expects_request());
@@ -339,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_takes_something_is_not_cut() {
+    fn slow_reader_is_cut_only_without_progress() {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Head);
         state.enter(Phase::Responding);
@@ -361,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn http_2_is_idle_when_nothing_moves() {
+    fn http2_without_requests_is_idle() {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Head);
         state.enter(Phase::Streams);
@@ -376,7 +382,7 @@ mod tests {
             state.check(start + Duration::from_secs(61), &limits()),
             None
         );
-        // Signs of life that are no requests keep nothing open.
+        // Bytes without a request do not keep the connection open.
         state.read();
         state.wrote(false);
         assert_eq!(
@@ -386,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_ends_however_much_moves() {
+    fn request_times_out_despite_progress() {
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
         let one = ConnectionState::new(start, Phase::Head);
@@ -409,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_after_each_other_are_not_one_without_end() {
+    fn consecutive_requests_do_not_time_out_together() {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Head);
         for second in 0..1000 {
@@ -422,11 +428,11 @@ mod tests {
     }
 
     #[test]
-    fn only_who_has_nothing_under_way_makes_room() {
+    fn only_connection_without_requests_in_flight_makes_room() {
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
         let state = ConnectionState::new(start, Phase::Head);
-        assert_eq!(state.idle_since(at(5)), Some(start), "it never sent a byte");
+        assert_eq!(state.idle_since(at(5)), Some(start), "no byte has come");
         state.respond();
         assert_eq!(state.idle_since(at(6)), None);
         state.enter(Phase::Idle);
@@ -434,7 +440,11 @@ mod tests {
         assert_eq!(state.check(at(8), &limits()), None);
         assert_eq!(state.idle_since(at(9)), Some(at(8)));
         state.make_room();
-        assert_eq!(state.idle_since(at(9)), None, "it is gone already");
+        assert_eq!(
+            state.idle_since(at(9)),
+            None,
+            "the connection is ending already"
+        );
         assert!(!state.spare());
         state.respond();
         assert!(state.spare() && state.overdue().is_none());

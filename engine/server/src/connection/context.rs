@@ -1,4 +1,4 @@
-//! What all connections of a worker answer with.
+//! The state that all connections of a worker share.
 //!
 //! **Invariant:** knows no connection; never leaves its worker's thread.
 
@@ -11,14 +11,14 @@ use crate::request::layers::request_id::RequestIds;
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 
-/// What all connections of a worker answer with.
+/// The state that all connections of a worker share.
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
     pub(crate) snapshots: Arc<SnapshotStore>,
     pub(crate) settings: Arc<ServeSettings>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) ids: RequestIds,
-    /// Where there is an access log.
+    /// The access log, if the settings have one.
     pub(crate) access_log: Option<RefCell<AccessLogBuffer>>,
 }
 

@@ -1,4 +1,4 @@
-//! How serving ends: what was waited for, and what had to be cut.
+//! Reports a graceful shutdown: the requests that finished and those that were cut off.
 //!
 //! **Invariant:** only counts.
 
@@ -7,25 +7,25 @@ use std::ops::AddAssign;
 
 use crate::connection::connection_state::{ConnectionState, Phase};
 
-/// How serving ended.
+/// The result of a graceful shutdown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DrainReport {
-    /// What was in flight when the signal came.
+    /// Requests in flight when the signal came.
     pub waited_for: InFlight,
-    /// What of it was still in flight when the grace period was over.
+    /// Requests still in flight when the grace period ended.
     pub cut: InFlight,
 }
 
-/// Connections by what they have in flight.
+/// Counts of connections, by their state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InFlight {
-    /// The request has not arrived as a whole.
+    /// Connections whose request has not arrived completely.
     pub arriving: usize,
-    /// The response has not left as a whole.
+    /// Connections whose response has not been sent completely.
     pub leaving: usize,
-    /// HTTP/2 with requests in flight.
+    /// HTTP/2 connections with requests in flight.
     pub streams: usize,
-    /// No request is in flight: the connection only has to end.
+    /// Connections without a request in flight, which only have to close.
     pub ending: usize,
 }
 
@@ -40,7 +40,7 @@ impl InFlight {
         } += 1;
     }
 
-    /// How many connections that is.
+    /// Returns the number of connections.
     #[must_use]
     pub const fn connections(&self) -> usize {
         self.arriving + self.leaving + self.streams + self.ending
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_waited_for_can_be_read() {
+    fn in_flight_requests_are_listed_in_words() {
         let mut all = InFlight::default();
         assert_eq!(all.to_string(), "nothing");
         all += InFlight {

@@ -1,7 +1,7 @@
-//! Streams [`Events`] to whoever listens on [`PATH`]: server-sent events (WHATWG HTML, section 9.2), for authors with `--dev`.
+//! Streams [`Events`] at [`PATH`] as server-sent events (WHATWG HTML, section 9.2), for authors with `--dev`.
 //!
-//! Whoever connects gets the latest text at once, and each new one after it. A comment now and then keeps the connection from being taken for idle, and shows when the reader is gone.
-//! Only connections of a server that has [`Events`] in its settings are served this way; all others do not pay for it.
+//! A client gets the latest text at once, and then each new text. A comment line every ten seconds keeps the connection from counting as idle, and reveals a client that is gone.
+//! Only a server with [`Events`] in its settings uses this service, so other servers pay nothing for it.
 //!
 //! **Invariant:** does not know what the texts mean.
 
@@ -27,10 +27,10 @@ use crate::connection::events::{Events, PATH};
 use crate::connection::request_service::RequestService;
 use crate::request::host::requested_host;
 
-/// Less than any of the timeouts for connections.
+/// Interval of comment lines, shorter than all timeouts of connections.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Answers [`PATH`], and leaves everything else to what answers visitors.
+/// Serves [`PATH`] and passes all other requests to the visitors' service.
 pub(crate) struct EventService {
     pub(crate) visitors: RequestService,
     pub(crate) events: Events,
@@ -73,7 +73,7 @@ impl EventService {
         latest.mark_changed();
         let state = Rc::clone(&self.visitors.state);
         if state.phase() != Phase::Streams {
-            // A request in flight has to end after a while; this one is like waiting for the next.
+            // A request in flight would time out; an event stream counts as idle instead.
             state.enter(Phase::Idle);
         }
         tokio::task::spawn_local(send(sender, latest, self.draining.clone(), state));
@@ -90,7 +90,7 @@ impl EventService {
     }
 }
 
-/// Sends until the reader is gone, or serving is to end: a stream without end would hold the drain up.
+/// Sends events until the client is gone or the server drains. An endless stream would hold up the drain.
 async fn send(
     mut sender: Sender<Bytes>,
     mut latest: watch::Receiver<Arc<str>>,
@@ -114,7 +114,7 @@ async fn send(
     }
 }
 
-/// One event. Each line of the text is a field of its own; the browser joins them.
+/// Returns one event. Each line of the text becomes a `data` field; the browser joins the fields.
 fn event(text: &str) -> Bytes {
     let mut event = String::with_capacity(text.len() + 32);
     event.push_str("retry: 500\n");
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_two_lines_is_one_event() {
+    fn text_of_two_lines_is_one_event() {
         assert_eq!(event("a\nb"), "retry: 500\ndata: a\ndata: b\n\n");
     }
 }

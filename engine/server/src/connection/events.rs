@@ -1,22 +1,22 @@
-//! Texts for whoever listens on [`PATH`]: what is streamed to authors' browsers with `--dev`.
+//! Holds the latest text for the event stream at [`PATH`], which authors' browsers read with `--dev`.
 //!
-//! **Invariant:** does not know what the texts mean, nor who listens.
+//! **Invariant:** does not know what the texts mean, nor who reads them.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Where events are to be had, on every known host.
+/// Path of the event stream, on every known host.
 pub const PATH: &str = "/.rowhouse/events";
 
-/// The latest text, and those who wait for the next.
+/// The latest text and its subscribers.
 #[derive(Debug, Clone)]
 pub struct Events {
     pub(crate) latest: watch::Sender<Arc<str>>,
 }
 
 impl Events {
-    /// Begins with a text.
+    /// Creates the event source with its first text.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Events {
         }
     }
 
-    /// Tells all who listen, and all who come later.
+    /// Sends a text to all current and future subscribers.
     pub fn publish(&self, text: &str) {
         self.latest.send_replace(text.into());
     }

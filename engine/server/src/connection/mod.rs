@@ -1,6 +1,9 @@
-//! Runs connections: a worker's event loop, the state and timeouts of each connection, and the services that respond on it.
+//! Runs connections: a worker's event loop, the state and timeouts of each connection, and the services that answer its requests.
 //!
-//! [`worker`] is a thread with its event loop. [`stream`] is a connection's socket, [`protocol`] and [`proxy_header`] read how it begins, and [`connection_state`] knows what it is doing. [`request_service`] passes requests on to the layers, [`body_stream`] sends the response, and [`event_service`] streams [`events`]. [`drain`] counts how serving ended.
+//! * [`worker`] is a thread with its event loop.
+//! * [`stream`] wraps a connection's socket; [`protocol`] and [`proxy_header`] read its first bytes; [`connection_state`] tracks its phase.
+//! * [`request_service`] passes requests to the layers, [`body_stream`] sends the response, and [`event_service`] streams [`events`].
+//! * [`drain`] counts what a graceful shutdown waited for.
 //!
 //! **Invariant:** knows no route and no tenant.
 

@@ -1,9 +1,9 @@
-//! What a load balancer that passes TCP on says of the visitor, before anything else: the PROXY protocol, versions 1 and 2 (`proxy-protocol.txt` of HAProxy, sections 2.1 and 2.2).
+//! Reads the PROXY protocol header, in which a TCP load balancer names the visitor: versions 1 and 2 (`proxy-protocol.txt` of HAProxy, sections 2.1 and 2.2).
 //!
-//! It is read from trusted proxies only, and then it has to be there: a proxy that says nothing is set up wrongly, and visitors would be taken for the proxy.
-//! What follows it comes from the visitor, so that nobody is believed any more unless the visitor is a trusted proxy, too.
+//! The header is read from trusted proxies only, and is required there. A proxy that sends no header is misconfigured, and visitors would appear under the proxy's address.
+//! Everything after the header comes from the visitor. Its header fields are therefore trusted only if the visitor is a trusted proxy too.
 //!
-//! **Invariant:** takes no byte off the socket that is not the header's.
+//! **Invariant:** consumes no byte after the header.
 
 use std::io;
 use std::net::IpAddr;
@@ -12,26 +12,26 @@ use ppp::{HeaderResult, PartialResult as _, v1, v2};
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::TcpStream;
 
-/// Bytes of a header that are read. Version 1 has at most 107; version 2 has 52 with two addresses, and may add what nobody here needs.
+/// Maximum size of a header. Version 1 has at most 107 bytes. Version 2 has 52 bytes with two addresses, and may add fields that are not used here.
 const MAX_HEADER_BYTES: usize = 4096;
-/// The longest line of version 1.
+/// Maximum length of the line of version 1, in bytes.
 const LONGEST_LINE: usize = 107;
 
-/// What a header says.
+/// The result of parsing a header.
 #[derive(Debug, PartialEq, Eq)]
 enum HeaderRead {
-    /// Its length, and the visitor's address; none where the proxy itself asks (`LOCAL`, `UNKNOWN`).
+    /// The header's length, and the visitor's address. No address if the proxy itself is the client (`LOCAL`, `UNKNOWN`).
     Whole(usize, Option<IpAddr>),
-    /// More has to come.
+    /// The header is incomplete.
     Part,
-    /// It is none.
+    /// The bytes are not a header.
     Invalid,
 }
 
-/// Takes the header off the socket: the visitor's address, or nothing where the proxy speaks for itself.
+/// Reads the header and returns the visitor's address, or `None` if the proxy itself is the client.
 ///
 /// # Errors
-/// When there is no valid header.
+/// When there is no valid header, or the socket fails.
 pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
     let mut start = [0; MAX_HEADER_BYTES];
     loop {
@@ -47,7 +47,7 @@ pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
                 if length > 0 && length < MAX_HEADER_BYTES && !ready.is_read_closed() => {}
             HeaderRead::Part | HeaderRead::Invalid => return Err(io::ErrorKind::InvalidData.into()),
         }
-        // What has come already does not wake this again.
+        // Clearing the readiness makes the next wait need new bytes.
         let _ = socket.try_io(Interest::READABLE, || -> io::Result<()> {
             Err(io::ErrorKind::WouldBlock.into())
         });
@@ -56,7 +56,7 @@ pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
 
 fn parse(start: &[u8]) -> HeaderRead {
     if start.starts_with(b"PROXY ") {
-        // What comes after the line is no business of the parser.
+        // The parser must not see the bytes after the line.
         let within = &start[..start.len().min(LONGEST_LINE)];
         return match memchr::memmem::find(within, b"\r\n") {
             Some(end) => line(&start[..end + 2]),
@@ -100,12 +100,12 @@ fn line(line: &[u8]) -> HeaderRead {
 mod tests {
     use super::*;
 
-    /// Version 2 for a visitor 192.0.2.7, and three bytes of what follows.
+    /// A version 2 header for the visitor 192.0.2.7, and three bytes that follow the header.
     const BINARY: &[u8] =
         b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\x7f\0\0\x01\x30\x39\x01\xbb\x16\x03\x01";
 
     #[test]
-    fn a_header_is_read_and_not_a_byte_more() {
+    fn header_is_read_without_the_bytes_that_follow() {
         let visitor = |address: &str| Some(address.parse().unwrap());
         for (bytes, length, address) in [
             (
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_refused() {
         let endless = [&b"PROXY TCP4 "[..], &[b'1'; 200]].concat();
         for bytes in [
             &b"GET / HTTP/1.1\r\n"[..],

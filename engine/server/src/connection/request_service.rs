@@ -1,8 +1,8 @@
-//! What answers the requests of one connection: the layers around the look-up, and what the connection has to know of a request.
+//! Answers the requests of one connection: runs the layers around the look-up, and reports requests to the connection's state.
 //!
-//! It is hyper's own `Service`, not tower's behind `TowerToHyperService`: that one copies its service for each request and moves the request once more.
+//! The type implements hyper's `Service` directly. tower's `TowerToHyperService` would clone its service for each request and move the request once more.
 //!
-//! **Invariant:** decides no answer.
+//! **Invariant:** chooses no response.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -39,7 +39,7 @@ use crate::snapshot_store::SnapshotStore;
 use crate::tls::Tls;
 use crate::tls::handshake::SecureName;
 
-/// A connection as its requests see it.
+/// The service of one connection.
 #[derive(Debug)]
 pub(crate) struct RequestService {
     pub(crate) context: Rc<WorkerContext>,
@@ -48,18 +48,18 @@ pub(crate) struct RequestService {
     pub(crate) channel: Channel,
 }
 
-/// What a connection is for.
+/// The channel that a request arrives on, which limits the hosts that may be requested.
 #[derive(Debug, Clone)]
 pub(crate) enum Channel {
-    /// All hosts.
+    /// Without TLS: any host.
     Clear,
-    /// Those that the certificate covers, or the one that the handshake named.
+    /// Over TLS: hosts that the certificate covers, and the host that the handshake named.
     Secure(Rc<SecureName>),
-    /// The way to HTTPS.
+    /// The listener that redirects to HTTPS.
     Redirect,
 }
 
-/// The layers, outermost first. All of them are references, so that putting them together for each request costs nothing.
+/// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
 fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl Inner<'a> {
     let tls = context.settings.tls.as_deref();
     ServiceBuilder::new()
@@ -79,7 +79,7 @@ fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl Inner<'
         .service_fn(move |exchange| look_up(channel, tls, exchange))
 }
 
-/// The innermost service: the pure look-up, where the connection is for it.
+/// Looks the response up: the innermost service.
 fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> Answered<'a> {
     let (snapshot, head) = (exchange.snapshot, &exchange.head);
     ready(Ok(match (channel, tls) {
@@ -91,7 +91,7 @@ fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> 
     }))
 }
 
-/// Whether a request may come on a connection whose handshake named `name`. Who names no clear host is refused by the look-up.
+/// Returns whether a request may arrive on a connection whose handshake named `name`. The look-up refuses a request without a clear host.
 fn may_come(name: &SecureName, head: &RequestHead<'_>) -> bool {
     match requested_host(head.uri, head.headers, head.version) {
         Ok(host) => name.covers(&host),
@@ -99,13 +99,15 @@ fn may_come(name: &SecureName, head: &RequestHead<'_>) -> bool {
     }
 }
 
-/// How long a request waits for its tenant to be rendered, or a picture of it to be drawn.
+/// Time that a request waits for its tenant's pages or for an image.
 const RENDER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often who waits looks whether there is another snapshot.
+/// How often a waiting request checks for a new snapshot.
 const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits until what a request asks for is made, or for [`RENDER_TIMEOUT`]. Others are answered meanwhile. Gives the snapshot in which it is: in the next one it may be out of memory again.
+/// Waits until the requested pages or image are rendered, or for [`RENDER_TIMEOUT`].
+///
+/// Other requests are answered meanwhile. Returns the snapshot that has the result, because the tenant may be evicted again in the next snapshot.
 async fn wait(
     snapshots: &SnapshotStore,
     head: &RequestHead<'_>,
@@ -114,7 +116,7 @@ async fn wait(
 ) -> Guard<Arc<Snapshot>> {
     let found = loop {
         snapshots.want(what.wanted());
-        // It may be another one by now, which nobody makes this one for.
+        // The slot may belong to a replaced snapshot and never be filled, so the wait is bounded.
         let _ = timeout(SNAPSHOT_CHECK_INTERVAL, what.filled()).await;
         let snapshot = snapshots.current();
         match awaited(&snapshot, head) {
@@ -126,13 +128,13 @@ async fn wait(
     found
 }
 
-/// The answer to a request: ready at once, but where something of its tenant is still to be made.
+/// The future of a response: ready at once, unless pages or an image must be rendered first.
 type Answering = Either<
     Ready<Result<Response<SnapshotBody>, Infallible>>,
     Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
 >;
 
-/// What the look-up needs of a request.
+/// Returns the parts of a request that the look-up needs.
 fn head_of(request: &Request<Incoming>, content: bool) -> RequestHead<'_> {
     RequestHead {
         method: request.method(),
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_waited_for_is_answered_though_it_is_out_of_memory_again() {
+    async fn waiting_request_is_answered_although_its_tenant_is_evicted_again() {
         let mount = open();
         let snapshots = SnapshotStore::new(with(&mount));
         let wanted = Arc::clone(&mount);

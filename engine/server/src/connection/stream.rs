@@ -1,8 +1,8 @@
-//! The socket of a connection, noting what happens on it.
+//! Wraps a connection's socket and records its reads and writes.
 //!
-//! It also ends a connection gently: closing a socket while bytes of the client are unread makes the system throw away what is still on its way to the client, so a refusal would get lost. The writing side is closed first then, and what comes is read and dropped for a moment.
+//! The wrapper also closes connections without losing the last response. If a socket is closed while bytes from the client are unread, the system discards bytes that are on their way to the client. So the write side is closed first, and incoming bytes are read and discarded for up to two seconds.
 //!
-//! **Invariant:** knows no HTTP; sees bytes come and go, not what they say.
+//! **Invariant:** knows no HTTP; counts bytes without reading their content.
 
 use std::io;
 use std::pin::Pin;
@@ -13,16 +13,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::connection_state::{ConnectionState, Phase};
 
-/// A socket, or what is left of it after TLS, with its connection state.
+/// A socket or TLS stream with its connection's state.
 #[derive(Debug)]
 pub(crate) struct Stream<S> {
     socket: S,
     state: Rc<ConnectionState>,
-    /// Bytes that were read and thrown away at the end.
+    /// Bytes read and discarded after the last response.
     thrown_away: usize,
 }
 
-/// What a client may still send before it has read that nobody reads it.
+/// Maximum of bytes that are discarded after the last response.
 const LINGERING: usize = 1024 * 1024;
 
 impl<S> Stream<S> {
@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         true
     }
 
-    /// Called when all bytes of the response are written; with TLS some may not be with the system yet.
+    /// Called when all bytes of the response are written. With TLS, some of them may not be with the operating system yet.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.socket).poll_flush(cx);
@@ -107,7 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         if phase != Phase::Closing {
             ready!(Pin::new(&mut this.socket).poll_shutdown(cx))?;
             if phase == Phase::Streams {
-                // While a client of HTTP/2 reads what is on its way, it goes on granting windows.
+                // While an HTTP/2 client reads the rest, it keeps sending window updates.
                 this.state.leave_unread();
             }
             this.state.enter(Phase::Closing);
@@ -116,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         while this.thrown_away < LINGERING {
             let mut buffer = ReadBuf::new(&mut sink);
             match Pin::new(&mut this.socket).poll_read(cx, &mut buffer) {
-                // Content that nobody reads may still be on its way.
+                // Unread content may still be on its way.
                 Poll::Pending if this.state.has_unread() => return Poll::Pending,
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     this.thrown_away += buffer.filled().len();

@@ -1,9 +1,9 @@
 //! A worker: a thread that answers requests.
 //!
-//! Each worker has an event loop of its own, and a connection stays with the worker that it came to: nothing that a request touches is shared with another thread, but for the snapshot, which is only read, and the counters.
-//! Against one loop for all threads that saves the locks and the wake-ups between them.
+//! Each worker has an event loop of its own, and a connection stays with its worker. Workers share only the counters and the snapshot, which is only read.
+//! Compared with one event loop for all threads, there are no locks and wake-ups between threads.
 //!
-//! **Invariant:** accepts no connections and decides no answer.
+//! **Invariant:** accepts no connections and chooses no response.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -47,19 +47,19 @@ use crate::settings::{Limits, ServeSettings};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::handshake::shake_hands;
 
-/// How often a worker looks at its connections.
+/// How often a worker checks its connections.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Of so many idle connections one is ended when room is needed: of thousands more than one, since the next connection would otherwise look through all of them again.
+/// Idle connections per closed connection when room is needed. With thousands of idle connections, several are closed at once, so that the next connection does not scan all of them again.
 const IDLE_PER_EVICTION: usize = 16;
 
-/// A connection in either protocol.
+/// A connection of either protocol.
 ///
-/// It is in a box of its own, so that the future around it stays small: what lies far apart is fetched from memory again for every request.
+/// The separate box keeps the surrounding future small. A large future is spread over memory, which costs cache misses with every request.
 type Connection =
     Pin<Box<dyn GracefulConnection<Error = hyper::Error, Output = hyper::Result<()>>>>;
 
-/// A worker: what its connections answer with, how they are served, and which there are.
+/// A worker and its connections.
 struct Worker {
     context: Rc<WorkerContext>,
     http1: http1::Builder,
@@ -67,16 +67,16 @@ struct Worker {
     connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
     next_number: Cell<u64>,
     is_draining: Cell<bool>,
-    /// Notified while draining, when a connection has ended.
+    /// Notified when a connection ends while the worker drains.
     ended: Notify,
-    /// Whether serving is to end; its sender is gone where it has to end at once.
+    /// Whether the server drains. If the sender is gone, the worker ends at once.
     draining: watch::Receiver<bool>,
 }
 
-/// Runs a worker until serving ends.
+/// Runs a worker until the server ends.
 ///
 /// # Errors
-/// When the system refuses the event loop.
+/// When the event loop cannot be created.
 pub(crate) fn run(
     (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
     (connections, wants_room): (mpsc::Receiver<NewConnection>, Arc<Notify>),
@@ -94,14 +94,14 @@ impl Worker {
     fn new(context: Rc<WorkerContext>, draining: watch::Receiver<bool>) -> Self {
         let limits = &context.settings.limits;
         let mut http1 = http1::Builder::new();
-        // `ConnectionState` has the timeouts, without a timer for each request.
+        // `ConnectionState` has the timeouts, without a timer per request.
         http1
             .header_read_timeout(None)
-            // A client may end its side after its request, and still wait for the response (RFC 9112, section 9.6).
+            // A client may close its write side after the request and still read the response (RFC 9112, section 9.6).
             .half_close(true)
             .max_header_size(limits.header_bytes);
         if limits.header_fields != Limits::default().header_fields {
-            // Hyper's own default, which is ours, costs it no allocation.
+            // Setting the limit makes hyper allocate, so hyper's own default of the same value is kept.
             http1.max_headers(limits.header_fields);
         }
         let mut http2 = http2::Builder::new(LocalExecutor);
@@ -111,7 +111,7 @@ impl Worker {
             .max_pending_accept_reset_streams(limits.http2_resets)
             .max_local_error_reset_streams(limits.http2_resets)
             .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-            // Content is refused, so that nobody needs a window larger than the least that the protocol has.
+            // Request content is refused, so the smallest windows that the protocol allows suffice.
             .initial_stream_window_size(65_535)
             .initial_connection_window_size(65_535);
         Self {
@@ -151,7 +151,7 @@ impl Worker {
                     if changed.is_err() {
                         return drained;
                     }
-                    // Nothing is accepted any more before this is said, so that all connections that were are in the channel.
+                    // The acceptors end before the signal, so the channel has every accepted connection.
                     while let Ok(connection) = new_connections.try_recv() {
                         self.accept(connection);
                     }
@@ -197,7 +197,7 @@ impl Worker {
                     until_overdue(&state, Box::pin(begin)).await
                 }
             };
-            // The handshake is over, whatever came of it.
+            // The handshake has ended, successfully or not.
             admitted.handshake = None;
             let Some(Ok(Some(connection))) = begun else {
                 return;
@@ -207,17 +207,17 @@ impl Worker {
                     let counters = &worker.context.snapshots.connections;
                     counters.malformed.fetch_add(1, Relaxed);
                 }
-                debug!(%error, "a connection ended early");
+                debug!(%error, "connection ended early");
             }
         });
     }
 
-    /// Whether a connection begins with what a proxy says of the visitor.
+    /// Returns whether the connection begins with a PROXY protocol header.
     fn has_proxy_header(&self, peer: Peer) -> bool {
         peer.trusted && self.context.settings.proxy_protocol
     }
 
-    /// Reads what comes before HTTP: what a proxy says of the visitor, and a TLS handshake. `None` where the connection is over after it.
+    /// Reads the bytes before HTTP: the PROXY protocol header and the TLS handshake. Returns `None` if the connection ends after them.
     async fn begin_with_prologue(
         &self,
         socket: StdStream,
@@ -270,7 +270,7 @@ impl Worker {
         self.begin(socket, peer, entrance, state).await
     }
 
-    /// Learns which protocol a client without TLS speaks.
+    /// Detects the protocol of a client without TLS.
     async fn begin(
         &self,
         socket: TcpStream,
@@ -300,7 +300,7 @@ impl Worker {
         }
     }
 
-    /// Puts the stream of events before the service, where there is one.
+    /// Wraps the service in [`EventService`] if the settings have events.
     fn with_events<S>(
         &self,
         stream: TokioIo<Stream<S>>,
@@ -338,7 +338,7 @@ impl Worker {
         }
     }
 
-    /// Polls a connection to its end, or until it has to end, and asks it to end once the worker drains.
+    /// Polls a connection until it ends. Starts its graceful shutdown when the connection must end or the worker drains.
     fn drive(
         &self,
         state: &ConnectionState,
@@ -351,7 +351,7 @@ impl Worker {
             if overdue.is_some_and(|overdue| !overdue.is_idle()) {
                 return Poll::Ready(None);
             }
-            // First what has come already, so that a request that was sent before the end is still answered.
+            // Polls before the shutdown, so that a request that has already arrived is still answered.
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 return Poll::Ready(Some(ended));
             }
@@ -372,7 +372,7 @@ impl Worker {
         })
     }
 
-    /// Asks all connections to end. What has nothing in flight does so at once.
+    /// Shuts all connections down gracefully. Connections without a request in flight end at once.
     fn drain(&self) -> InFlight {
         self.is_draining.set(true);
         for state in self.connections.borrow().values() {
@@ -407,11 +407,11 @@ impl Worker {
                 Some(Overdue::Room) | None => continue,
             };
         }
-        // Whoever waits may have come when nothing was idle.
+        // A connection may have begun to wait when no connection was idle.
         self.make_room(now);
     }
 
-    /// Ends the connections that have been idle for longest, if one still waits for room: another worker may have made some.
+    /// Closes the connections that have been idle for longest, if a connection still waits for a permit. Another worker may have made room already.
     fn make_room(&self, now: Instant) {
         if self.context.snapshots.connections.waiting.load(Relaxed) == 0 {
             return;
@@ -425,7 +425,7 @@ impl Worker {
         if count == 0 {
             return;
         }
-        // Of those that came to rest between two looks, the older one counts as idle for longer.
+        // Connections that became idle between two checks are ordered by age.
         idle.select_nth_unstable_by_key(count - 1, |(since, number, _)| (*since, *number));
         for (_, _, state) in &idle[..count] {
             state.make_room();
@@ -438,7 +438,7 @@ impl Worker {
     }
 }
 
-/// Polls `future` to its end, or until its connection has to end.
+/// Polls `future` until it completes or its connection must end.
 fn until_overdue<T>(
     state: &ConnectionState,
     mut future: impl Future<Output = T> + Unpin,
@@ -452,7 +452,7 @@ fn until_overdue<T>(
     })
 }
 
-/// A connection in its worker's list, until it ends.
+/// Registers a connection with its worker until it is dropped.
 struct TrackedConnection {
     worker: Rc<Worker>,
     number: u64,
@@ -484,7 +484,7 @@ impl Drop for TrackedConnection {
     }
 }
 
-/// Runs the streams of HTTP/2 connections on the worker's own thread.
+/// Runs the HTTP/2 streams on the worker's own thread.
 #[derive(Debug, Clone, Copy)]
 struct LocalExecutor;
 
