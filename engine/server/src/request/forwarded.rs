@@ -1,13 +1,13 @@
-//! Where a request comes from, and whose word is taken for it.
+//! Determines the visitor's address, and defines which header fields of proxies are trusted.
 //!
-//! A proxy that `--trusted-proxy` names is believed in three fields; from everybody else they are not even read:
-//! * `X-Request-Id` is the request's id in its log, so that both logs can be laid side by side; one that comes twice counts for nothing, since the first may be the client's;
-//! * `traceparent` (W3C Trace Context, section 3.2) names the trace that the request belongs to;
-//! * `X-Forwarded-For` names the visitor. Each proxy adds the address that it was reached from at the end, so it is read from there, and no further than the proxies are trusted.
+//! Three fields are read from proxies that `--trusted-proxy` names, and ignored from all other peers:
+//! * `X-Request-Id` is the request's id in the proxy's log, so that the lines of both logs can be matched. Two such fields are ignored, since the first may be the client's;
+//! * `traceparent` (W3C Trace Context, section 3.2) names the trace of the request;
+//! * `X-Forwarded-For` names the visitor. Each proxy appends the address of its own peer. The field is therefore read from its end, for as long as the addresses are trusted proxies.
 //!
-//! `X-Forwarded-Proto` and `X-Forwarded-Host` are read from nobody: the scheme is that of `--origin`, and proxies pass `Host` on unchanged. `Forwarded` (RFC 7239) says nothing that the three do not.
+//! `X-Forwarded-Proto` and `X-Forwarded-Host` are never read: `--origin` sets the scheme, and proxies pass `Host` on unchanged. `Forwarded` (RFC 7239) would add nothing to these three fields.
 //!
-//! **Invariant:** pure; decides no answer.
+//! **Invariant:** pure; chooses no response.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,7 +18,7 @@ use crate::settings::ServeSettings;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The visitor's address: the peer's or, where that is a trusted proxy, the one that it names.
+/// Returns the visitor's address: the peer's, or the address that a trusted proxy names.
 pub(crate) fn visitor(peer: IpAddr, headers: &HeaderMap, settings: &ServeSettings) -> IpAddr {
     let fields: Vec<_> = headers.get_all(X_FORWARDED_FOR).iter().collect();
     let mut hops = fields
@@ -35,7 +35,7 @@ pub(crate) fn visitor(peer: IpAddr, headers: &HeaderMap, settings: &ServeSetting
     visitor
 }
 
-/// An address as proxies write it: some add the port.
+/// Parses an address as proxies write it: with or without brackets and port.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text
@@ -55,7 +55,7 @@ mod tests {
     use crate::settings::network;
 
     #[test]
-    fn the_visitor_is_whom_the_last_trusted_proxy_names() {
+    fn visitor_is_the_address_that_the_last_trusted_proxy_names() {
         let settings = ServeSettings {
             trusted_proxies: ["10.0.0.0/8", "fd00::/8"]
                 .map(|text| network(text).unwrap())

@@ -1,10 +1,10 @@
-//! Which host a request names.
+//! Determines the host of a request.
 //!
-//! 1. The authority of the request target (`:authority` in HTTP/2, the absolute form in HTTP/1.1) names the host; `Host` is then not looked at in HTTP/1.1 (RFC 9112, section 3.2.2), and must say the same in HTTP/2 (RFC 9113, section 8.3.1).
-//! 2. Otherwise the one `Host` field does. HTTP/1.1 without it, or with more than one, is refused (RFC 9112, section 3.2).
-//! 3. The name loses its port and one trailing dot, and is compared in lower case. An internationalised name arrives in its ASCII form and stays so.
+//! 1. The authority of the request target (`:authority` in HTTP/2, the absolute form in HTTP/1.1) names the host. HTTP/1.1 then ignores `Host` (RFC 9112, section 3.2.2); in HTTP/2 `Host` must agree (RFC 9113, section 8.3.1).
+//! 2. Otherwise the `Host` field names the host. An HTTP/1.1 request with none, or with more than one, is refused (RFC 9112, section 3.2).
+//! 3. The port and one trailing dot are removed, and the name is lower-cased. An internationalised name arrives in its ASCII form and stays in it.
 //!
-//! **Invariant:** knows no tenants; what it returns is what the client said, in its one normal form.
+//! **Invariant:** knows no tenants; returns the client's host in a normal form.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderMap, Uri, Version};
 
-/// The request names no host, or more than one.
+/// The request names no host, more than one host, or an invalid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostError {
-    /// HTTP/1.1 without `Host`.
+    /// HTTP/1.1 without a `Host` field.
     #[error("the request names no host")]
     Missing,
-    /// More than one `Host`, or one that contradicts `:authority`.
+    /// More than one `Host` field, or one that contradicts `:authority`.
     #[error("the request names more than one host")]
     Conflicting,
-    /// Not a host, or with user information.
+    /// The authority is not a valid host, or contains user information.
     #[error("the request names no valid host")]
     Invalid,
 }
 
-/// The host that the request names, in lower case, without port and trailing dot.
+/// Returns the requested host in lower case, without port and trailing dot.
 ///
 /// Borrows from the request unless the name has upper-case letters.
 ///
@@ -59,15 +59,15 @@ pub(crate) fn requested_host<'r>(
         (Some(_), None) if version == Version::HTTP_11 => Err(HostError::Missing),
         (Some(authority), _) => normal(authority),
         (None, Some(field)) => normal(field),
-        // HTTP/1.0 had no `Host` at first: such a request names nobody, which is not an error.
+        // HTTP/1.0 did not have `Host` at first: a request without a host is valid, and names no tenant.
         (None, None) if version == Version::HTTP_10 => Ok(Cow::Borrowed("")),
         (None, None) => Err(HostError::Missing),
     }
 }
 
-/// Lower case, without port and trailing dot.
+/// Normalises an authority: lower case, without port and trailing dot.
 fn normal(authority: &str) -> Result<Cow<'_, str>, HostError> {
-    // Only a literal IPv6 address has brackets, and colons of its own within them.
+    // Only a literal IPv6 address has brackets, with colons inside them.
     let literal = authority.starts_with('[');
     let name = without_port(authority, literal)?;
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -88,7 +88,7 @@ fn normal(authority: &str) -> Result<Cow<'_, str>, HostError> {
 }
 
 fn without_port(authority: &str, literal: bool) -> Result<&str, HostError> {
-    // Names are short: a plain loop finds the end of one sooner than what is made for long texts.
+    // Host names are short, so a plain loop is faster than a vectorised search.
     let position = |end: u8| authority.bytes().position(|byte| byte == end);
     let end = if literal {
         position(b']').ok_or(HostError::Invalid)? + 1
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_one_normal_form() {
+    fn host_has_one_normal_form() {
         for (field, expected) in [
             ("bluedoor.example", "bluedoor.example"),
             ("BlueDoor.Example", "bluedoor.example"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn invalid_hosts_are_refused() {
         for field in [
             "a b",
             "user@a.example",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn http_1_1_needs_exactly_one_host() {
+    fn http1_requires_exactly_one_host() {
         assert_eq!(host("/", &[], Version::HTTP_11), Err(HostError::Missing));
         assert_eq!(
             host("http://a.example/", &[], Version::HTTP_11),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_absolute_form_wins_over_host() {
+    fn absolute_form_overrides_host_field() {
         assert_eq!(
             host("http://A.example:80/", &["b.example"], Version::HTTP_11).as_deref(),
             Ok("a.example")
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn http_2_names_one_host() {
+    fn http2_host_field_must_agree_with_authority() {
         assert_eq!(
             host("http://a.example/", &[], Version::HTTP_2).as_deref(),
             Ok("a.example")

@@ -1,8 +1,8 @@
-//! Reads what a request asks for: its host, path, visitor, trace, accepted encodings, preconditions and ranges.
+//! Reads the request: its host, path, visitor, trace, accepted encodings, preconditions and ranges.
 //!
-//! [`layers`] stand around the look-up of each request.
+//! [`layers`] wraps the look-up of each request.
 //!
-//! **Invariant:** a field that a client made up becomes no state and no log field.
+//! **Invariant:** a field that a client invents becomes no state and no log field.
 
 pub(crate) mod forwarded;
 pub(crate) mod host;

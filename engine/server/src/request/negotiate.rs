@@ -1,21 +1,21 @@
-//! Which encoding of a body a client gets (RFC 9110, section 12.5.3).
+//! Chooses the content encoding of a response (RFC 9110, section 12.5.3).
 //!
-//! 1. Without `Accept-Encoding` the body goes out as it is: the client may understand any encoding, but has not said so.
-//! 2. Every encoding gets the weight of its own element, else that of `*`, else none. `x-gzip` means `gzip`. Where an element comes twice, the higher weight counts; an element that is no valid one counts as absent.
-//! 3. `identity` that is not mentioned is acceptable, below everything that is.
-//! 4. The highest weight wins; at the same weight the server's own order does, smallest body first.
-//! 5. Where nothing is acceptable, the body goes out as it is. The RFC allows 406 if `identity` is refused, and equally to ignore that: a page that can perhaps be read helps more than none.
+//! 1. Without `Accept-Encoding` the body is sent unencoded: the client may understand any encoding, but has not said so.
+//! 2. Each encoding has the weight of its own element, or else that of `*`, or else none. `x-gzip` means `gzip`. If an element is repeated, the higher weight counts. Invalid elements are ignored.
+//! 3. `identity` is acceptable unless an element refuses it, and ranks below all encodings with a weight.
+//! 4. The highest weight wins. At equal weights the server's order decides, smallest body first.
+//! 5. If no encoding is acceptable, the body is sent unencoded. The RFC allows 406 as well, but a page that the client can perhaps read is more useful.
 //!
-//! **Invariant:** pure; allocates nothing; sees the fields as bytes and never fails.
+//! **Invariant:** pure; allocates nothing; reads the fields as bytes and never fails.
 
 use http::header::HeaderValue;
 
 use release::snapshot::{Coding, Variant, Variants};
 
-/// Weights are kept in thousandths, which is all the digits a weight may have.
+/// Weights are in thousandths, since a weight has at most three decimal digits.
 type QualityWeight = u16;
 
-/// What a client accepts, by encoding.
+/// The content encodings that a client accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
     listed: [Option<QualityWeight>; Coding::ALL.len()],
@@ -23,7 +23,7 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
-    /// Reads one `Accept-Encoding` field; several of them are one list (RFC 9110, section 5.3).
+    /// Reads an `Accept-Encoding` field. Several fields are one list (RFC 9110, section 5.3).
     pub(crate) fn read(&mut self, field: &HeaderValue) {
         for element in field.as_bytes().split(|byte| *byte == b',') {
             let (token, weight) = match memchr::memchr(b';', element) {
@@ -40,10 +40,10 @@ impl Accepted {
         }
     }
 
-    /// The weight of `coding`, zero if it is not acceptable.
+    /// Returns the weight of `coding`, or zero if it is not acceptable.
     const fn weight(&self, coding: Coding) -> QualityWeight {
         match (self.listed[coding as usize], self.any) {
-            // One step above nothing, so that it is below whatever has a weight; hence all weights are doubled.
+            // All weights are doubled, so that 1 is above zero and below every explicit weight.
             (None, None) if matches!(coding, Coding::Identity) => 1,
             (Some(weight), _) | (None, Some(weight)) => weight * 2,
             (None, None) => 0,
@@ -51,9 +51,9 @@ impl Accepted {
     }
 }
 
-/// The variant to send, from `variants` in the server's order; the last one is identity.
+/// Returns the variant to send. `variants` is in the server's order, with identity last.
 ///
-/// Returns `None` only where `variants` is empty.
+/// Returns `None` only if `variants` is empty.
 #[must_use]
 pub(crate) fn choose<'v>(variants: &'v Variants, accepted: &Accepted) -> Option<&'v Variant> {
     let mut best = None;
@@ -78,7 +78,7 @@ fn coding(token: &[u8]) -> Option<Coding> {
     }
 }
 
-/// `q=0.5` in thousandths: `0` or `1` with up to three digits, of which `1` has only zeros (RFC 9110, section 12.4.2).
+/// Parses a weight (`q=0.5`) into thousandths: `0` or `1` with up to three decimal digits, all zero after `1` (RFC 9110, section 12.4.2).
 fn weight(parameter: &[u8]) -> Option<QualityWeight> {
     let [b'q' | b'Q', b'=', value @ ..] = parameter.trim_ascii() else {
         return None;
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn browsers_get_the_smallest_body() {
+    fn highest_weight_wins_then_the_smallest_body() {
         for (fields, expected) in [
             (&["gzip, deflate, br, zstd"][..], Coding::Brotli),
             (&["gzip, deflate"], Coding::Gzip),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_coding_is_sent_from_the_moment_at_which_it_is_there() {
+    fn best_encoding_is_sent_once_it_is_added() {
         let variants = variants(&[Coding::Gzip, Coding::Identity]);
         let mut accepted = Accepted::default();
         accepted.read(&HeaderValue::from_static("gzip, br, zstd"));
@@ -169,7 +169,7 @@ mod tests {
         }));
         assert_eq!(sent(), Coding::Brotli);
         variants.improve(None);
-        assert_eq!(sent(), Coding::Brotli, "once and for all");
+        assert_eq!(sent(), Coding::Brotli, "a variant is added at most once");
         assert!(!variants.can_improve());
         let variants = variants_without_best();
         assert_eq!(choose(&variants, &accepted).unwrap().coding, Coding::Gzip);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_is_the_last_resort() {
+    fn identity_is_sent_if_nothing_else_is_acceptable() {
         for fields in [
             &[][..],
             &[""],
@@ -201,7 +201,7 @@ mod tests {
         );
     }
 
-    /// The same rules, written for reading: every rule looks at the whole list again.
+    /// The same rules, written for reading: each rule scans the complete list.
     fn reference(codings: &[Coding], elements: &[(String, Option<u16>)]) -> Coding {
         let listed = |name: &str| {
             elements
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn negotiation_follows_the_rules(
+        fn negotiation_matches_the_reference(
             elements in prop::collection::vec((token(), prop::option::weighted(0.9, 0..=1000_u16)), 0..6),
             spaces in prop::collection::vec(prop::sample::select(vec!["", " ", "\t"]), 6),
             available in prop::sample::subsequence(vec![Coding::Brotli, Coding::Gzip], 0..=2),
@@ -260,7 +260,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read(field in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_accepted_without_failure(field in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(value) = HeaderValue::from_bytes(&field) {
                 let mut accepted = Accepted::default();
                 accepted.read(&value);

@@ -1,24 +1,24 @@
-//! The one form in which a path is looked up.
+//! Normalises the path of a request for the look-up.
 //!
 //! Paths arrive percent-encoded, in many spellings of the same name. They are decoded exactly once (RFC 3986, section 6.2.2.2), and then compared as text.
-//! What could name something else to another reader of the same bytes is not guessed at:
-//! * an encoded slash is not a slash, and no resource has one in a segment: it becomes NUL, which no name has, so that the path names nothing (404);
-//! * dot segments (`/../`, `%2e%2e`) are refused with 400: clients resolve them before they send (RFC 3986, section 5.2.4), so what arrives with them is a probe or an error;
-//! * so are a broken `%`, what is not UTF-8, and control characters, NUL among them.
+//! Ambiguous paths are handled as follows:
+//! * An encoded slash is not a separator, and no resource has a slash in a segment. It becomes NUL, which no name contains, so the path gets 404.
+//! * Dot segments (`/../`, `%2e%2e`) get 400. Clients resolve them before they send a request (RFC 3986, section 5.2.4), so such a path is a probe or an error.
+//! * An invalid `%` sequence, invalid UTF-8 and control characters, NUL included, get 400.
 //!
-//! **Invariant:** knows no routes; allocates only for a path that has a `%`.
+//! **Invariant:** knows no routes; allocates only for a path that contains `%`.
 
 use std::borrow::Cow;
 
-/// The path means nothing, or different things to different readers: 400.
+/// The path is invalid or ambiguous: 400.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the path is not valid")]
 pub(crate) struct PathError;
 
-/// The path decoded once, without dot segments. Repeated slashes stay, and match nothing.
+/// Returns the path decoded once, without dot segments. Repeated slashes stay, and match nothing.
 ///
 /// # Errors
-/// When the path is refused.
+/// When the path must be refused with status 400.
 pub(crate) fn normal_path(raw: &str) -> Result<Cow<'_, str>, PathError> {
     if !raw.starts_with('/') {
         return Err(PathError);
@@ -56,7 +56,7 @@ fn decoded(raw: &str) -> Result<String, PathError> {
     String::from_utf8(bytes).map_err(|_| PathError)
 }
 
-/// Whether a segment is `.` or `..`. A segment may begin with a dot (`/.well-known/`).
+/// Returns whether a segment is `.` or `..`. A segment may begin with a dot (`/.well-known/`).
 fn has_dot_segment(path: &str) -> bool {
     memchr::memmem::find(path.as_bytes(), b"/.").is_some()
         && path
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_decoded_once() {
+    fn path_is_decoded_once() {
         for (raw, expected) in [
             ("/", "/"),
             ("/terms", "/terms"),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_mean_two_things_is_refused() {
+    fn ambiguous_paths_are_refused() {
         for raw in [
             "/..",
             "/../x",
@@ -114,20 +114,20 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_slash_is_no_slash() {
+    fn encoded_slash_is_not_a_separator() {
         assert_eq!(normal_path("/a%2fb").as_deref(), Ok("/a\0b"));
         assert_eq!(normal_path("/..%2Fetc").as_deref(), Ok("/..\0etc"));
     }
 
     proptest! {
         #[test]
-        fn what_is_normal_stays_so(raw in "/([a-zA-Z0-9._~/ -]|%[0-9a-fA-F]{2}|%25|%2[eEfF]|\\PC){0,20}") {
+        fn normalisation_is_idempotent(raw in "/([a-zA-Z0-9._~/ -]|%[0-9a-fA-F]{2}|%25|%2[eEfF]|\\PC){0,20}") {
             let Ok(path) = normal_path(&raw) else {
                 return Ok(());
             };
             prop_assert!(path.starts_with('/'));
             prop_assert!(path.split('/').all(|segment| segment != "." && segment != ".."));
-            // A slash that came encoded cannot be written in the normal form.
+            // An encoded slash cannot be written in the normal form.
             if !path.contains('\0') {
                 let segments: Vec<_> = path
                     .split('/')

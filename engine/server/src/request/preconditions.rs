@@ -1,35 +1,35 @@
-//! Preconditions and ranges (RFC 9110, sections 13 and 14).
+//! Evaluates preconditions and ranges (RFC 9110, sections 13 and 14).
 //!
-//! For a body that would be answered with 200, in the order of section 13.2.2:
-//! 1. `If-Match`, compared strongly: false is 412.
-//! 2. `If-None-Match`, compared weakly: a match is 304.
-//! 3. `Range`, for a body that allows it, if `If-Range` is absent or true: 206, or 416 where no byte is left. A field that is malformed, in another unit, or asks for several ranges is passed over, and the whole body goes out: all of that is allowed, and nobody asks a site for several.
+//! For a response that would be 200, in the order of section 13.2.2:
+//! 1. `If-Match`, by strong comparison: without a match, 412.
+//! 2. `If-None-Match`, by weak comparison: with a match, 304.
+//! 3. `Range`, for a body that supports ranges, if `If-Range` is absent or matches: 206, or 416 if the range holds no byte. A range that is malformed, in another unit or one of several is ignored, and the complete body is sent. The RFC allows all of that, and clients of sites do not request several ranges.
 //!
-//! Nothing has a `Last-Modified`: a day that a page states stays when what is around its text changes, and when a file was written says when it was copied. So `If-Modified-Since` and `If-Unmodified-Since` are passed over, as a recipient without a date must (sections 13.1.3 and 13.1.4), and a date in `If-Range` is false.
+//! No response has `Last-Modified`. The date on a page does not change when the layout around its text changes. The modification time of a file only says when the file was copied. So `If-Modified-Since` and `If-Unmodified-Since` are ignored, as a recipient without a date must do (sections 13.1.3 and 13.1.4). A date in `If-Range` never matches.
 //!
-//! A field may come in several lines. Those of a list are one list (section 5.3). A range in several lines is passed over. Several lines of `If-Range` must all be true.
+//! A field may be repeated. Repeated list fields are one list (section 5.3). A repeated `Range` is ignored. Repeated `If-Range` fields must all match.
 //!
-//! **Invariant:** pure; knows the validators of one variant and the fields of the request, nothing of routes and bodies.
+//! **Invariant:** pure; knows the validators of one variant and the fields of the request, but no routes and bodies.
 
 use std::ops::Range;
 
 use http::header::{self, AsHeaderName, GetAll, HeaderMap, HeaderName, HeaderValue};
 
-/// The fields of a request that make it conditional.
+/// The conditional fields of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions<'r> {
     if_match: Option<FieldLines<'r>>,
     if_none_match: Option<FieldLines<'r>>,
     if_range: Option<FieldLines<'r>>,
-    /// To be left out for every method but GET.
+    /// The caller clears it for every method but GET.
     pub(crate) range: Option<&'r HeaderValue>,
 }
 
-/// All the lines of one field.
+/// All lines of one field.
 type FieldLines<'r> = GetAll<'r, HeaderValue>;
 
 impl<'r> Conditions<'r> {
-    /// Reads the field of that name, if it is one of a condition; to be called for each name that `headers` has.
+    /// Stores the field `name` if it is a conditional field. The caller passes each name in `headers`.
     pub(crate) fn read(&mut self, name: &HeaderName, headers: &'r HeaderMap) {
         match *name {
             header::IF_MATCH => self.if_match = Some(headers.get_all(name)),
@@ -41,28 +41,28 @@ impl<'r> Conditions<'r> {
     }
 }
 
-/// The one line of a field; `None` where there are several, or none.
+/// Returns the value of a field, or `None` if the field is absent or repeated.
 pub(crate) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&HeaderValue> {
     let mut lines = headers.get_all(name).iter();
     let line = lines.next();
     line.filter(|_| lines.next().is_none())
 }
 
-/// What the chosen variant is compared with.
+/// The validators of the chosen variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Validators<'v> {
     /// A strong entity tag, with quotes.
     pub(crate) etag: &'v HeaderValue,
-    /// The length of the body; `None` where no range may be requested.
+    /// The length of the body in bytes, or `None` if the body does not support ranges.
     pub(crate) range_of: Option<usize>,
 }
 
-/// What is to be sent.
+/// The result of evaluating the preconditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConditionOutcome {
-    /// 200 with all of the body.
+    /// 200 with the complete body.
     Whole,
-    /// 206 with these bytes of it.
+    /// 206 with this range of bytes.
     Part(Range<usize>),
     /// 304.
     NotModified,
@@ -72,7 +72,7 @@ pub(crate) enum ConditionOutcome {
     Unsatisfiable,
 }
 
-/// Decides by the steps above.
+/// Evaluates the conditions in the order of the module's documentation.
 #[must_use]
 pub(crate) fn evaluate(
     conditions: &Conditions<'_>,
@@ -113,13 +113,13 @@ enum EtagComparison {
     Weak,
 }
 
-/// Whether the list of entity tags has `etag`, or is `*`.
+/// Returns whether the list of entity tags contains `etag`, or is `*`.
 fn lists(field: &FieldLines<'_>, etag: &HeaderValue, comparison: EtagComparison) -> bool {
     let mut lines = field.iter().map(HeaderValue::as_bytes);
     lines.any(|line| line_lists(line, etag.as_bytes(), comparison))
 }
 
-/// A tag may hold a comma, so the list is read from quote to quote.
+/// Returns whether a line lists `etag`. Tags may contain commas, so the line is read from quote to quote.
 fn line_lists(line: &[u8], etag: &[u8], comparison: EtagComparison) -> bool {
     let mut rest = line.trim_ascii();
     if rest == b"*" {
@@ -139,7 +139,7 @@ fn line_lists(line: &[u8], etag: &[u8], comparison: EtagComparison) -> bool {
     false
 }
 
-/// `bytes=first-last`, `bytes=first-` or `bytes=-suffix` of a body of `length` bytes.
+/// Parses `bytes=first-last`, `bytes=first-` or `bytes=-suffix` for a body of `length` bytes.
 fn part(range: &[u8], length: usize) -> ConditionOutcome {
     let Some((unit, set)) = range.split_at_checked(6) else {
         return ConditionOutcome::Whole;
@@ -172,7 +172,7 @@ fn part(range: &[u8], length: usize) -> ConditionOutcome {
     }
 }
 
-/// A number of digits alone; one too large for any body counts as the largest.
+/// Parses a number that consists of digits only. Numbers that do not fit become the largest.
 fn number(digits: &[u8]) -> Option<usize> {
     if digits.is_empty() {
         return None;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_tag_is_not_sent_again() {
+    fn matching_if_none_match_is_304() {
         for field in [
             "\"abc\"",
             "W/\"abc\"",
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn no_date_says_whether_a_body_changed() {
+    fn dates_are_ignored() {
         for field in ["if-modified-since", "if-unmodified-since"] {
             assert_eq!(
                 outcome(&[(field, DATE)]),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_precondition_is_412() {
+    fn failed_precondition_is_412() {
         assert_eq!(outcome(&[("if-match", "\"x\"")]), ConditionOutcome::Failed);
         assert_eq!(
             outcome(&[("if-match", "W/\"abc\"")]),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn one_range_is_served() {
+    fn single_range_is_served() {
         for (field, expected) in [
             ("bytes=0-3", ConditionOutcome::Part(0..4)),
             ("bytes=3-", ConditionOutcome::Part(3..10)),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn if_range_needs_the_same_body() {
+    fn if_range_must_match_the_strong_tag() {
         let range = ("range", "bytes=0-3");
         assert_eq!(
             outcome(&[range, ("if-range", "\"abc\"")]),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_a_list_are_one_list() {
+    fn repeated_list_fields_are_one_list() {
         let none = |lines: &[&str]| {
             let fields: Vec<_> = lines.iter().map(|line| ("if-none-match", *line)).collect();
             outcome(&fields)
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_does_not_count_when_it_comes_twice() {
+    fn repeated_range_is_ignored_and_repeated_if_range_must_agree() {
         let twice = |name, lines: [&'static str; 2]| lines.map(|line| (name, line));
         assert_eq!(
             outcome(&twice("range", ["bytes=0-1", "bytes=2-3"])),
@@ -355,7 +355,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_part_is_within_the_body(field in "bytes=[0-9]{0,3}-[0-9]{0,3}", length in 0_usize..200) {
+        fn range_is_within_the_body(field in "bytes=[0-9]{0,3}-[0-9]{0,3}", length in 0_usize..200) {
             if let ConditionOutcome::Part(range) = part(field.as_bytes(), length) {
                 prop_assert!(range.start < range.end && range.end <= length);
             }

@@ -1,6 +1,6 @@
-//! The trace that a request belongs to (W3C Trace Context).
+//! Reads the trace of a request (W3C Trace Context).
 //!
-//! **Invariant:** pure; does not know who is believed.
+//! **Invariant:** pure; does not know which peers are trusted.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use crate::request::preconditions::only;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The trace that a request belongs to.
+/// The trace of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
-    /// The same for all that follows from one visit.
+    /// The trace id, common to all spans of the trace.
     pub id: u128,
-    /// The span in which the request was made.
+    /// The id of the span that sent the request.
     pub parent: u64,
-    /// Whether whoever began the trace wants it recorded.
+    /// Whether the sender asks for the trace to be recorded.
     pub sampled: bool,
 }
 
@@ -29,12 +29,12 @@ impl fmt::Display for Trace {
 }
 
 impl Trace {
-    /// The trace that a trusted proxy names, if what it says is one.
+    /// Returns the trace that the request's `traceparent` field names, if the field is valid. The caller checks that the peer is trusted.
     pub(crate) fn named_by(headers: &HeaderMap) -> Option<Self> {
         Self::parse(only(headers, TRACEPARENT)?.to_str().ok()?)
     }
 
-    /// `00-<32 digits>-<16 digits>-<2 digits>`; later versions may add more (section 3.2.2 and 4).
+    /// Parses `00-<32 digits>-<16 digits>-<2 digits>`. Later versions may append fields (sections 3.2.2 and 4).
     fn parse(text: &str) -> Option<Self> {
         let (known, more) = text.split_at_checked(55)?;
         let mut parts = known.split('-');
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_is_continued_and_nothing_else_is_taken_for_one() {
+    fn only_valid_traceparent_is_parsed() {
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let known = Trace::parse(trace).unwrap();
         assert_eq!(known.to_string(), "0af7651916cd43dd8448eb211c80319c");

@@ -1,6 +1,6 @@
-//! What is looked up, and what comes of it.
+//! The input and the result of the look-up.
 //!
-//! **Invariant:** plain values; nothing in an answer that is counted or logged comes from the client.
+//! **Invariant:** plain values. The parts of an answer that are counted or logged never come from the client.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS};
@@ -9,7 +9,7 @@ use http::{Method, Response, StatusCode, Uri, Version};
 use crate::response::response_body::ResponseBody;
 use release::snapshot::{Coding, Mount};
 
-/// What the look-up needs of a request.
+/// The parts of a request that the look-up reads.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'r> {
     /// The method.
@@ -20,53 +20,53 @@ pub struct RequestHead<'r> {
     pub version: Version,
     /// The header fields.
     pub headers: &'r HeaderMap,
-    /// Whether the request brings content.
+    /// Whether the request has content.
     pub content: bool,
 }
 
-/// A response, and what to count it under.
+/// A response, with the tenant and the route for counters and log.
 #[derive(Debug)]
 pub struct Answer<'s> {
     /// Status, fields and body.
     pub response: Response<ResponseBody>,
-    /// Who answered.
+    /// The owner of the response.
     pub owner: Owner<'s>,
-    /// Which route answered; nothing of it comes from the client.
+    /// The route of the response.
     pub route: Route<'s>,
     /// The encoding of the body.
     pub coding: Coding,
 }
 
 impl Answer<'_> {
-    /// The bytes of the body.
+    /// Returns the size of the body in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.response.body().len()
     }
 }
 
-/// Who answered a request.
+/// The owner of a response.
 #[derive(Debug, Clone, Copy)]
 pub enum Owner<'s> {
     /// A tenant.
     Tenant(&'s Mount),
-    /// A known host, for no tenant.
+    /// A known host, but no tenant.
     Host,
-    /// The request names no known host, or is not valid.
+    /// No known host, or the request is not valid.
     Nobody,
 }
 
-/// The route that answered, as the snapshot knows it: its parts are to be read one after the other.
+/// The route of a response in the snapshot, as parts to be joined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Route<'s> {
     /// The mount's prefix.
     pub prefix: &'s str,
     /// The resource's path below the prefix.
     pub path: &'s str,
-    /// `/*` where anything below is meant.
+    /// `/*` if the route covers all paths below `path`.
     pub rest: &'static str,
 }
 
-/// The answer to a request that no host and no tenant can be found for: the status and its name as plain text.
+/// Returns the answer to a request that matches no host and no tenant: the status as plain text.
 #[must_use]
 pub(crate) fn refused<'s>(status: StatusCode) -> Answer<'s> {
     Answer {
@@ -77,7 +77,7 @@ pub(crate) fn refused<'s>(status: StatusCode) -> Answer<'s> {
     }
 }
 
-/// A response with no page of a tenant: the status and its name as plain text.
+/// Returns a response without a page: the status and its name as plain text.
 pub(crate) fn plain(status: StatusCode) -> Response<ResponseBody> {
     let text = Bytes::from_static(match status {
         StatusCode::BAD_REQUEST => b"400 Bad Request\n",

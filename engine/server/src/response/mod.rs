@@ -1,8 +1,8 @@
-//! Chooses the response to a request, by look-up in the current snapshot alone.
+//! Chooses the response to a request by look-up in the current snapshot.
 //!
-//! [`respond`] looks a request up and gives an [`answer`]. [`redirect`] and [`to_https`] make redirects. [`response_body`] is the body that was chosen.
+//! [`respond`] looks a request up and returns an [`answer`]. [`redirect`] and [`to_https`] build redirects. [`response_body`] is the chosen body.
 //!
-//! **Invariant:** builds no body, opens no file but those of large bodies, and takes no lock.
+//! **Invariant:** builds no body, opens no file except for large bodies, and takes no lock.
 
 pub(crate) mod answer;
 pub(crate) mod redirect;

@@ -1,6 +1,6 @@
-//! Where a request is sent on to: another host, the path without the slashes at its end, another path.
+//! Builds redirects: to another host, to the path without trailing slashes, to another path.
 //!
-//! A redirect may be kept for a while, so it names what it is thrown away by, as pages do.
+//! Caches may store a redirect, so it has a cache tag to be purged by, as pages have.
 //!
 //! **Invariant:** pure, as [`respond`](crate::response::respond) is.
 
@@ -13,10 +13,10 @@ use crate::response::response_body::ResponseBody;
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
 use release::snapshot::{Coding, Mount, Moved};
 
-/// How long a redirect may be kept. Browsers keep a 308 without this for good, and could never be told otherwise.
+/// Time for which redirects may be cached: one hour. Browsers cache a 308 without this field indefinitely, and could not be corrected.
 const CACHING: HeaderValue = HeaderValue::from_static("max-age=3600");
 
-/// 308 with what it is thrown away by.
+/// Returns a 308 with a cache tag.
 pub(crate) fn to(location: HeaderValue, tag: Option<HeaderValue>) -> Response<ResponseBody> {
     let mut response = Response::new(Bytes::new().into());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
@@ -53,18 +53,18 @@ pub(crate) fn with_query(target: &HeaderValue, query: Option<&str>) -> HeaderVal
     HeaderValue::from_maybe_shared(Bytes::from(location)).unwrap_or_else(|_| target.clone())
 }
 
-/// What a redirect of a tenant is thrown away by.
+/// Returns the cache tag of a tenant's redirect.
 pub(crate) fn tag(tenant: &str, path: &str) -> Option<HeaderValue> {
     HeaderValue::from_maybe_shared(Bytes::from(cache_tag(tenant, path))).ok()
 }
 
-/// The same path of another origin.
+/// Redirects to the same path on another origin.
 pub(crate) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
     let target = request
         .uri
         .path_and_query()
         .map_or("/", |target| target.as_str());
-    // `*` (of OPTIONS) is no path.
+    // `*` (in OPTIONS) is not a path.
     let target = if target.starts_with('/') { target } else { "/" };
     let location = [moved.origin.as_bytes(), target.as_bytes()].concat();
     let mut response = built(location, moved.cache_tag.clone());
@@ -83,7 +83,7 @@ pub(crate) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
     }
 }
 
-/// The path as it came, without the slashes at its end. What comes before them names the resource `key`, so it cannot begin with two slashes and lead to another host.
+/// Redirects to the same path without trailing slashes. The rest of the path names the resource `key`. It therefore cannot begin with two slashes, which would redirect to another host.
 pub(crate) fn without_slashes<'s>(
     mount: &'s Mount,
     key: &'s str,
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn query_of_a_request_joins_that_of_the_target() {
+    fn query_of_request_is_appended_to_that_of_target() {
         for (target, query, location) in [
             ("/new", Some("a=1"), "/new?a=1"),
             ("/new#part", Some("a=1&b"), "/new?a=1&b#part"),

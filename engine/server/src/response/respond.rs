@@ -1,17 +1,17 @@
-//! From a request to its response, by look-up alone.
+//! Looks up the response to a request.
 //!
-//! 1. *Content.* No resource takes any: GET, HEAD and OPTIONS that bring some are refused with 413.
-//! 2. *Host.* A request without a clear host is refused with 400; a host that nobody claims gets a neutral 421.
-//! 3. *Method.* OPTIONS is answered for every path alike: 204 with `Allow`. Others than GET and HEAD get 405 with `Allow`, whatever the path names, and the page of the tenant that has the path.
-//! 4. *Moved host.* 308 to the same path of its new origin.
-//! 5. *Path.* Decoded once; refused with 400 where it could mean two things.
-//! 6. *Mount.* The most specific prefix that matches whole segments, else the host's root. One that is not rendered answers 503; who is patient asks what is [`awaited`] first.
-//! 7. *Trailing slashes.* 308 to the path without them, query kept, if that names something; where that is a redirect itself, to its target.
-//! 8. *Look-up* in the mount, then among the files of the host, then among those that all hosts share. What the mount answers with 302 is requested last: it stands in for a picture that is still to be made.
-//! 9. *Not found.* The page of the most specific part of the site, else of the tenant.
-//! 10. *Body.* The best encoding; then preconditions and ranges, for 200 only; HEAD is GET without the body.
+//! 1. *Content.* No resource accepts content: GET, HEAD and OPTIONS with content get 413.
+//! 2. *Host.* A request without a clear host gets 400. A host that no tenant claims gets a neutral 421.
+//! 3. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant.
+//! 4. *Moved host.* 308 to the same path on the new origin.
+//! 5. *Path.* Decoded once; an ambiguous path gets 400.
+//! 6. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`awaited`] first.
+//! 7. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
+//! 8. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it stands for an image that is not rendered yet.
+//! 9. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
+//! 10. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
 //!
-//! A hit costs three hash look-ups, one copy of a header map that is ready, and no allocation besides that copy; `benches/respond.rs` holds it to that.
+//! A hit costs three hash look-ups and one copy of a prepared header map, with no other allocation. `benches/respond.rs` enforces that.
 //!
 //! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
 
@@ -40,19 +40,19 @@ use release::snapshot::{
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
-/// Answers `request` from `snapshot`.
+/// Returns the answer to `request` from `snapshot`.
 #[must_use]
 pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     finished(find(snapshot, request), request)
 }
 
-/// An answer as it is sent: HEAD gets no body, and content that nobody reads ends a connection of HTTP/1.1.
+/// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
 pub(crate) fn finished<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> Answer<'s> {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         without_body(&mut answer.response);
     }
     if request.content && request.version < Version::HTTP_2 {
-        // The content is not read, so that the connection cannot be used again (RFC 9112, section 9.3).
+        // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
         answer
             .response
             .headers_mut()
@@ -129,7 +129,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
 
     // 8.
     if let Some((key, resource)) = pages.resources.get_key_value(below) {
-        // What leads to the original of a picture gives way once the picture is made.
+        // A 302 to the original gives way to the image once the image is rendered.
         if is_for_now(resource)
             && let Some(answer) = outside_mounts(snapshot, routes, &path, request)
         {
@@ -166,12 +166,12 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     }
 }
 
-/// Whether a resource only leads elsewhere for now.
+/// Returns whether a resource is a temporary redirect.
 fn is_for_now(resource: &Resource) -> bool {
     matches!(resource, Resource::Body(body) if body.status == StatusCode::FOUND)
 }
 
-/// OPTIONS, and methods that nothing has.
+/// Answers OPTIONS and methods that no resource supports.
 fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'s> {
     let plainly = |status| Answer {
         response: plain(status),
@@ -207,7 +207,7 @@ fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'
     page(&pages.method_not_allowed, mount, route, request)
 }
 
-/// The mount that takes `path`, and what is left of the path below it.
+/// Returns the mount of `path`, and the rest of the path below the mount.
 fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount>, &'p str)> {
     let segments = memchr::memchr_iter(b'/', &path.as_bytes()[1..])
         .map(|slash| slash + 1)
@@ -221,17 +221,17 @@ fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount
     taken.map(|(mount, end)| (mount, if end == path.len() { "/" } else { &path[end..] }))
 }
 
-/// What a request has to wait for.
+/// The pages or the image that a request must wait for.
 #[derive(Debug, Clone)]
 pub(crate) enum Awaited {
-    /// The mount that takes its path, which is not rendered yet.
+    /// The path's mount, which is not rendered yet.
     Pages(Arc<Mount>),
-    /// A picture of that mount's tenant, which is not drawn yet.
+    /// An image of that mount's tenant, which is not rendered yet.
     Picture(Arc<Mount>, Arc<Slot<Resource>>),
 }
 
 impl Awaited {
-    /// The same for who makes it.
+    /// Returns the notice for the supervisor.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
         match self {
             Self::Pages(mount) => Wanted::Pages(&mount.tenant),
@@ -239,7 +239,7 @@ impl Awaited {
         }
     }
 
-    /// Waits until it is there.
+    /// Waits until the pages or the image are rendered.
     pub(crate) async fn filled(&self) {
         match self {
             Self::Pages(mount) => mount.pages.filled().await,
@@ -248,7 +248,7 @@ impl Awaited {
     }
 }
 
-/// What a request has to wait for, if it has to: nobody waits for a picture while something stands in for it.
+/// Returns the pages or the image that a request must wait for, if any. A request for an image with a substitute does not wait.
 pub(crate) fn awaited(snapshot: &Snapshot, request: &RequestHead<'_>) -> Option<Awaited> {
     let is_file = is_file(request.uri.path());
     if !snapshot.is_partial && !is_file {
@@ -274,13 +274,13 @@ pub(crate) fn awaited(snapshot: &Snapshot, request: &RequestHead<'_>) -> Option<
     slot.is_open().then(awaited)
 }
 
-/// Whether a path names a file, as far as its text tells: pages have no dot. Only for files a look at what is drawn is worth it.
+/// Returns whether a path looks like a file: its last segment has a dot. Paths of pages have none, so the look-up of images can be skipped.
 fn is_file(path: &str) -> bool {
     let last = path.rsplit('/').next();
     last.is_some_and(|last| last.contains('.'))
 }
 
-/// What a tenant answers while it is not rendered.
+/// Returns the 503 of a tenant that is not rendered yet.
 fn not_yet(mount: &Mount) -> Answer<'_> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
     response
@@ -298,7 +298,7 @@ fn not_yet(mount: &Mount) -> Answer<'_> {
     }
 }
 
-/// Whether `path` is `area` or lies below it.
+/// Returns whether `path` is `area` or is below `area`.
 fn covers(area: &str, path: &str) -> bool {
     path.strip_prefix(area)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -320,7 +320,7 @@ fn page<'s>(
     }
 }
 
-/// What no tenant answers: the host's own files, and those that all hosts share.
+/// Looks a path up outside the mounts: in the host's own files, the files that all hosts share, and rendered images.
 fn outside_mounts<'s>(
     snapshot: &'s Snapshot,
     routes: &'s HostRoutes,
@@ -368,7 +368,7 @@ pub(crate) fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>
     }
 }
 
-/// Step 10. The tag is that of a redirect, which has none with it as bodies do.
+/// Performs step 10. `tag` returns the cache tag of a redirect; a body has its own.
 fn resource_response(
     resource: &Resource,
     request: &RequestHead<'_>,
@@ -458,14 +458,14 @@ fn set_content_range(response: &mut Response<ResponseBody>, range: String) {
     }
 }
 
-/// What HEAD gets: the body is taken out, and its length left.
+/// Removes the body for HEAD and keeps its length.
 fn without_body(response: &mut Response<ResponseBody>) {
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
     *response.body_mut() = Bytes::new().into();
 }
 
-/// All that step 10 reads of the request, in one pass over its fields.
+/// Reads all fields that step 10 needs in one pass over the header map.
 fn fields(headers: &HeaderMap) -> (Accepted, Conditions<'_>) {
     let mut accepted = Accepted::default();
     let mut conditions = Conditions::default();

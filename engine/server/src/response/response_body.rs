@@ -1,27 +1,27 @@
-//! The body that an answer has, before it is sent.
+//! The body of an answer before it is sent.
 //!
-//! **Invariant:** copies and reads nothing; shares a part of the snapshot's bytes.
+//! **Invariant:** copies and reads nothing; shares a slice of the snapshot's bytes.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use release::payload::Payload;
 
-/// The body that an answer has: a part of a payload.
+/// The body of an answer: a range of a payload.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ResponseBody {
-    /// Cut to `range` where it is in memory.
+    /// Already cut to `range` if the payload is in memory.
     pub(crate) payload: Payload,
     pub(crate) range: Range<u64>,
 }
 
 impl ResponseBody {
-    /// Returns all of a payload.
+    /// Returns a body with the complete payload.
     pub(crate) fn whole(payload: &Payload) -> Self {
         payload.clone().into()
     }
 
-    /// Returns a part of a payload, which lies within it.
+    /// Returns a body with a range of the payload. The range must be within the payload.
     pub(crate) fn part(payload: &Payload, range: Range<usize>) -> Self {
         match payload {
             Payload::Memory(bytes) => bytes.slice(range).into(),
@@ -32,19 +32,19 @@ impl ResponseBody {
         }
     }
 
-    /// Returns how many bytes it has.
+    /// Returns the size in bytes.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// Returns whether it has no bytes.
+    /// Returns whether the body is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the bytes, where they are in memory.
+    /// Returns the bytes, if they are in memory.
     #[must_use]
     pub const fn in_memory(&self) -> Option<&Bytes> {
         self.payload.in_memory()

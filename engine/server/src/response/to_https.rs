@@ -1,8 +1,8 @@
-//! The answers of the listener that leads to HTTPS.
+//! Answers requests on the listener that redirects to HTTPS.
 //!
-//! 1. What an authority looks for (`/.well-known/acme-challenge/`, RFC 8555, section 8.3) is told while the challenge is open.
-//! 2. A host that nobody claims gets the neutral 421, as everywhere: nobody is led to a name that is not served here.
-//! 3. Everything else is led to the same host and path over HTTPS, 308.
+//! 1. A path below `/.well-known/acme-challenge/` gets the text of an open challenge (RFC 8555, section 8.3).
+//! 2. A host that no tenant claims gets the neutral 421, as on other listeners, and no redirect.
+//! 3. Everything else gets a 308 to the same host and path over HTTPS.
 //!
 //! **Invariant:** serves no page.
 
@@ -18,10 +18,10 @@ use crate::response::response_body::ResponseBody;
 use crate::tls::Tls;
 use release::snapshot::{Coding, Snapshot};
 
-/// Where authorities look.
+/// The path prefix of ACME HTTP-01 challenges.
 const CHALLENGES: &str = "/.well-known/acme-challenge/";
 
-/// Leads a request to HTTPS, or an authority to what it looks for.
+/// Redirects a request to HTTPS, or answers a challenge of a certificate authority.
 pub(crate) fn to_https<'s>(
     snapshot: &'s Snapshot,
     request: &RequestHead<'_>,
@@ -42,7 +42,7 @@ pub(crate) fn to_https<'s>(
     }
     let target = request.uri.path_and_query();
     let target = target.map_or("/", |target| target.as_str());
-    // `*` (of OPTIONS) is no path.
+    // `*` (in OPTIONS) is not a path.
     let target = if target.starts_with('/') { target } else { "/" };
     let port = tls.port.map(|port| format!(":{port}")).unwrap_or_default();
     let location = format!("https://{host}{port}{target}");

@@ -1,6 +1,6 @@
-//! Writes a line of the access log for each request, and makes its span, where either is requested.
+//! Logs each request in the access log, and records its span, if either is configured.
 //!
-//! **Invariant:** changes nothing; waits for nobody.
+//! **Invariant:** does not change the response; never blocks.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ use crate::response::answer::{Answer, Owner};
 use crate::snapshot_store::{SHARED, UNKNOWN};
 use release::snapshot::fields::X_REQUEST_ID;
 
-/// Logs each request.
+/// The layer that logs each request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AccessLogger<'w, S> {
     pub(crate) context: &'w WorkerContext,

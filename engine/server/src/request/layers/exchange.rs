@@ -1,4 +1,4 @@
-//! What passes through the layers.
+//! The request and response types of the layers.
 //!
 //! **Invariant:** plain values.
 
@@ -16,21 +16,21 @@ use release::snapshot::Snapshot;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange<'a> {
     pub(crate) head: RequestHead<'a>,
-    /// What it is answered from.
+    /// The snapshot from which the request is answered.
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) peer: Peer,
-    /// When its header fields were complete.
+    /// When the header fields were complete.
     pub(crate) started: Instant,
 }
 
-/// What comes back: nothing fails, and nothing waits.
+/// The result of a layer: always ready, and never an error.
 pub(crate) type Answered<'a> = Ready<Result<Answer<'a>, Infallible>>;
 
-/// A service that a layer can stand around. It is always ready, so that nobody has to ask it.
+/// A service that a layer can wrap. The service is always ready, so `poll_ready` need not be called.
 pub(crate) trait Inner<'a>:
     Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = Answered<'a>>
 {
-    /// The answer itself.
+    /// Returns the answer without the future around it.
     fn answer(&mut self, exchange: Exchange<'a>) -> Answer<'a> {
         let Ok(answer) = self.call(exchange).into_inner();
         answer

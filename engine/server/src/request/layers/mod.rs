@@ -1,12 +1,12 @@
-//! What stands around the look-up: one layer a file, each a [`tower::Service`] around the next.
+//! Layers around the look-up, one file each. Each is a [`tower::Service`] around the next.
 //!
 //! ```text
 //! Exchange -> access_log -> request_id -> traffic -> uri_length -> the look-up -> Answer
 //! ```
-//! They are the services of tower with what passes through them made small: a request as references ([`exchange::Exchange`]), an answer with who gave it, and futures that are ready, since a look-up waits for nobody. So the compiler joins them into one function.
-//! The layers of tower-http that have the same names work on whole HTTP messages and keep the request id in their extensions, which are two allocated tables for each request.
+//! A request is passed as references ([`exchange::Exchange`]), an answer carries its owner, and futures are always ready, since a look-up never waits. The compiler can therefore inline the layers into one function.
+//! The layers of the same names in tower-http work on complete HTTP messages. They pass the request id in the extensions of request and response, which allocates two hash tables per request.
 //!
-//! **Invariant:** no layer knows what is above it; none waits, opens or sends anything.
+//! **Invariant:** no layer knows the layers above it; no layer waits, opens a file or sends bytes.
 
 pub(crate) mod access_log;
 pub(crate) mod exchange;

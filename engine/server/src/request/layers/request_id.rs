@@ -1,8 +1,8 @@
-//! Gives each request an id, which stands in the access log and in its response (`X-Request-Id`).
+//! Assigns each request an id, which is in the access log and in the response (`X-Request-Id`).
 //!
-//! A trusted proxy may bring one, so that its log and this one can be laid side by side. All other requests get one here: random bits for the worker, then a number, so that ids are unique and making one costs next to nothing.
+//! A trusted proxy may send an id, so that the lines of its log can be matched with this one. All other requests get a new id: random bits for the worker, then a counter. Such ids are unique and cheap to make.
 //!
-//! **Invariant:** reads of the request only the id that a trusted proxy gave it.
+//! **Invariant:** reads nothing of the request but the id from a trusted proxy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::hash_map::RandomState;
@@ -19,22 +19,22 @@ use crate::request::preconditions::only;
 use crate::response::answer::Answer;
 use release::snapshot::fields::{X_REQUEST_ID, set};
 
-/// The most letters of an id that is taken from a proxy.
+/// Maximum length of a proxy's id.
 const MAX_LENGTH: usize = 64;
 
-/// Makes the ids of a worker's requests.
+/// Generates the ids of a worker's requests.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
-    /// The last id that was made, to be written over.
+    /// The last generated id; its buffer is reused.
     last: RefCell<String>,
-    /// How many of its letters stand for the worker.
+    /// The length of the worker's random prefix.
     prefix: usize,
     next: Cell<u64>,
 }
 
 impl Default for RequestIds {
     fn default() -> Self {
-        // Each `RandomState` has new keys, so that the hash of anything is random.
+        // Each `RandomState` has new keys, so its hash of any value is random.
         let prefix = format!("{:016x}-", RandomState::new().hash_one(0_u8));
         Self {
             prefix: prefix.len(),
@@ -45,7 +45,7 @@ impl Default for RequestIds {
 }
 
 impl RequestIds {
-    /// The id that a proxy gave the request, if it can stand in a log, or else a new one.
+    /// Returns the proxy's id if it is valid, or else a new id.
     fn id_for(&self, given: Option<&HeaderValue>) -> HeaderValue {
         if let Some(id) = given.filter(|id| is_id(id.as_bytes())) {
             return id.clone();
@@ -59,7 +59,7 @@ impl RequestIds {
     }
 }
 
-/// Whether an id can stand in a log as it is.
+/// Returns whether an id can be logged without escaping.
 fn is_id(id: &[u8]) -> bool {
     (1..=MAX_LENGTH).contains(&id.len())
         && id
@@ -67,7 +67,7 @@ fn is_id(id: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// Names each request.
+/// The layer that assigns an id to each request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestId<'w, S> {
     pub(crate) ids: &'w RequestIds,
@@ -85,7 +85,7 @@ impl<'a, S: Inner<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
 
     fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
         let mut answer = self.inner.answer(exchange);
-        // Of two ids, one may be the client's.
+        // If there are two ids, one may be the client's.
         let given = exchange
             .peer
             .trusted
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_taken_or_made() {
+    fn valid_id_is_kept_and_invalid_id_is_replaced() {
         let ids = RequestIds::default();
         assert_eq!(
             ids.id_for(Some(&HeaderValue::from_static(

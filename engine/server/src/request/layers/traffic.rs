@@ -1,6 +1,6 @@
-//! Counts what is answered, by tenant.
+//! Counts responses by tenant.
 //!
-//! **Invariant:** changes nothing; takes no lock, since a tenant's counters hang on its mounts. The first request after a look of the supervisor is the exception. What is [`not_found`](crate::metrics::not_found) is tried to be noted, and never waited for.
+//! **Invariant:** does not change the response. Takes no lock, since a mount has the counters of its tenant. The exception is the first request after the supervisor read the counters. Recording a [`not_found`](crate::metrics::not_found) path is skipped if its lock is taken.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -13,7 +13,7 @@ use super::exchange::{Answered, Exchange, Inner};
 use crate::response::answer::{Answer, Owner};
 use crate::snapshot_store::SnapshotStore;
 
-/// Counts what is answered.
+/// The layer that counts responses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrafficCounters<'w, S> {
     pub(crate) snapshots: &'w SnapshotStore,

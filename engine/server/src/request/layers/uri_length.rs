@@ -1,6 +1,6 @@
 //! Refuses request targets that are too long with 414.
 //!
-//! The other limits of a request are hyper's to hold, since it refuses what is too large before there is a request.
+//! hyper enforces the other limits, since it refuses larger requests before they reach a layer.
 //!
 //! **Invariant:** knows no path and no tenant.
 
@@ -14,7 +14,7 @@ use tower::Service;
 use super::exchange::{Answered, Exchange, Inner};
 use crate::response::answer::{Answer, refused};
 
-/// Refuses request targets of more than so many bytes.
+/// The layer that refuses request targets of more than `limit` bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UriLength<S> {
     pub(crate) limit: usize,
