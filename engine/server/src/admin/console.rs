@@ -1,17 +1,17 @@
-//! The pages that operators look at in a browser, as the admin listener reaches them.
+//! The interface to the console: the pages that operators open in a browser on the admin listener.
 //!
-//! **Invariant:** knows no page. The admin listener passes on what it does not answer itself, and whoever makes the pages knows no listener.
+//! **Invariant:** knows no page. The admin listener passes unknown paths on; the implementation knows no listener.
 
 use std::fmt;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
-/// Who makes the pages. The methods may block, and are called on threads where that is allowed, some at a time.
+/// Renders the console's pages. The methods may block, and are called concurrently on threads where blocking is allowed.
 pub trait Console: fmt::Debug + Send + Sync {
-    /// What a path answers; 404 where there is nothing. `query` is what follows the `?`.
+    /// Returns the page at a path, or 404. `query` is the part after the `?`.
     fn page(&self, path: &str, query: &str) -> Response<Bytes>;
 
-    /// The page that says why a command for a tenant was not done.
+    /// Returns the page that explains why a command for a tenant was refused.
     fn refusal(&self, tenant: &str, status: StatusCode, error: &str) -> Response<Bytes>;
 }

@@ -1,6 +1,6 @@
-//! What operators ask of whoever owns the tenants: which releases are kept, what changed between them, back to one, on with the folder, and the folder read again.
+//! The interface to the supervisor: lists and compares releases, rolls back, resumes, and reads a folder again.
 //!
-//! **Invariant:** knows neither HTTP requests nor how releases are kept. The admin listener calls a [`Control`], the owner of the tenants is one, and neither knows the other.
+//! **Invariant:** knows neither HTTP requests nor the storage of releases. The admin listener calls a [`Control`], the supervisor implements it, and neither knows the other.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The owner of the tenants, as operators reach it.
+/// The operations on tenants that the supervisor offers to operators.
 ///
-/// The methods may block, and are called on threads where that is allowed: a list, a comparison and a command at the same time, and never two of one kind. Each has to end by itself, within a few seconds: nobody waits for longer, and the process does not end before it.
+/// The methods may block, and are called on threads where blocking is allowed. A list, a comparison and a command may run at the same time, but never two of one kind. Each call must return within a few seconds: callers do not wait longer, and the process cannot exit before it returns.
 pub trait Control: fmt::Debug + Send + Sync {
-    /// The releases of a tenant that are kept, newest first.
+    /// Returns the persisted releases of a tenant, newest first.
     ///
     /// # Errors
-    /// When nothing is kept, there is no such tenant, or the work failed.
+    /// When there is no state folder, no such tenant, or the operation failed.
     fn releases(&self, tenant: &str) -> Result<Vec<ReleaseLine>, ControlError>;
 
-    /// What changed between two releases, by path. Without `to`, up to the newest; without `from`, since the one before `to`.
+    /// Returns the changes between two releases, by path. `to` defaults to the newest release, and `from` to the release before `to`.
     ///
     /// # Errors
-    /// When nothing is kept, there is no such tenant or release, or the work failed.
+    /// When there is no state folder, no such tenant or release, or the operation failed.
     fn diff(
         &self,
         tenant: &str,
@@ -29,106 +29,106 @@ pub trait Control: fmt::Debug + Send + Sync {
         to: Option<u64>,
     ) -> Result<Vec<PageChange>, ControlError>;
 
-    /// Serves a release and stays with it, whatever changes in the folder. Without a number, that is the one before what is served. Returns the number of the release that is served now.
+    /// Rolls a tenant back to a release and pins it, so that changes in the folder have no effect. Without a number, the release before the current one is used. Returns the number of the current release.
     ///
     /// # Errors
-    /// When nothing is kept, there is no such tenant or release, or the work failed. What was served then stays.
+    /// When there is no state folder, no such tenant or release, or the operation failed. The current release then stays.
     fn roll_back(&self, tenant: &str, release: Option<u64>) -> Result<u64, ControlError>;
 
-    /// Follows the tenant's folder again; does nothing where it is followed already.
+    /// Unpins a tenant, so that it follows its folder again. Does nothing if the tenant is not pinned.
     ///
     /// # Errors
-    /// When nothing is kept, there is no such tenant, or the work failed.
+    /// When there is no state folder, no such tenant, or the operation failed.
     fn resume(&self, tenant: &str) -> Result<(), ControlError>;
 
-    /// Has the tenant's folder read again, as if something in it had changed. It is read soon; what comes of it is on the status board.
+    /// Requests a reload of the tenant's folder, as if a file had changed. The call does not wait for the reload; the status board reports its result.
     ///
     /// # Errors
-    /// When there is no such tenant, or nobody reads folders any longer.
+    /// When there is no such tenant, or the reload loop has ended.
     fn read_again(&self, tenant: &str) -> Result<(), ControlError>;
 }
 
-/// A release, as it is listed.
+/// A release in a list of releases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseLine {
-    /// Counts the tenant's releases, from 1.
+    /// The release's number; a tenant's first release is 1.
     pub number: u64,
-    /// Since when the tenant answered so, in seconds since 1970.
+    /// When the release became current, in seconds since 1970.
     pub at: u64,
-    /// Which files had changed.
+    /// The files that had changed.
     pub cause: Vec<String>,
-    /// How many pages the tenant had.
+    /// The number of pages.
     pub pages: usize,
-    /// Whether visitors get it now.
+    /// Whether this is the current release.
     pub is_served: bool,
-    /// Whether it is served until somebody says otherwise, whatever changes in the folder.
+    /// Whether the release is pinned: it stays current until an operator resumes, whatever changes in the folder.
     pub is_pinned: bool,
 }
 
-/// A path that two releases do not answer alike.
+/// A path at which two releases differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageChange {
-    /// The path from the tenant's own root on (`/terms`), or the name of an error page (`404 page of /blog`).
+    /// The path below the tenant's root (`/terms`), or the name of an error page (`404 page of /blog`).
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: Change,
-    /// The difference for people: lines that begin with `-`, `+` or a space. Empty where the page was added or removed.
+    /// The difference in readable form: lines that begin with `-`, `+` or a space. Empty for an added or removed page.
     pub text: String,
 }
 
-/// What happened to a path.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// Only the later release has it.
+    /// Only the later release has the path.
     Added,
-    /// Only the earlier release has it.
+    /// Only the earlier release has the path.
     Removed,
-    /// Both have it, with other content.
+    /// Both releases have the path, with different content.
     Changed,
 }
 
-/// What the admin listener answers to a roll-back.
+/// The admin listener's response to a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolledBack {
-    /// The number of the release that is served now.
+    /// The number of the current release.
     pub release: u64,
 }
 
-/// What the admin listener answers where it refuses.
+/// The admin listener's response to a refused request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Why, for people.
+    /// The reason, in words.
     pub error: String,
 }
 
-/// Why something that operators ask for cannot be done.
+/// Error of an operation on a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ControlError {
-    /// The server has no folder for releases.
+    /// The server has no state folder.
     #[error("nothing is kept: start the server with `--state`")]
     NoState,
     /// There is no such tenant.
     #[error("there is no tenant `{0}`")]
     UnknownTenant(String),
-    /// The tenant has no such release, or it cannot be read.
+    /// The tenant has no such release, or the release cannot be read.
     #[error("`{tenant}` has no release {number}: `rowhouse releases {tenant}` lists them")]
     UnknownRelease {
-        /// The tenant.
+        /// The tenant's id.
         tenant: String,
-        /// The number that was requested.
+        /// The requested number.
         number: u64,
     },
-    /// No number was given, and the tenant has no release before the one that is meant.
+    /// No number was given, and there is no earlier release to default to.
     #[error("`{0}` has no earlier release")]
     NoEarlierRelease(String),
-    /// The work failed; this says why.
+    /// The operation failed, with the reason.
     #[error("{0}")]
     Failed(String),
 }
 
 impl ControlError {
-    /// The status with which the admin listener says so.
+    /// Returns the HTTP status of the error.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self {

@@ -1,8 +1,8 @@
-//! Who may ask: nobody whom a name of somebody else has led here, and no web page of another origin.
+//! Guards the admin listener against DNS rebinding and against web pages of other origins.
 //!
-//! A browser says where a request comes from: `Origin` (RFC 6454) with all that may change something, `Sec-Fetch-Site` and `Sec-Fetch-Mode` (Fetch Metadata) with every request. Programs say neither, and are let through: what they may do is a matter of [`commands`](super::releases).
+//! Browsers declare where a request comes from: `Origin` (RFC 6454) with requests that may change state, `Sec-Fetch-Site` and `Sec-Fetch-Mode` (Fetch Metadata) with every request. Other programs send neither, and pass the guard. [`releases`](super::releases) decides which commands they may give.
 //!
-//! **Invariant:** looks at header fields alone.
+//! **Invariant:** reads only header fields.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use crate::request::host::{HostError, requested_host};
 
-/// Lets only requests through that name this listener, by an IP address, by `localhost` or by one of these names. Whoever names no host at all is no browser, and cannot have been led here.
+/// Passes only requests for a host of this listener: an IP address, `localhost` or one of the configured names. A request without any host passes too, since browsers always send one.
 pub(super) async fn own_host(
     Shared(hosts): Shared<std::sync::Arc<[String]>>,
     request: Request,
@@ -37,7 +37,7 @@ pub(super) async fn own_host(
     (StatusCode::MISDIRECTED_REQUEST, text).into_response()
 }
 
-/// Refuses what a web page of another origin asks.
+/// Refuses requests from web pages of another origin.
 pub(super) async fn own_origin(request: Request, next: Next) -> Response {
     if is_of_own_origin(request.method(), request.headers()) {
         return next.run(request).await;
@@ -56,7 +56,7 @@ fn is_of_own_origin(method: &Method, fields: &HeaderMap) -> bool {
     }
     match field("sec-fetch-site") {
         None | Some("same-origin" | "none") => true,
-        // A link from elsewhere may lead here; what it opens, the other page cannot read.
+        // Another site may link here: the linking page cannot read the page that opens.
         Some(_) => {
             method == Method::GET
                 && field("sec-fetch-mode") == Some("navigate")
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_origin_is_told_by_what_browsers_say() {
+    fn requests_of_other_origins_are_refused_except_links() {
         let link = [
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-mode", "navigate"),

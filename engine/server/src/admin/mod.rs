@@ -1,28 +1,28 @@
-//! The admin listener: what operators and other programs ask. Never to be reachable from outside.
+//! The admin listener, for operators and other programs. It must never be reachable from outside.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
 //! | `/livez` | 200 while the process runs |
-//! | `/readyz` | 200 once every folder has been read, or has taken ten seconds, and addresses are assigned; 503 before that and while draining. Lists the tenants that are not live, and alarms |
+//! | `/readyz` | 200 once every folder has been read, or has taken ten seconds, and addresses are assigned; 503 before that and while draining. Lists alarms and the tenants that are not live |
 //! | `/metrics` | counters in the OpenMetrics text format |
-//! | `/tenants` | how every tenant is, as JSON |
-//! | `/tenants/{id}/releases` | the releases of a tenant that are kept, as JSON |
-//! | `/tenants/{id}/diff?from=&to=` | what changed between two of them, as JSON |
-//! | `POST /tenants/{id}/rollback?release=` | serves one of them and stays with it |
-//! | `POST /tenants/{id}/resume` | follows the tenant's folder again |
+//! | `/tenants` | the status of every tenant, as JSON |
+//! | `/tenants/{id}/releases` | the persisted releases of a tenant, as JSON |
+//! | `/tenants/{id}/diff?from=&to=` | the changes between two releases, as JSON |
+//! | `POST /tenants/{id}/rollback?release=` | makes a release current and pins it |
+//! | `POST /tenants/{id}/resume` | unpins the tenant, which then follows its folder again |
 //! | `POST /tenants/{id}/read` | reads the tenant's folder again |
-//! | `/events` | that something changed, as server-sent events |
-//! | `/`, and whatever else there is | the pages of the [`Console`] |
-//! | `/certificates` | how it stands with the certificate of every host, as JSON; 404 without `--https` |
-//! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: what Caddy asks before it gets a certificate |
+//! | `/events` | server-sent events that say that the status or the charts changed |
+//! | `/` and other paths | the pages of the [`Console`] |
+//! | `/certificates` | the certificate state of every host, as JSON; 404 without `--https` |
+//! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: the endpoint that Caddy asks before it orders a certificate |
 //!
-//! It answers only to an IP address, to `localhost` and to the names of [`Admin::hosts`]; anything else gets 421. A web page of somebody else whose name suddenly leads here (DNS rebinding) thus learns nothing. A web page of another origin is refused by what its browser says of it. Commands need a header field that no web page can send ([`COMMAND`]) or, where there is one, the [`AdminToken`].
-//! The router is axum's, with layers of tower-http for the time that an answer may take, for content, which nothing here takes, and for the fields that all answers have.
-//! Accepting is own code: `axum::serve` has no limit for connections, no time for a request's header fields and none for a client that does not read. Here each connection has one request and a time, and the oldest makes room for the newest, so that clients that stall take neither descriptors nor the place of others.
+//! Requests must name an IP address, `localhost` or one of [`Admin::hosts`]; others get 421. This stops DNS rebinding, where the host name of a foreign web page suddenly resolves to this listener. Requests from web pages of another origin are refused by the fields that browsers send. Commands need a header field that no web page can send ([`COMMAND`]) or, if configured, the [`AdminToken`].
+//! The router is axum's. Layers of tower-http limit the time of a response, refuse content, and set the fields that all responses have.
+//! The listener accepts connections itself. `axum::serve` has no connection limit, no timeout for header fields and no timeout for a client that does not read. Here each connection serves one request within a time limit. At the connection limit the oldest connection is closed for a new one, so stalled clients cannot block others.
 //!
-//! A degraded tenant does not make the process unready: its visitors get the last good state, and taking the other tenants away from theirs would help nobody.
+//! A degraded tenant does not make the process unready. Its visitors get the last valid release, and an unready process would take the other tenants offline.
 //!
-//! **Invariant:** changes nothing itself; what it shows is in the snapshot store and on the status board, and commands are passed on to the [`Control`].
+//! **Invariant:** changes nothing itself; shows the snapshot store and the status board, and passes commands to the [`Control`].
 
 pub mod console;
 pub mod control;
@@ -73,45 +73,45 @@ use crate::admin::status::{State, StatusBoard, TenantStatus};
 use crate::listen::error::ServeError;
 use crate::metrics::history::STEP;
 
-/// How long the reload loop may be without a heartbeat before `/readyz` says so.
+/// Time without a heartbeat of the reload loop after which `/readyz` shows an alarm.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
 
-/// What the admin listener shows.
+/// The state and settings of the admin listener.
 #[derive(Debug, Clone)]
 pub struct Admin {
-    /// Hosts and counters.
+    /// The snapshot store, for hosts and counters.
     pub snapshots: Arc<SnapshotStore>,
-    /// The tenants.
+    /// The status of the tenants.
     pub board: Arc<StatusBoard>,
     /// The access log, whose losses are counted.
     pub access_log: Option<AccessLog>,
-    /// The names that the listener answers to, besides IP addresses and `localhost`, in lower case: what [`host_name`] makes of them.
+    /// The host names of the listener in lower case, as [`host_name`] returns them. IP addresses and `localhost` are always accepted.
     pub hosts: Vec<String>,
-    /// Who lists, compares and changes what tenants serve; `None` where nothing is kept.
+    /// The operations on releases; `None` without a supervisor.
     pub control: Option<Arc<dyn Control>>,
-    /// What commands have to come with; `None` where any program on this side may give them, and no browser.
+    /// The token of commands. With `None`, any program that reaches the listener may give commands, but no browser.
     pub token: Option<AdminToken>,
-    /// Who makes the pages for browsers; `None` where there are none.
+    /// The console's pages; `None` without a console.
     pub console: Option<Arc<dyn Console>>,
-    /// What HTTPS is spoken with; `None` where a proxy does it.
+    /// The TLS configuration; `None` if a proxy terminates TLS.
     pub tls: Option<Arc<Tls>>,
 }
 
-/// Connections at once. Probes, scrapes and questions of a proxy need a few.
+/// Open connections. Probes, scrapes and a proxy's questions need a few.
 const CONNECTIONS: usize = 64;
-/// Time for a request's header fields to arrive.
+/// Timeout for a request's header fields.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for an answer to be ready.
+/// Timeout for a response.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for an answer about releases, which is read from disk; what is asked of the owner of the tenants waits for what it is doing.
+/// Timeout for a response that the [`Control`] computes. Releases are read from disk, and the supervisor may be busy.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(25);
-/// Time for a request and its response together, to the last byte.
+/// Timeout for a request and its response together, to the last byte.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers on `listener` for as long as the future is polled; it has nothing to drain.
+/// Serves `listener` until the future is dropped. There is nothing to drain.
 ///
 /// # Errors
-/// When the socket cannot be waited on.
+/// When the socket cannot be registered with the event loop.
 pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> {
     let listener = listen::nonblocking(listener)?;
     let snapshots = Arc::clone(&admin.snapshots);
@@ -123,7 +123,7 @@ pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> 
     Ok(())
 }
 
-/// Answers one connection beside the other.
+/// Accepts connections and serves them concurrently.
 async fn accept(listener: &tokio::net::TcpListener, service: TowerToHyperService<Router>) {
     let mut server = http1::Builder::new();
     server
@@ -135,7 +135,7 @@ async fn accept(listener: &tokio::net::TcpListener, service: TowerToHyperService
     loop {
         let (socket, _) = listen::accept(listener).await;
         open.retain(|connection| !connection.is_finished());
-        // A client that asks is answered at once; a connection that is still open after all others came only holds its place.
+        // Requests are answered at once, so the oldest open connection is most likely stalled.
         if open.len() >= CONNECTIONS
             && let Some(oldest) = open.pop_front()
         {
@@ -143,19 +143,19 @@ async fn accept(listener: &tokio::net::TcpListener, service: TowerToHyperService
         }
         let connection = server.serve_connection(TokioIo::new(socket), service.clone());
         let task = tokio::spawn(async {
-            // A client that breaks off or stalls is no error of this side.
+            // A client that aborts or stalls is not an error of the server.
             let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
         });
         open.push_back(task.abort_handle());
-        // Those who came before have their turn before the next one may push them out.
+        // Lets the earlier connections run before the next one may close them.
         tokio::task::yield_now().await;
     }
 }
 
-/// A host name of the admin listener, in the form in which requests are compared with it.
+/// Parses a host name of the admin listener into the form with which requests are compared.
 ///
 /// # Errors
-/// When it is no host name, or has a port.
+/// When `text` is not a host name, or has a port.
 pub fn host_name(text: &str) -> Result<String, String> {
     let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -206,7 +206,7 @@ fn router(admin: Admin) -> Router {
         .with_state(admin)
 }
 
-/// Takes a sample of all counters now and then, for as long as it is polled.
+/// Samples all counters every [`STEP`] until the future is dropped.
 async fn sample(snapshots: &SnapshotStore) {
     let mut step = tokio::time::interval_at(tokio::time::Instant::now() + STEP, STEP);
     step.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -230,7 +230,7 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())
     };
-    // Writing to a string does not fail.
+    // Writing to a `String` does not fail.
     if let Some(alarm) = &status.alarm {
         let _ = writeln!(text, "alarm: {alarm}");
     }
@@ -294,16 +294,16 @@ struct TenantLine {
     since: u64,
     pages: usize,
     hosts: Vec<String>,
-    /// How long its last compilation took.
+    /// Duration of the last compilation.
     compiled_in_ms: u64,
-    /// What is being done for it.
+    /// The job in flight for the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     doing: Option<&'static str>,
     errors: Vec<String>,
-    /// How it stands with the certificates of its hosts; nothing without HTTPS.
+    /// The certificate state of the tenant's hosts; empty without HTTPS.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     certificates: Vec<CertificateLine>,
-    /// The release that is served, whatever the folder says.
+    /// The number of the pinned release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pinned: Option<u64>,
 }
@@ -311,7 +311,7 @@ struct TenantLine {
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
     let status = admin.board.current();
     let certificates = |tenant: &TenantStatus| match &admin.tls {
-        // Prefixes of the domain are in the list, too.
+        // The list also has prefixes of the domain.
         Some(tls) => {
             let hosts = tenant.hosts.iter().filter(|host| !host.contains('/'));
             hosts.map(|host| line(host, tls)).collect()

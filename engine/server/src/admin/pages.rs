@@ -1,8 +1,8 @@
-//! The console's pages, and the events that keep an open one as things are.
+//! Serves the console's pages and the event stream that keeps an open page up to date.
 //!
-//! An event says only that something changed; what that is, the page finds out by asking for itself again. A stream ends with its connection after half a minute, as all answers here have a time, and browsers ask again by themselves.
+//! An event says only that something changed; the page then fetches itself again. A stream ends after 25 seconds, before its connection times out, and browsers reconnect by themselves.
 //!
-//! **Invariant:** knows no page; whatever is shown comes from the [`Console`].
+//! **Invariant:** knows no page; all content comes from the [`Console`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::admin::console::Console;
 use crate::admin::status::StatusBoard;
 use crate::snapshot_store::SnapshotStore;
 
-/// The least time between two events: what changes faster than that is looked at once.
+/// Minimum interval between two events. Faster changes share one event.
 const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a stream lasts: it ends by itself before its connection is ended.
+/// Duration of a stream, shorter than the timeout of its connection.
 const STREAM: Duration = Duration::from_secs(25);
 
-/// Answers what no other route does.
+/// Serves the console for all paths without a route.
 pub(super) async fn page(
     Shared(console): Shared<Option<Arc<dyn Console>>>,
     request: Request,
@@ -41,12 +41,12 @@ pub(super) async fn page(
     let answer = move || console.page(uri.path(), uri.query().unwrap_or(""));
     match tokio::task::spawn_blocking(answer).await {
         Ok(answer) => answer.map(Body::from),
-        // The thread has said why.
+        // The panic is in the log.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-/// What events are made from.
+/// The sources of events.
 #[derive(Debug, Clone)]
 pub(super) struct Watched {
     pub(super) board: Arc<StatusBoard>,
@@ -54,20 +54,20 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Another text is another state.
+    /// Returns the version of the state that the console shows.
     fn version(&self) -> String {
         version(&self.board, &self.snapshots)
     }
 }
 
-/// What tells one state of what the console shows from another.
+/// Returns the version of the state that the console shows. Equal texts mean an equal state.
 #[must_use]
 pub fn version(board: &StatusBoard, snapshots: &SnapshotStore) -> String {
     let (changes, samples) = (board.changes(), snapshots.history.taken());
     format!("{}-{}", *changes.borrow(), *samples.borrow())
 }
 
-/// Server-sent events (WHATWG HTML, section 9.2).
+/// Streams server-sent events (WHATWG HTML, section 9.2).
 pub(super) async fn events(Shared(watched): Shared<Watched>) -> Response {
     let (sender, body) = Channel::new(1);
     tokio::spawn(tokio::time::timeout(STREAM, send(sender, watched)));
@@ -75,7 +75,7 @@ pub(super) async fn events(Shared(watched): Shared<Watched>) -> Response {
     (fields, Body::new(body)).into_response()
 }
 
-/// Sends until the reader is gone.
+/// Sends events until the client is gone.
 async fn send(mut sender: Sender<Bytes>, watched: Watched) {
     let mut changes = watched.board.changes();
     let mut samples = watched.snapshots.history.taken();
@@ -87,7 +87,7 @@ async fn send(mut sender: Sender<Bytes>, watched: Watched) {
             return;
         }
         tokio::time::sleep(MIN_EVENT_INTERVAL).await;
-        // Both live as long as the server.
+        // Both senders live as long as the server.
         let _ = tokio::select! {
             changed = changes.changed() => changed,
             changed = samples.changed() => changed,

@@ -1,13 +1,13 @@
 //! The routes for releases: list, compare, roll back, resume, and read a folder again.
 //!
 //! # Commands
-//! Without a token, they need the header field [`COMMAND`] and no `Origin`. A web page of somebody else in an operator's browser can send neither: for a field that is not on a short list, browsers first ask whether they may (a CORS preflight), and nobody here says yes. Browsers thus give no commands at all.
-//! With one, they need the token, as `Authorization: Bearer` (RFC 6750, section 2.1) or as the field `token` of a form, which is how the console sends it. Who is from another origin never comes this far.
-//! A browser that sends a form is led back to the tenant's page of the console, or shown why not.
+//! Without a token, a command needs the header field [`COMMAND`] and must not have `Origin`. A foreign web page in an operator's browser can send neither. For such a field, a browser first sends a CORS preflight request, which this listener refuses. Browsers therefore cannot give commands at all.
+//! With a token, a command needs the token: as `Authorization: Bearer` (RFC 6750, section 2.1), or as the form field `token`, which the console sends. Requests of other origins are refused before this check.
+//! A browser that sends a form is redirected to the tenant's page in the console, or shown the reason for the refusal.
 //!
-//! The work blocks and has a thread of its own: one list, one comparison and one command at a time, each in the order in which they came. A command never waits for a comparison.
+//! The operations block, so they run on threads of their own: one list, one comparison and one command at a time, each kind in the order of arrival. A command never waits for a comparison.
 //!
-//! **Invariant:** knows no release; whatever it answers comes from the [`Control`].
+//! **Invariant:** knows no release; all content comes from the [`Control`].
 
 use std::sync::Arc;
 
@@ -28,20 +28,20 @@ use super::token::AdminToken;
 use crate::admin::console::Console;
 use crate::admin::control::{Control, ControlError, Refusal, RolledBack};
 
-/// The header field that a command comes with, with the value `1`.
+/// The header field that a command must have, with the value `1`.
 pub const COMMAND: HeaderName = HeaderName::from_static("x-rowhouse-command");
 
-/// Bytes of a form with a token.
+/// Maximum size of a form with a token, in bytes.
 const LONGEST_FORM: usize = 4096;
 
-/// The control, and the requests that wait for it.
+/// The control and its queues.
 #[derive(Debug, Clone)]
 struct ReleaseRoutes {
     control: Option<Arc<dyn Control>>,
     queues: Queues,
 }
 
-/// A place at the control for each kind of work, so that no kind waits for another.
+/// One queue for each kind of operation, so that no kind waits for another.
 #[derive(Debug, Clone)]
 struct Queues {
     lists: Arc<Semaphore>,
@@ -60,14 +60,14 @@ impl Queues {
     }
 }
 
-/// Who may give commands, and how browsers are answered.
+/// The access rules for commands, and the console for browsers.
 #[derive(Debug, Clone)]
 pub(super) struct Access {
     pub(super) token: Option<AdminToken>,
     pub(super) console: Option<Arc<dyn Console>>,
 }
 
-/// The routes. They are complete: what is merged with them need not know the control.
+/// Builds the routes. The router has its state, so it can be merged with any other.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(
     control: Option<Arc<dyn Control>>,
     access: Access,
@@ -94,7 +94,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
         })
 }
 
-/// Lets only commands through that may be given, and answers browsers with pages.
+/// Passes only permitted commands, and answers browsers with pages.
 async fn permitted(
     Shared(access): Shared<Access>,
     parameters: RawPathParams,
@@ -125,7 +125,7 @@ async fn permitted(
     console.refusal(&tenant, status, &error).map(Body::from)
 }
 
-/// Whether a browser has sent a form, and shows what comes back.
+/// Returns whether a browser has sent a form and shows the response.
 fn is_from_a_form(fields: &HeaderMap) -> bool {
     let accepts = fields.get(ACCEPT).and_then(|value| value.to_str().ok());
     fields.contains_key(ORIGIN) && accepts.is_some_and(|types| types.contains("text/html"))
@@ -136,7 +136,7 @@ struct TokenForm {
     token: String,
 }
 
-/// The request again, where it may command; otherwise the answer.
+/// Returns the request if it is a permitted command, or else the response that refuses it.
 async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request, Response> {
     let fields = request.headers();
     let Some(token) = token else {
@@ -254,7 +254,7 @@ impl ReleaseRoutes {
         self.ask(queue, work).await
     }
 
-    /// Has the work done when its turn comes. Once begun it goes on to its end, also where nobody waits for the answer any longer.
+    /// Runs an operation when its queue is free. Once begun, the operation completes even if the client is gone.
     async fn ask<T, W>(self, queue: Arc<Semaphore>, work: W) -> Response
     where
         T: Serialize + Send + 'static,
@@ -273,7 +273,7 @@ impl ReleaseRoutes {
         match work.await {
             Ok(Ok(answer)) => Json(answer).into_response(),
             Ok(Err(error)) => error.into_response(),
-            // The thread has said why.
+            // The panic is in the log.
             Err(_) => ControlError::Failed("the work failed: the server's log says why".to_owned())
                 .into_response(),
         }

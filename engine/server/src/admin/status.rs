@@ -1,8 +1,8 @@
-//! How the tenants are, as the reload loop last reported.
+//! Holds the status of the tenants, as the reload loop last reported it.
 //!
-//! The reload loop puts a new [`Status`] on the board after each change, and the process says once that it drains; the admin listener shows both.
+//! The reload loop stores a new [`Status`] on the board after each change. The process sets the draining flag once. The admin listener shows both.
 //!
-//! **Invariant:** knows how tenants are, not why.
+//! **Invariant:** knows the state of tenants, not its cause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,27 +14,27 @@ use prometheus_client::metrics::histogram::Histogram;
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// How all tenants are, at one moment.
+/// The status of all tenants at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Status {
     /// Whether the first snapshot is complete: every tenant has been tried once.
     pub complete: bool,
-    /// Whether changes are noticed by looking again and again, although notifications were wanted.
+    /// Whether changes are found by polling, although notifications were requested.
     pub polling: bool,
-    /// By id. A copy shares all entries with the original until one of the two changes.
+    /// The tenants by id. A copy shares all entries with the original until one of them changes.
     pub tenants: OrdMap<Arc<str>, Arc<TenantStatus>>,
-    /// Why the folders could not be read the last time, where that is so: what is served is older than they are.
+    /// The error of the last attempt to read the folders, if it failed. The current snapshot is then older than the folders.
     pub alarm: Option<String>,
 }
 
 impl Status {
-    /// Returns the states of all tenants, ordered by id.
+    /// Returns the status of all tenants, ordered by id.
     pub fn tenants(&self) -> impl Iterator<Item = &TenantStatus> {
         self.tenants.values().map(AsRef::as_ref)
     }
 }
 
-/// Returns the states of tenants by id.
+/// Collects the status of tenants by id.
 pub fn by_id(
     tenants: impl IntoIterator<Item = TenantStatus>,
 ) -> OrdMap<Arc<str>, Arc<TenantStatus>> {
@@ -43,48 +43,48 @@ pub fn by_id(
     by_id.collect()
 }
 
-/// How one tenant is.
+/// The status of one tenant.
 #[derive(Debug, Clone)]
 pub struct TenantStatus {
     /// The tenant's id.
     pub id: Arc<str>,
-    /// What visitors get.
+    /// The state that visitors see.
     pub state: State,
-    /// When it came into this state.
+    /// When the tenant entered the state.
     pub since: SystemTime,
-    /// Pages served.
+    /// The number of pages.
     pub pages: usize,
-    /// Hosts that it answers on, in order.
+    /// The tenant's hosts, sorted.
     pub hosts: Arc<[String]>,
-    /// How long its last compilation took.
+    /// Duration of the last compilation.
     pub compiled_in: Duration,
-    /// Whether it is being read or rendered, so that what visitors get is about to change.
+    /// Whether the tenant is being read or rendered, so that its release is about to change.
     pub is_under_way: bool,
-    /// What its authors have to correct, one line each.
+    /// The errors in the tenant's folder, one line each.
     pub errors: Vec<String>,
-    /// The release that is served, whatever the folder says.
+    /// The number of the pinned release.
     pub pinned: Option<u64>,
 }
 
-/// What visitors of a tenant get.
+/// The state of a tenant, as visitors see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// What its folder says.
+    /// The current release matches the folder.
     Live,
-    /// The last good state, since what its folder says has errors.
+    /// The folder has errors; visitors get the last valid release.
     Degraded,
-    /// Nothing yet: it is rendered when somebody asks for it, or when its turn comes.
+    /// The tenant is queued and not rendered yet. A request moves it to the front of the queue.
     Pending,
-    /// Nothing, since it was never without errors.
+    /// There is no release, since the folder was never valid.
     Absent,
 }
 
 impl State {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 4] = [Self::Live, Self::Degraded, Self::Pending, Self::Absent];
 
-    /// The word for it in `/tenants` and `/metrics`.
+    /// Returns the state's name in `/tenants` and `/metrics`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,32 +96,32 @@ impl State {
     }
 }
 
-/// What the store of rendered tenants holds and has done.
+/// The content and the counters of the release store.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreStatus {
-    /// Bytes of pages and pictures in memory.
+    /// Bytes of pages and images in memory.
     pub memory_bytes: u64,
-    /// How many of them there may be; nothing without a limit.
+    /// Maximum bytes of pages and images in memory, if there is a limit.
     pub memory_limit: Option<u64>,
     /// Tenants whose pages are in memory.
     pub tenants: u64,
-    /// How often a tenant was taken out of memory.
+    /// Number of evictions.
     pub evictions: u64,
-    /// How often one was not rendered but taken from the state.
+    /// Number of times that a tenant was restored from the state instead of being rendered.
     pub recalls: u64,
     /// Blobs on disk.
     pub disk_blobs: u64,
-    /// Their bytes.
+    /// Bytes of the blobs on disk.
     pub disk_bytes: u64,
-    /// Releases that are still to be written.
+    /// Releases that are not written to disk yet.
     pub queued: u64,
-    /// How often the thread that writes the state panicked.
+    /// Panics of the thread that writes the state.
     pub panics: u64,
-    /// Whether a job of that thread panicked and did not succeed since.
+    /// Whether a job of that thread panicked and has not succeeded since.
     pub is_failing: bool,
 }
 
-/// How long tenants take to be rendered. A copy counts for the same.
+/// The histogram of render durations. Copies share the histogram.
 #[derive(Debug, Clone)]
 pub struct RenderTimes(pub(crate) Histogram);
 
@@ -132,35 +132,35 @@ impl Default for RenderTimes {
 }
 
 impl RenderTimes {
-    /// A tenant was rendered, or failed to be.
+    /// Records how long a tenant took to render, successfully or not.
     pub fn observe(&self, took: Duration) {
         self.0.observe(took.as_secs_f64());
     }
 }
 
-/// Where the reload loop leaves the tenants' status.
+/// The board on which the reload loop reports the status of the tenants.
 #[derive(Debug)]
 pub struct StatusBoard {
     current: ArcSwap<Status>,
-    /// Apart from the status, so that no reload takes it back.
+    /// Separate from the status, so that a reload does not reset it.
     draining: AtomicBool,
-    /// When the process began.
+    /// When the process started.
     started: SystemTime,
     /// Seconds that reloads took.
     pub(crate) reloads: Histogram,
-    /// How long tenants took to be rendered.
+    /// Durations of rendering tenants.
     pub renders: RenderTimes,
     store: ArcSwap<StoreStatus>,
-    /// How often something was reported.
+    /// The number of reports.
     changes: watch::Sender<u64>,
     attempts: watch::Sender<u64>,
     /// The last heartbeat of the reload loop.
     beat: ArcSwap<Instant>,
-    /// How often the reload loop failed and was started again.
+    /// How often the reload loop panicked and was restarted.
     restarts: AtomicU64,
 }
 
-/// Upper bounds of the histogram of reloads, in seconds: around the 0.3 s that a saved page may take.
+/// Upper bounds of the reload histogram, in seconds. The target for a saved page is 0.3 s.
 const RELOAD_BOUNDS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 
 impl Default for StatusBoard {
@@ -181,42 +181,42 @@ impl Default for StatusBoard {
 }
 
 impl StatusBoard {
-    /// What was last reported; not complete and without tenants before that.
+    /// Returns the last reported status. Before the first report it is incomplete and has no tenants.
     #[must_use]
     pub fn current(&self) -> Guard<Arc<Status>> {
         self.current.load()
     }
 
-    /// Reports how the tenants are now.
+    /// Reports the status of the tenants.
     pub fn replace(&self, status: Status) {
         self.current.store(Arc::new(status));
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// How often something was reported, to be waited on.
+    /// Returns a receiver of the number of reports.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// When the process began.
+    /// Returns when the process started.
     #[must_use]
     pub const fn started(&self) -> SystemTime {
         self.started
     }
 
-    /// Whether requests should be sent here: every folder has been read, or has taken ten seconds, and the process does not drain.
+    /// Returns whether the process is ready: every folder has been read, or has taken ten seconds, and the process does not drain.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.current().complete && !self.draining.load(Relaxed)
     }
 
-    /// Says that the process drains, which is never taken back.
+    /// Records that the process drains. This cannot be undone.
     pub fn drain(&self) {
         self.draining.store(true, Relaxed);
     }
 
-    /// Says that the folders were read again: how long it took, or why nothing came of it.
+    /// Records a reload: its duration, or the error that prevented it.
     pub fn reloaded(&self, took: Duration, problem: Option<String>) {
         if problem.is_none() {
             self.reloads.observe(took.as_secs_f64());
@@ -231,40 +231,40 @@ impl StatusBoard {
         self.attempts.send_modify(|attempts| *attempts += 1);
     }
 
-    /// Reports what the store holds.
+    /// Reports the status of the release store.
     pub fn set_store(&self, store: StoreStatus) {
         self.store.store(Arc::new(store));
     }
 
-    /// What the store holds, as it was last reported.
+    /// Returns the last reported status of the release store.
     #[must_use]
     pub fn store(&self) -> StoreStatus {
         **self.store.load()
     }
 
-    /// The heartbeat of the reload loop: it takes changes.
+    /// Records a heartbeat of the reload loop.
     pub fn beat(&self) {
         self.beat.store(Arc::new(Instant::now()));
     }
 
-    /// The time since the last heartbeat. There is one every second, unless the reload loop is busy with a change or hangs.
+    /// Returns the time since the last heartbeat. The reload loop beats every second, unless it is busy with a change or hangs.
     #[must_use]
     pub fn silence(&self) -> Duration {
         self.beat.load().elapsed()
     }
 
-    /// Says that the reload loop failed, and is started again.
+    /// Records that the reload loop panicked and is being restarted.
     pub fn restarted(&self) {
         self.restarts.fetch_add(1, Relaxed);
     }
 
-    /// How often the reload loop was started again.
+    /// Returns how often the reload loop was restarted.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Relaxed)
     }
 
-    /// How often the folders were read, to be waited on.
+    /// Returns a receiver of the number of reload attempts.
     #[must_use]
     pub fn attempts(&self) -> watch::Receiver<u64> {
         self.attempts.subscribe()

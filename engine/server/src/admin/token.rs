@@ -1,16 +1,16 @@
-//! The token that commands come with, where operators want one.
+//! The token that authorises commands, if operators configure one.
 //!
-//! **Invariant:** is never shown, neither in a log nor in an answer; how long a comparison takes says nothing of what is compared.
+//! **Invariant:** never appears in a log or a response. The duration of a comparison reveals nothing about the token.
 
 use std::fmt;
 use std::sync::Arc;
 
 use subtle::ConstantTimeEq as _;
 
-/// A shorter one could be guessed.
+/// Minimum length of a token. A shorter token could be guessed.
 const MIN_TOKEN_BYTES: usize = 16;
 
-/// The token.
+/// The admin token.
 #[derive(Clone)]
 pub struct AdminToken(Arc<[u8]>);
 
@@ -21,10 +21,10 @@ impl fmt::Debug for AdminToken {
 }
 
 impl AdminToken {
-    /// The token of a file: what stands there, without the space around it.
+    /// Parses the content of a token file, without surrounding white space.
     ///
     /// # Errors
-    /// When it is shorter than 16 characters, or has others than those of ASCII that can be seen.
+    /// When the token is shorter than 16 characters, or has characters other than visible ASCII.
     pub fn new(text: &str) -> Result<Self, String> {
         let token = text.trim();
         if token.len() < MIN_TOKEN_BYTES {
@@ -41,7 +41,7 @@ impl AdminToken {
         Ok(Self(token.as_bytes().into()))
     }
 
-    /// Whether `given` is the token.
+    /// Returns whether `given` is the token, in constant time.
     pub(super) fn is(&self, given: &[u8]) -> bool {
         self.0.ct_eq(given).into()
     }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_one_long_word() {
+    fn token_is_one_word_of_sufficient_length() {
         let token = AdminToken::new(" 0123456789abcdef\n").unwrap();
         assert!(token.is(b"0123456789abcdef"));
         for other in [&b""[..], b"0123456789abcdeF", b"0123456789abcdef0", b"0"] {

@@ -1,8 +1,8 @@
-//! What all sites together answered in the last hour, for the console's charts.
+//! Samples the traffic of the last hour, of all tenants together, for the console's charts.
 //!
-//! Every [`STEP`] the counters that requests add to in any case are read, and what they grew by is kept in a ring. A request does nothing for it.
+//! Every [`STEP`] the traffic counters are read, and their increase is stored in a ring buffer. A request costs nothing extra.
 //!
-//! **Invariant:** [`KEPT`] samples at most, however long the process runs; knows no tenant.
+//! **Invariant:** at most [`KEPT`] samples, however long the process runs; knows no tenant.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,27 +12,27 @@ use tokio::sync::watch;
 
 use release::snapshot::traffic::{CLASSES, LATENCY_BOUNDS, Traffic};
 
-/// How often a sample is taken.
+/// Interval between samples.
 pub const STEP: Duration = Duration::from_secs(10);
 
-/// How many samples are kept: an hour of them.
+/// Number of samples in the ring: one hour.
 pub const KEPT: usize = 360;
 
-/// What was answered in some time, or since the start.
+/// The traffic of a period, or since startup.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sample {
-    /// How long that time is.
+    /// The length of the period.
     pub took: Duration,
     /// Requests answered.
     pub requests: u64,
-    /// Those of them that were the server's fault (5xx).
+    /// Requests answered with a 5xx status.
     pub errors: u64,
-    /// Requests by how long they took until their answer was ready: one for each of [`LATENCY_BOUNDS`], and one for the rest.
+    /// Requests by the time until their response was ready: one bucket for each of [`LATENCY_BOUNDS`], and one for longer times. Not cumulative.
     pub latency: [u64; LATENCY_BOUNDS.len() + 1],
 }
 
 impl Sample {
-    /// What a tenant has served since it came, without a time.
+    /// Returns a tenant's traffic since the tenant was added, without a period.
     #[must_use]
     pub fn of(traffic: &Traffic) -> Self {
         let mut sample = Self::default();
@@ -40,7 +40,7 @@ impl Sample {
         sample
     }
 
-    /// Adds what a tenant has served.
+    /// Adds a tenant's traffic.
     pub(crate) fn add_traffic(&mut self, traffic: &Traffic) {
         for count in traffic.counts() {
             self.requests += count.requests;
@@ -53,7 +53,7 @@ impl Sample {
         }
     }
 
-    /// This and another time together.
+    /// Returns the sum of this period and another.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         self.took += other.took;
@@ -65,13 +65,13 @@ impl Sample {
         self
     }
 
-    /// The same in another time.
+    /// Returns the same traffic with another period.
     pub(crate) const fn lasting(mut self, took: Duration) -> Self {
         self.took = took;
         self
     }
 
-    /// What came after `before`. A tenant that is gone took its counters along, so that nothing is less than zero.
+    /// Returns the increase since `before`. The counters of a removed tenant disappear, so each difference is at least zero.
     pub(crate) fn since(&self, before: &Self, took: Duration) -> Self {
         Self {
             took,
@@ -83,7 +83,7 @@ impl Sample {
         }
     }
 
-    /// Requests a second; 0 for no time at all.
+    /// Returns requests per second, or 0 for an empty period.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for a chart")]
     pub fn rate(&self) -> f64 {
@@ -93,16 +93,16 @@ impl Sample {
         }
     }
 
-    /// The share of requests that were answered with 5xx, from 0 to 1. Nothing without a request.
+    /// Returns the share of responses with a 5xx status, from 0 to 1. `None` without requests.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for a chart")]
     pub fn error_share(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.errors as f64 / self.requests as f64)
     }
 
-    /// The time in microseconds within which a share of the answers (0.99) was ready. Nothing without a request.
+    /// Returns the time in microseconds within which a share of the responses was ready (0.99 for the 99th percentile). `None` without requests.
     ///
-    /// Within a bucket answers are taken to lie evenly, as Prometheus' `histogram_quantile` does; of the last bucket only the lower bound is known.
+    /// Responses within a bucket are assumed to be evenly distributed, as in Prometheus' `histogram_quantile`. For the last bucket the lower bound is returned.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for a chart")]
     pub fn percentile(&self, share: f64) -> Option<f64> {
@@ -128,19 +128,19 @@ impl Sample {
 #[derive(Debug, Default)]
 pub struct History {
     ring: Mutex<Ring>,
-    /// How many samples were ever taken.
+    /// The number of samples since startup.
     taken: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Ring {
     samples: VecDeque<Sample>,
-    /// The counters when the last one was taken.
+    /// The counters at the last sample.
     total: Sample,
 }
 
 impl History {
-    /// Takes a sample: the counters now, and the time since the last one.
+    /// Adds a sample. `total` is the traffic since startup, `took` the time since the last sample.
     pub fn take(&self, total: Sample, took: Duration) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let sample = total.since(&ring.total, took);
@@ -152,14 +152,14 @@ impl History {
         self.taken.send_modify(|taken| *taken += 1);
     }
 
-    /// The samples, oldest first.
+    /// Returns the samples, oldest first.
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.samples.iter().copied().collect()
     }
 
-    /// How many samples were ever taken, to be waited on: another number is another chart.
+    /// Returns a receiver of the number of samples since startup, which changes with each sample.
     #[must_use]
     pub fn taken(&self) -> watch::Receiver<u64> {
         self.taken.subscribe()
@@ -183,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_what_came_since_the_last_one() {
+    fn sample_is_the_increase_since_the_last_one() {
         let history = History::default();
         history.take(total(20, 1, &[(0, 20)]), STEP);
         history.take(total(50, 4, &[(0, 40), (3, 10)]), STEP);
-        // A tenant is gone with its counters.
+        // A tenant is removed with its counters.
         history.take(total(10, 0, &[]), STEP);
         let samples = history.samples();
         let rates: Vec<f64> = samples.iter().map(Sample::rate).collect();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_holds_an_hour_and_no_more() {
+    fn ring_holds_one_hour() {
         let history = History::default();
         for number in 1..=1_000 {
             history.take(total(number * number, 0, &[]), STEP);
@@ -214,16 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_lies_within_its_bucket() {
+    fn percentile_is_interpolated_within_its_bucket() {
         assert_eq!(Sample::default().percentile(0.5), None);
-        // 100 answers within 25 µs, 100 within 50 µs.
+        // 100 responses within 25 µs, 100 within 50 µs.
         let even = total(200, 0, &[(0, 100), (1, 100)]);
         assert_eq!(even.percentile(0.0), Some(0.0));
         assert_eq!(even.percentile(0.25), Some(12.5));
         assert_eq!(even.percentile(0.5), Some(25.0));
         assert_eq!(even.percentile(0.75), Some(37.5));
         assert_eq!(even.percentile(1.0), Some(50.0));
-        // Of what is slower than the last bound nothing else is known.
+        // Beyond the last bound only the bound is known.
         let slow = total(1, 0, &[(LATENCY_BOUNDS.len(), 1)]);
         assert_eq!(slow.percentile(0.99), Some(10_000_000.0));
         let mixed = total(100, 0, &[(0, 99), (7, 1)]);

@@ -1,4 +1,4 @@
-//! Every metric that there is, for whoever documents them.
+//! A sample of `/metrics` with every metric, for the manual.
 
 use std::fmt::Error;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::tls::attempts::FailureKind;
 use crate::tls::overview::{CertificateLine, CertificateProblem, CertificateState};
 use release::snapshot::Coding;
 
-/// The text of `/metrics` of a server that has answered one request and has one tenant: it names every metric, with its help, its type and its labels.
+/// Returns the `/metrics` text of a server with one request and one tenant: every metric with its help text, type and labels.
 ///
 /// # Errors
-/// Never, as [`render`] says.
+/// Never; see [`render`].
 pub fn text() -> Result<String, Error> {
     let snapshots = Arc::new(SnapshotStore::default());
     let shared = &snapshots.shared;

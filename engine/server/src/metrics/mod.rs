@@ -1,9 +1,9 @@
-//! The counters as Prometheus text.
+//! Encodes all counters in the OpenMetrics text format.
 //!
-//! Requests only add to plain counters ([`Traffic`], [`ConnectionCounters`]); everything that has a name or a label is put together here, when somebody asks.
-//! The number of series depends on the tenants alone: what names no known host is counted as `_unknown`, and what known hosts answer for no tenant as `_shared`.
+//! Requests only add to plain counters ([`Traffic`], [`ConnectionCounters`]). Names and labels are added here, for each scrape.
+//! The number of series depends only on the tenants. Requests for unknown hosts count as `_unknown`, and responses of known hosts without a tenant as `_shared`.
 //!
-//! **Invariant:** never counts anything itself.
+//! **Invariant:** counts nothing itself.
 
 pub mod history;
 pub mod metric_list;
@@ -27,13 +27,13 @@ use crate::admin::status::{State, StatusBoard};
 use crate::connection::connection_counters::ConnectionCounters;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
-/// The media type of [`render`]'s text.
+/// The media type of the text that [`render`] returns.
 pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All counters in the OpenMetrics text format.
+/// Returns all counters in the OpenMetrics text format.
 ///
 /// # Errors
-/// Never, since text is written to memory; the encoder's trait has it so.
+/// Never, since the text is written to memory. The encoder's trait returns a result.
 pub(super) fn render(counters: Counters) -> Result<String, Error> {
     let mut registry = Registry::with_prefix("rowhouse");
     registry.register_with_unit(
@@ -60,13 +60,13 @@ pub(super) fn render(counters: Counters) -> Result<String, Error> {
     Ok(encoded)
 }
 
-/// Where the counters are.
+/// The sources of the counters.
 #[derive(Debug)]
 pub(super) struct Counters {
     pub(super) snapshots: Arc<SnapshotStore>,
     pub(super) board: Arc<StatusBoard>,
     pub(super) access_log: Option<AccessLog>,
-    /// Of the hosts that are served, where HTTPS is.
+    /// The certificate state of the hosts in the snapshot; empty without HTTPS.
     pub(super) certificates: Vec<CertificateLine>,
 }
 
@@ -89,7 +89,7 @@ impl Collector for Counters {
     }
 }
 
-/// A tenant's id, or one of the two names for what is no tenant's.
+/// A tenant's id, `_shared` or `_unknown`, with its traffic.
 type Labelled<'a> = (&'a str, &'a Traffic);
 
 fn requests<'a>(
@@ -226,7 +226,7 @@ fn handshakes(
     Ok(())
 }
 
-/// Of the hosts that tenants claim, and of no other.
+/// Encodes the certificate state of hosts that tenants claim.
 fn certificates(
     encoder: &mut DescriptorEncoder<'_>,
     lines: &[CertificateLine],
@@ -312,7 +312,7 @@ impl Counters {
         Ok(())
     }
 
-    /// What is in memory and on disk.
+    /// Encodes the state of memory and disk.
     fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let store = self.board.store();
         let bytes = Some(&Unit::Bytes);
@@ -345,7 +345,7 @@ impl Counters {
             .encode_counter::<NoLabelSet, _, u64>(&store.panics, None)
     }
 
-    /// How fresh and how sound it all is.
+    /// Encodes the age of the snapshot and the health of the reload loop and the log.
     fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let help = "Time since what is served was put there";
         let age = self.snapshots.age().as_secs();

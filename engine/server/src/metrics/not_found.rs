@@ -1,34 +1,34 @@
-//! The paths of the last day that tenants have no page for, for the console: what a redirect might be made for.
+//! Records the paths of the last day that have no page, for the console, where an operator may decide on a redirect.
 //!
-//! A visitor's path is the only thing that is kept, without host, query and address. What may name somebody (an `@`) and what is longer than [`MAX_PATH_BYTES`] is passed over.
-//! There is room for [`MAX_PATHS`] paths, [`MAX_PATHS_PER_TENANT`] of each tenant. Those that are requested most often stay, although a scanner makes up new ones all the time: a new path takes the place of the least frequent one together with its weight (the space-saving algorithm of Metwally, Agrawal and El Abbadi, 2005).
+//! Only the path is recorded, without host, query and address. Paths that may contain personal data (an `@`) and paths longer than [`MAX_PATH_BYTES`] are skipped.
+//! There is room for [`MAX_PATHS`] paths, and for [`MAX_PATHS_PER_TENANT`] of each tenant. Frequent paths stay, even while a scanner invents new ones: a new path replaces the least frequent path and inherits its weight (the space-saving algorithm of Metwally, Agrawal and El Abbadi, 2005).
 //!
-//! **Invariant:** bounded, whatever clients ask for; a request waits for nobody here.
+//! **Invariant:** bounded, whatever clients request; a request never waits here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// The longest path that is kept, in bytes.
+/// Maximum length of a recorded path, in bytes.
 pub const MAX_PATH_BYTES: usize = 120;
-/// Paths of one tenant.
+/// Maximum number of paths of one tenant.
 pub const MAX_PATHS_PER_TENANT: usize = 32;
-/// Paths of all tenants together: a megabyte.
+/// Maximum number of paths of all tenants together, which take about 1 MB.
 pub const MAX_PATHS: usize = 4_096;
 
 const HOURS: usize = 24;
 const SECONDS_PER_HOUR: u64 = 3_600;
 
-/// A path that was requested, and not found.
+/// A requested path without a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotFoundPath {
-    /// The path from the tenant's own root on.
+    /// The path below the tenant's root.
     pub path: String,
-    /// How often it was requested in the last day, at least.
+    /// Requests in the last day. A lower bound.
     pub count: u64,
 }
 
-/// The paths that were not found.
+/// The recorded paths of all tenants.
 #[derive(Debug)]
 pub struct NotFoundPaths {
     begun: Instant,
@@ -39,18 +39,18 @@ pub struct NotFoundPaths {
 struct PathTable {
     tenants: HashMap<Arc<str>, Vec<PathEntry>>,
     count: usize,
-    /// The hour in which what is over was last thrown out.
+    /// The hour of the last sweep of old paths.
     swept: u64,
 }
 
 #[derive(Debug)]
 struct PathEntry {
     path: Box<str>,
-    /// By the hour of the day since the start.
+    /// Requests by hour of the day, counted from startup.
     hours: [u32; HOURS],
-    /// The hour in which it was last requested.
+    /// The hour of the last request.
     last: u64,
-    /// The weight of what was in this place before.
+    /// The weight of the path that this entry replaced.
     inherited: u64,
 }
 
@@ -64,7 +64,7 @@ impl Default for NotFoundPaths {
 }
 
 impl NotFoundPaths {
-    /// Counts a path that `tenant` has not. Where another thread counts just now, this one is not counted.
+    /// Counts a request of `tenant` for a path without a page. The request is not counted if another thread holds the lock.
     pub(crate) fn record(&self, tenant: &Arc<str>, path: &str) {
         if is_kept(path) {
             let mut table = match self.table.try_lock() {
@@ -76,7 +76,7 @@ impl NotFoundPaths {
         }
     }
 
-    /// The paths of a tenant, the most frequent first.
+    /// Returns the paths of a tenant, most frequent first.
     #[must_use]
     pub fn of(&self, tenant: &str) -> Vec<NotFoundPath> {
         let hour = self.hour();
@@ -84,7 +84,7 @@ impl NotFoundPaths {
         table.of(tenant, hour)
     }
 
-    /// The tenants with the most frequent path of each, the most frequent first.
+    /// Returns the paths of each tenant, most frequent first. Tenants are ordered by the count of their first path.
     #[must_use]
     pub fn tenants(&self) -> Vec<(Arc<str>, Vec<NotFoundPath>)> {
         let hour = self.hour();
@@ -98,7 +98,7 @@ impl NotFoundPaths {
         all
     }
 
-    /// The time that the counts are of: since the process began, and a day at most.
+    /// Returns the period of the counts: since startup, and one day at most.
     #[must_use]
     pub fn counted_for(&self) -> Duration {
         counted_for(self.begun.elapsed())
@@ -109,14 +109,14 @@ impl NotFoundPaths {
     }
 }
 
-/// The part of `elapsed` that the hours of the day cover: the hour that has begun, and those before it.
+/// Returns the part of `elapsed` that the 24 hourly counts cover: the current hour and the 23 hours before it.
 fn counted_for(elapsed: Duration) -> Duration {
     let hour = elapsed.as_secs() / SECONDS_PER_HOUR;
     let forgotten = (hour + 1).saturating_sub(HOURS as u64);
     elapsed.saturating_sub(Duration::from_secs(forgotten * SECONDS_PER_HOUR))
 }
 
-/// Whether a path can be shown, and led elsewhere.
+/// Returns whether a path is recorded: the console can show it and a redirect can use it.
 fn is_kept(path: &str) -> bool {
     path.len() <= MAX_PATH_BYTES
         && path.starts_with('/')
@@ -154,7 +154,7 @@ impl PathTable {
         }
     }
 
-    /// Throws out what nobody has requested in a day.
+    /// Removes paths that were not requested for a day.
     fn sweep(&mut self, hour: u64) {
         self.swept = hour;
         self.tenants.retain(|_, entries| {
@@ -204,14 +204,14 @@ impl PathEntry {
         *count = count.saturating_add(1);
     }
 
-    /// How often it was requested within a day before the end of `hour`.
+    /// Returns the number of requests in the 24 hours that end with `hour`.
     fn count(&self, hour: u64) -> u64 {
         let first = (hour + 1).saturating_sub(HOURS as u64);
         let counted = first.max((self.last + 1).saturating_sub(HOURS as u64))..=self.last;
         counted.map(|hour| u64::from(self.hours[slot(hour)])).sum()
     }
 
-    /// What decides who makes room for a new path.
+    /// Returns the weight by which a new path replaces the least frequent one.
     fn weight(&self, hour: u64) -> u64 {
         match self.count(hour) {
             0 => 0,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_counted_for_a_day() {
+    fn paths_are_counted_for_one_day() {
         let (mut table, app) = (PathTable::default(), tenant("app"));
         for (path, hour) in [("/old", 0), ("/old", 0), ("/new", 1), ("/old", 23)] {
             table.record(&app, path, hour);
@@ -251,21 +251,21 @@ mod tests {
         assert_eq!(of(25), [(old.clone(), 1)]);
         assert_eq!(of(47), []);
         assert_eq!(of(1_000), []);
-        // An hour of the day comes again without what was counted then.
+        // The same hour of a later day begins at zero.
         table.record(&app, "/old", 48);
         assert_eq!(counts(&table, 48), [(old, 1)]);
     }
 
     #[test]
-    fn counts_are_of_the_time_since_the_start_and_of_a_day_at_most() {
+    fn counts_cover_the_time_since_startup_and_at_most_one_day() {
         let minutes = |elapsed: u64| counted_for(Duration::from_secs(elapsed * 60)).as_secs() / 60;
         assert_eq!([0, 5, 1_379, 1_439].map(minutes), [0, 5, 1_379, 1_439]);
-        // The first hour is counted no longer.
+        // The first hour is no longer counted.
         assert_eq!([1_440, 1_441, 1_499].map(minutes), [1_380, 1_381, 1_439]);
     }
 
     #[test]
-    fn a_tenant_has_so_many_paths_and_the_frequent_ones_stay() {
+    fn frequent_paths_stay_within_the_limit_of_a_tenant() {
         let (mut table, app) = (PathTable::default(), tenant("app"));
         for number in 0..10_000 {
             table.record(&app, &format!("/made-up/{number}"), 0);
@@ -274,7 +274,7 @@ mod tests {
         let counts = counts(&table, 0);
         assert_eq!(counts.len(), MAX_PATHS_PER_TENANT);
         assert_eq!(counts[0], ("/pricing".to_owned(), 10_000));
-        // What a path inherits is not shown as its own.
+        // An inherited weight is not shown as requests.
         assert!(
             counts[1..].iter().all(|(_, count)| *count == 1),
             "{counts:?}"
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn all_tenants_together_have_so_many() {
+    fn paths_of_all_tenants_are_bounded() {
         let mut table = PathTable::default();
         for number in 0..MAX_PATHS + 100 {
             table.record(&tenant(&format!("tenant-{number}")), "/x", 0);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_somebody_or_is_long_is_passed_over() {
+    fn paths_with_personal_data_and_long_paths_are_skipped() {
         let not_found = NotFoundPaths::default();
         let long = format!("/{}", "a".repeat(MAX_PATH_BYTES));
         for path in ["/a@b.example", "/a%40b", "*", "", "/ä", &long] {

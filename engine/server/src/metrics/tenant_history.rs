@@ -1,10 +1,10 @@
-//! What each tenant answered in the last hour, for the charts of its page.
+//! Samples each tenant's traffic of the last hour, for the charts of its page.
 //!
-//! Every [`STEP`](crate::metrics::history::STEP) the counters that requests add to in any case are read, as [`history`](crate::metrics::history) does it of all together. Three steps make a point, so that an hour has [`POINTS`].
+//! Every [`STEP`](crate::metrics::history::STEP) the traffic counters are read, as in [`history`](crate::metrics::history). Three steps make a point, so an hour has [`POINTS`] points.
 //!
-//! A point is kept only where there was a request in its time, and only for [`MAX_TENANTS`] tenants: those that were requested last. With an hour of requests to each of them this comes to 8 MB; of every other tenant that was ever requested, only the counters of the last step are kept.
+//! Only points with requests are stored, and only for the [`MAX_TENANTS`] tenants that were requested last. An hour of requests to each of them takes 8 MB. For every other tenant that was ever requested, only the counters of the last step are stored.
 //!
-//! **Invariant:** bounded by [`MAX_TENANTS`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients ask for; a request does nothing for it.
+//! **Invariant:** bounded by [`MAX_TENANTS`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients request. A request costs nothing extra.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,44 +14,44 @@ use crate::metrics::history::{KEPT, Sample};
 use release::snapshot::TrafficTable;
 use release::snapshot::traffic::LATENCY_BOUNDS;
 
-/// So many steps make a point: half a minute.
+/// Steps per point: half a minute.
 pub const STEPS_PER_POINT: usize = 3;
 
-/// How many points there are: an hour of them.
+/// Points per hour.
 pub const POINTS: usize = KEPT / STEPS_PER_POINT;
 
-/// Tenants whose points are kept.
+/// Maximum number of tenants with stored points.
 pub const MAX_TENANTS: usize = 1_024;
 
-/// The last hour of the tenants that were requested.
+/// The traffic of the last hour, by tenant.
 #[derive(Debug, Default)]
 pub struct TenantHistory(Mutex<HistoryTable>);
 
 #[derive(Debug, Default)]
 struct HistoryTable {
-    /// How many steps there were.
+    /// The number of steps since startup.
     steps: usize,
-    /// How long each point took, the newest last.
+    /// The duration of each point, newest last.
     times: VecDeque<Duration>,
     tenants: HashMap<Arc<str>, HistoryEntry>,
 }
 
-/// A tenant that was ever requested.
+/// A tenant that was requested since startup.
 #[derive(Debug, Default)]
 struct HistoryEntry {
-    /// Its counters at the last step.
+    /// The counters at the last step.
     total: Sample,
-    /// The step in which it was last requested.
+    /// The step of the last request.
     last: usize,
-    /// Whether points of the last hour were given up for those of others, up to and with this one.
+    /// The last point of the last hour that was discarded in favour of other tenants.
     lost: Option<usize>,
     points: VecDeque<Point>,
 }
 
-/// What was answered in the time of a point: half as large as a [`Sample`].
+/// The traffic of one point. It takes half the memory of a [`Sample`].
 #[derive(Debug, Clone, Copy)]
 struct Point {
-    /// Which point, counted from the start.
+    /// The number of the point since startup.
     number: usize,
     requests: u32,
     errors: u32,
@@ -59,7 +59,7 @@ struct Point {
 }
 
 impl TenantHistory {
-    /// Takes a step: the counters of all tenants now, and the time since the last step.
+    /// Adds a step. `tenants` has the counters since startup, `took` is the time since the last step.
     pub fn take(&self, tenants: &TrafficTable, took: Duration) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.step(took);
@@ -70,7 +70,7 @@ impl TenantHistory {
         table.shorten();
     }
 
-    /// The points of a tenant, oldest first, one for each that there was time for. Nothing where some of them were given up.
+    /// Returns the points of a tenant's last hour, oldest first, with empty points included. `None` if some of them were discarded.
     #[must_use]
     pub fn of(&self, tenant: &str) -> Option<Vec<Sample>> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,12 +79,12 @@ impl TenantHistory {
 }
 
 impl HistoryTable {
-    /// The number of the point that is growing.
+    /// Returns the number of the current point.
     fn newest(&self) -> usize {
         self.steps.saturating_sub(1) / STEPS_PER_POINT
     }
 
-    /// The number of the first point of the last hour.
+    /// Returns the number of the first point of the last hour.
     fn oldest(&self) -> usize {
         (self.newest() + 1).saturating_sub(self.times.len())
     }
@@ -128,7 +128,7 @@ impl HistoryTable {
         }
     }
 
-    /// Gives up what is older than an hour, and the points of the tenants that were requested longest ago.
+    /// Discards points older than an hour, and the points of tenants beyond the limit, least recently requested first.
     fn shorten(&mut self) {
         let oldest = self.oldest();
         let mut kept = Vec::new();
@@ -151,7 +151,7 @@ impl HistoryTable {
         if over == 0 {
             return;
         }
-        // Of those that were requested at the same time, the ones go that have less to lose.
+        // Among tenants that were last requested in the same step, those with fewer points lose theirs.
         kept.sort_unstable();
         for (_, _, id) in kept.into_iter().take(over) {
             if let Some(entry) = self.tenants.get_mut(&id) {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_what_a_tenant_answered_in_three_steps() {
+    fn point_is_the_traffic_of_three_steps() {
         let (history, all) = (
             TenantHistory::default(),
             tenants(["one", "two"].map(str::to_owned)),
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(history.of("one"), Some(Vec::new()));
         ask(&all, "one", 20, StatusCode::OK);
         history.take(&all, STEP);
-        // The newest point grows from step to step.
+        // The current point grows with each step.
         assert_eq!(history.of("one").unwrap()[0].rate(), 2.0);
         ask(&all, "one", 4, StatusCode::INTERNAL_SERVER_ERROR);
         history.take(&all, STEP);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_kept_and_no_more() {
+    fn points_older_than_an_hour_are_discarded() {
         let (history, all) = (TenantHistory::default(), tenants(["one".to_owned()]));
         for _ in 0..1_000 {
             ask(&all, "one", 1, StatusCode::OK);
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(samples.len(), POINTS);
         assert!(samples[1..].iter().rev().skip(1).all(|it| it.requests == 3));
         assert_eq!(STEP * 3 * 120, Duration::from_secs(3_600));
-        // An hour later nothing of it is left but the counters.
+        // An hour later only the counters are left.
         for _ in 0..KEPT + STEPS_PER_POINT {
             history.take(&all, STEP);
         }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_tenants_than_there_is_room_for_those_are_kept_that_were_asked_for_last() {
+    fn beyond_the_limit_the_last_requested_tenants_keep_their_points() {
         let all = tenants((0..2 * MAX_TENANTS).map(|number| format!("tenant-{number:05}")));
         let history = TenantHistory::default();
         let kept = || {
@@ -290,7 +290,7 @@ mod tests {
             let points = table.tenants.values().map(|entry| entry.points.len());
             points.filter(|points| *points > 0).count()
         };
-        // Who is never requested has nothing at all.
+        // Tenants without requests have no entry.
         history.take(&all, STEP);
         assert!(history.0.lock().unwrap().tenants.is_empty());
         for name in all.keys() {
@@ -303,26 +303,26 @@ mod tests {
         }
         history.take(&all, STEP);
         assert_eq!(kept(), MAX_TENANTS);
-        // It was given up before: nobody knows all of its hour.
+        // Some of its points were discarded, so the hour is incomplete.
         assert_eq!(history.of("tenant-00000"), None);
         for _ in 0..KEPT {
             ask(&all, "tenant-00000", 2, StatusCode::OK);
             history.take(&all, STEP);
         }
-        assert_eq!(kept(), 1, "the others were not asked for in an hour");
+        assert_eq!(kept(), 1, "the other tenants had no requests for an hour");
         let last = requests(&history, "tenant-00000");
         assert_eq!((last.len(), last[5]), (POINTS, 6));
     }
 
     #[test]
-    fn a_full_table_takes_eight_megabytes() {
+    fn full_table_takes_eight_megabytes() {
         let deque = |points: usize| points.next_power_of_two() * size_of::<Point>();
         assert!(
             MAX_TENANTS * deque(POINTS) <= 9_000_000,
             "{}",
             deque(POINTS)
         );
-        // Beside a tenant's own counters.
+        // The size of an entry without its points.
         assert!(
             size_of::<HistoryEntry>() <= 200,
             "{}",
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_that_is_gone_leaves_nothing_behind() {
+    fn removed_tenant_leaves_no_entry() {
         let history = TenantHistory::default();
         for number in 0..2_000 {
             let name = format!("tenant-{number}");
