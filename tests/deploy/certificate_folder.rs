@@ -189,10 +189,7 @@ fn a_lost_account_and_a_damaged_certificate_are_made_anew() {
     assert_eq!(all_valid(&mut server, "certificates again"), 3);
     assert_eq!(authority.orders(), 4);
     let log = server.program.log();
-    assert!(
-        log.contains("the account that was kept is damaged"),
-        "{log}"
-    );
+    assert!(log.contains("persisted ACME account is damaged"), "{log}");
     let account = fs::read_to_string(kept.join("account.json")).expect("an account");
     assert!(serde_json::from_str::<serde_json::Value>(&account).is_ok());
 }

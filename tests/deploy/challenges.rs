@@ -27,7 +27,7 @@ fn a_name_that_is_not_found_in_one_way_is_found_in_the_other() {
     for way in [r#""challenge":"Http""#, r#""challenge":"TlsAlpn""#] {
         assert_eq!(count(way), 3, "{way}: {log}");
     }
-    assert_eq!(count("a certificate was given out"), 3, "{log}");
+    assert_eq!(count("certificate issued"), 3, "{log}");
     let (trusted, said) = authority.visit(DOMAIN);
     assert!(trusted && said.ends_with("200 HTTP/2"), "{said}");
 }

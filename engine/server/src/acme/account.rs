@@ -1,6 +1,6 @@
-//! The account with the authority: made once, kept, and taken up again.
+//! The account with the certificate authority (CA): created once, persisted, and used again after a restart.
 //!
-//! **Invariant:** orders nothing.
+//! **Invariant:** orders no certificate.
 
 use std::time::Instant;
 
@@ -15,14 +15,14 @@ use super::order::of_request;
 use super::plan::Failure;
 use crate::acme::certificate_folder::AcmeFolder;
 
-/// An account as it is kept.
+/// An account as it is persisted.
 #[derive(Serialize, Deserialize)]
 struct KeptAccount {
     credentials: AccountCredentials,
     contact: String,
 }
 
-/// The account, from the first order on.
+/// Creates or loads the account when the first order needs it.
 pub(super) struct AccountOwner {
     settings: AcmeSettings,
     client: AuthorityClient,
@@ -30,11 +30,11 @@ pub(super) struct AccountOwner {
     state: Mutex<AccountState>,
 }
 
-/// What the last try came to.
+/// The result of the last attempt.
 #[derive(Default)]
 struct AccountState {
     account: Option<Account>,
-    /// Why there was none, and when that was known.
+    /// Why the last attempt failed, and when.
     failure: Option<(Instant, Failure)>,
 }
 
@@ -48,13 +48,13 @@ impl AccountOwner {
         }
     }
 
-    /// The account: the one in use, else the one that is kept, else a new one.
+    /// Returns the account: the one in use, or else the persisted one, or else a new one.
     ///
     /// # Errors
-    /// When the authority does not answer, or does not want it.
+    /// When the CA does not respond or refuses the account.
     pub(super) async fn get(&self) -> Result<Account, Failure> {
         let begin = Instant::now();
-        // Orders that begin together wait for one answer, whatever it is.
+        // Orders that begin together share one attempt and its result.
         let mut state = self.state.lock().await;
         if let Some(account) = &state.account {
             return Ok(account.clone());
@@ -84,9 +84,9 @@ impl AccountOwner {
         }
     }
 
-    /// Forgets an account that the authority does not know any more.
+    /// Forgets an account that the CA does not know.
     pub(super) async fn forget(&self) {
-        warn!("the authority does not know the account any more; the next order makes a new one");
+        warn!("CA does not know the account; the next order creates a new account");
         self.state.lock().await.account = None;
         let _ = self.folder.keep_account(b"");
     }
@@ -96,7 +96,7 @@ impl AccountOwner {
         let kept: KeptAccount = match serde_json::from_slice(&bytes) {
             Ok(kept) => kept,
             Err(error) => {
-                warn!(%error, "the account that was kept is damaged; a new one is made");
+                warn!(%error, "persisted ACME account is damaged; creating a new account");
                 return None;
             }
         };
@@ -135,13 +135,13 @@ impl AccountOwner {
         info!(
             directory = self.settings.directory,
             account = account.id(),
-            "an account was made with the authority"
+            "ACME account created"
         );
         self.persist(&credentials);
         Ok(account)
     }
 
-    /// An account that cannot be kept works all the same, until the process ends.
+    /// Persists the account. If that fails, the account is used until the process ends.
     fn persist(&self, credentials: &AccountCredentials) {
         #[derive(Serialize)]
         struct Kept<'a> {
@@ -156,7 +156,7 @@ impl AccountOwner {
             .map_err(std::io::Error::other)
             .and_then(|bytes| self.folder.keep_account(&bytes));
         if let Err(error) = written {
-            warn!(%error, "the account cannot be kept: after a restart there will be a new one");
+            warn!(%error, "ACME account cannot be persisted; a restart creates a new account");
         }
     }
 }

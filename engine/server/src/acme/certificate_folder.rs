@@ -1,8 +1,8 @@
-//! What outlives the process: the account, and a file with chain and key for each host, below a folder of the authority's own.
+//! Persists the account, and a file with chain and key for each host, in one folder per CA.
 //!
-//! A file is written beside its place, flushed, and renamed, so that a crash at any moment leaves the old one or the new one; nobody but the owner may read it.
+//! A file is written under a temporary name, flushed and renamed, so a crash leaves the old or the new file. Only the owner may read the files.
 //!
-//! **Invariant:** asks for nothing; what it cannot read is not there.
+//! **Invariant:** orders nothing; a file that cannot be read counts as missing.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -14,14 +14,14 @@ use tracing::warn;
 use crate::settings::operator_file::{self, OperatorFileError};
 use crate::tls::certificate::Certificate;
 
-/// The folder of one authority.
+/// The folder of one CA.
 #[derive(Debug, Clone)]
 pub(super) struct AcmeFolder {
     path: PathBuf,
 }
 
 impl AcmeFolder {
-    /// The folder for the authority with this directory. What one gives out does not count for another.
+    /// Returns the folder for the CA with this directory URL. Certificates of one CA do not count for another.
     pub(super) fn new(below: &Path, directory: &str) -> Self {
         let name = directory.strip_prefix("https://").unwrap_or(directory);
         let plain = |character: char| match character {
@@ -34,49 +34,52 @@ impl AcmeFolder {
         }
     }
 
-    /// Makes sure that files can be written.
+    /// Checks that files can be written.
     ///
     /// # Errors
-    /// When they cannot.
+    /// When the folder cannot be written.
     pub(super) fn check(&self) -> io::Result<()> {
         self.write("check", b"")?;
         fs::remove_file(self.path.join("check"))
     }
 
-    /// The certificate of a host with the bytes that it was read from, where there is one that can be used.
+    /// Returns the certificate of a host, if there is a valid one.
     pub(super) fn certificate(&self, host: &str) -> Option<Certificate> {
         let file = format!("{host}.pem");
         let pem = self.read(&file)?;
         match Certificate::from_pem(&pem, &pem) {
             Ok(certificate) if certificate.covers(host) => Some(certificate),
             Ok(_) => {
-                warn!(file, "the certificate is of another host; it is not used");
+                warn!(
+                    file,
+                    "certificate file is for another host; ordering a new certificate"
+                );
                 None
             }
             Err(error) => {
-                warn!(file, %error, "a certificate cannot be used; another is asked for");
+                warn!(file, %error, "certificate file cannot be used; ordering a new certificate");
                 None
             }
         }
     }
 
-    /// Keeps the certificate of a host.
+    /// Persists the certificate of a host.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the file cannot be written.
     pub(super) fn keep_certificate(&self, host: &str, chain: &str, key: &str) -> io::Result<()> {
         self.write(&format!("{host}.pem"), format!("{chain}{key}").as_bytes())
     }
 
-    /// The account, as it was kept.
+    /// Returns the bytes of the persisted account.
     pub(super) fn account(&self) -> Option<Vec<u8>> {
         self.read("account.json")
     }
 
-    /// Keeps the account.
+    /// Persists the account.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the file cannot be written.
     pub(super) fn keep_account(&self, account: &[u8]) -> io::Result<()> {
         self.write("account.json", account)
     }
@@ -88,7 +91,7 @@ impl AcmeFolder {
                 None
             }
             Err(error) => {
-                warn!(file, %error, "a file cannot be read");
+                warn!(file, %error, "reading a file of the certificate folder failed; treating the file as missing");
                 None
             }
         }
@@ -99,7 +102,7 @@ impl AcmeFolder {
             .recursive(true)
             .mode(0o700)
             .create(&self.path)?;
-        // No host has such a name, so that two of them never meet.
+        // Host names never begin with a dot, so the temporary name never collides.
         let beside = self.path.join(format!(".{file}.new"));
         let written = OpenOptions::new()
             .write(true)
@@ -113,7 +116,7 @@ impl AcmeFolder {
             })
             .and_then(|()| fs::rename(&beside, self.path.join(file)));
         if written.is_err() {
-            // What is half written takes room on a disk that may have none.
+            // A half-written file takes space on a disk that may be full.
             let _ = fs::remove_file(&beside);
         }
         written
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_again_by_its_owner_only() {
+    fn persisted_certificate_is_read_again_and_private_to_its_owner() {
         let below = tempfile::tempdir().unwrap();
         let folder = AcmeFolder::new(below.path(), "https://authority.example:14000/dir");
         folder.check().unwrap();
@@ -155,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_of_another_host_is_not_there() {
+    fn damaged_or_foreign_certificate_counts_as_missing() {
         let below = tempfile::tempdir().unwrap();
         let folder = AcmeFolder::new(below.path(), "https://authority.example/dir");
         let (chain, key) = signed("other.example");
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_takes_nothing_says_so() {
+    fn unwritable_folder_is_reported() {
         let below = tempfile::tempdir().unwrap();
         let file = below.path().join("file");
         fs::write(&file, "").unwrap();

@@ -1,6 +1,6 @@
-//! HTTPS to the authority: with a time and a size for every answer, however slow the authority is or whatever it sends.
+//! The HTTPS client for the CA, with limits on the duration and the size of every response.
 //!
-//! **Invariant:** knows no ACME; asks only whom its caller names.
+//! **Invariant:** knows no ACME; sends requests only to the caller's URLs.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -23,31 +23,31 @@ use thiserror::Error as ThisError;
 use crate::tls::probe::root_store;
 use crate::tls::provider::provider;
 
-/// Time for a connection.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time for a whole answer.
+/// Timeout for a complete response.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Bytes of an answer: certificates with their chains have some thousand.
+/// Maximum size of a response. A certificate with its chain has a few thousand bytes.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
-/// The authority does not want to be asked now (429, 503).
+/// The CA is overloaded or limits requests (429, 503).
 #[derive(Debug, ThisError)]
 #[error("{status}: {detail}")]
 pub(super) struct AuthorityBusy {
     pub(super) status: StatusCode,
     pub(super) detail: String,
-    /// When it wants to be asked again, where it says so (RFC 9110, section 10.2.3).
+    /// The CA's `Retry-After` (RFC 9110, section 10.2.3).
     pub(super) retry_after: Option<Duration>,
 }
 
-/// A client for one authority.
+/// A client for one CA.
 #[derive(Debug, Clone)]
 pub(super) struct AuthorityClient {
     http: Client<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>,
 }
 
 impl AuthorityClient {
-    /// Trusts the roots in a PEM, or those of Mozilla.
+    /// Creates a client that trusts the roots in a PEM, or those of Mozilla.
     ///
     /// # Errors
     /// When the PEM has no root that can be used.
@@ -113,7 +113,7 @@ fn busy(answer: &Response<Bytes>, now: SystemTime) -> AuthorityBusy {
     }
 }
 
-/// Seconds, or a moment (RFC 9110, section 10.2.3).
+/// Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
 fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_authority_says_in_two_ways_when_to_come_again() {
+    fn retry_after_is_seconds_or_a_date() {
         let now = UNIX_EPOCH + Duration::from_secs(784_111_777 - 60);
         let seconds = |text| retry_after(text, now).map(|after| after.as_secs());
         assert_eq!(seconds("120"), Some(120));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_root_is_refused() {
+    fn invalid_roots_are_refused() {
         assert!(AuthorityClient::new(None).is_ok());
         for bad in [
             "",

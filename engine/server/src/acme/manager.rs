@@ -1,8 +1,8 @@
-//! The owner of all certificates that an authority gives out: looks at the hosts, begins orders, takes what comes of them.
+//! Manages all certificates that the CA issues: follows the hosts of the snapshot, starts orders and handles their results.
 //!
-//! It has a thread of its own, and never waits for one name alone.
+//! The manager runs on a thread of its own. One host's order never delays another's.
 //!
-//! **Invariant:** what is tried when is the [plan](super::plan)'s decision.
+//! **Invariant:** the [plan](super::plan) decides when to order which certificate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -32,32 +32,32 @@ use crate::tls::certificate::Certificate;
 use crate::tls::certificate_store::CertificateStore;
 use crate::tls::provider::provider;
 
-/// Questions about renewal in flight at once.
+/// Renewal queries in flight at once.
 const MAX_RENEWAL_QUERIES: usize = 4;
-/// The longest that nothing is looked at: clocks are set, machines sleep.
+/// Maximum pause between two checks. A clock may be set, and a machine may be suspended.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// The shortest, so that what is due and cannot begin does not keep a processor busy.
+/// Minimum pause, so that due orders that cannot begin do not keep a CPU busy.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
-/// How long until a host that waits for its share is looked at again.
+/// Pause before another attempt for a host that waits for its tenant's share.
 const WAITING_PAUSE: Duration = Duration::from_secs(1);
-/// How long until an authority without an answer of use is asked again when it wants a renewal (RFC 9773, section 4.3.3).
+/// Time until a renewal query is repeated if the CA gave no usable answer (RFC 9773, section 4.3.3).
 const NO_ANSWER: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// Why certificates cannot be requested at all.
+/// Error of starting the certificate manager.
 #[derive(Debug, ThisError)]
 pub enum AcmeError {
     /// The roots cannot be used.
     #[error("cannot use the roots of `--acme-root`: {0}")]
     Roots(rustls::Error),
-    /// The system gives no thread or event loop.
+    /// The operating system cannot create the thread or the event loop.
     #[error("cannot start the thread for certificates")]
     Thread(#[source] io::Error),
 }
 
-/// Takes up what is kept, and asks for what is missing from now on.
+/// Loads the persisted certificates, and orders missing ones from now on.
 ///
 /// # Errors
-/// When the settings cannot work. What goes wrong later is told on the board.
+/// When the settings cannot work. Later errors are reported on the board.
 pub fn start(
     settings: AcmeSettings,
     snapshots: Arc<SnapshotStore>,
@@ -66,12 +66,12 @@ pub fn start(
 ) -> Result<(), AcmeError> {
     let client = AuthorityClient::new(settings.roots.as_deref()).map_err(AcmeError::Roots)?;
     let folder = AcmeFolder::new(&settings.folder, &settings.directory);
-    // A disk that is full or broken takes no site down: what is kept there is shown, and the rest is requested.
+    // A full or broken disk takes no site down: persisted certificates are used, and missing ones are ordered.
     if let Err(error) = folder.check() {
         warn!(
             folder = %settings.folder.display(),
             %error,
-            "cannot write to the folder for certificates: new ones are lost at the end of this process, and authorities give out the same one only a few times"
+            "cannot write to the folder for certificates; new certificates are lost when the process ends, and CAs limit how often they issue the same certificate"
         );
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -106,17 +106,17 @@ pub fn start(
     Ok(())
 }
 
-/// A host that needs a certificate.
+/// The state of a host that needs a certificate.
 #[derive(Debug)]
 struct NameState {
     plan: NamePlan,
     certificate: Option<Arc<Certificate>>,
-    /// What is in force, and not on disk yet.
+    /// A certificate that is in use but not on disk yet.
     unsaved: Option<Issued>,
 }
 
 impl NameState {
-    /// What is to be known of it should it come back: files are read again.
+    /// Returns the state to remember in case the host is served again. A certificate on disk is read again then.
     fn leave(&mut self) -> Self {
         let unsaved = self.unsaved.take();
         Self {
@@ -127,12 +127,12 @@ impl NameState {
     }
 }
 
-/// What is in flight.
+/// A job in flight.
 #[derive(Debug)]
 enum CertificateJob {
-    /// An order for a host, which counts for a tenant.
+    /// An order for a host, counted for a tenant.
     Order { host: Box<str>, tenant: Box<str> },
-    /// A question about the renewal of a host's certificate.
+    /// A renewal query for a host's certificate.
     Question { host: Box<str> },
 }
 
@@ -142,12 +142,12 @@ enum JobResult {
     Question(Option<RenewalWindow>),
 }
 
-/// When the authority wants a renewal, and when to ask again.
+/// The window in which the CA wants a renewal, and the time until the next query.
 type RenewalWindow = ((SystemTime, SystemTime), Duration);
 
-/// The hosts of one tenant that wait.
+/// The waiting hosts of one tenant.
 struct WaitingName {
-    /// The first of them.
+    /// The first waiting host.
     host: Box<str>,
     reason: OrderWait,
     hosts: usize,
@@ -161,13 +161,13 @@ impl WaitingName {
                 tenant,
                 host,
                 hosts,
-                "hosts wait for a certificate: the tenant has used its share of the orders"
+                "hosts wait for a certificate; the tenant has used its share of the orders"
             ),
             OrderWait::Total => warn!(
                 tenant,
                 host,
                 hosts,
-                "hosts wait for a certificate: all tenants together have used the orders that the authority allows"
+                "hosts wait for a certificate; all tenants together have used the orders that the CA allows"
             ),
         }
     }
@@ -179,7 +179,7 @@ struct Manager {
     folder: AcmeFolder,
     /// By host.
     names: BTreeMap<Box<str>, NameState>,
-    /// Hosts that left, with their failures, and with what is not on disk yet: one that comes and goes is not requested each time.
+    /// Hosts that are no longer served, with their failures and unsaved certificates. A host that disappears and returns is therefore not ordered again each time.
     gone: BTreeMap<Box<str>, NameState>,
     authority: AuthorityPlan,
     quota: OrderQuota,
@@ -210,7 +210,7 @@ impl Manager {
         }
     }
 
-    /// Takes up hosts that have come, and leaves those that have gone.
+    /// Updates the list of hosts from the current snapshot.
     fn look_at_hosts(&mut self, now: SystemTime) {
         let snapshot = Arc::clone(&self.snapshots.current());
         let is_wanted =
@@ -237,7 +237,7 @@ impl Manager {
             stays
         });
         self.gone.extend(left);
-        // Else hosts that come and go fill the memory.
+        // Bounds the memory for hosts that appear and disappear.
         self.gone
             .retain(|_, name| name.unsaved.is_some() || !name.plan.is_outdated(now));
         if new.is_empty() && self.names.len() == count {
@@ -290,7 +290,7 @@ impl Manager {
                 Err(QuotaRefusal::Share) => Some(OrderWait::Share),
                 Err(QuotaRefusal::Total) => Some(OrderWait::Total),
             };
-            // A host that waited for its share waits for it still while others of its tenant are in flight.
+            // A host that waited for its share still waits while other orders of its tenant are in flight.
             let reason = reason.or(name.plan.attempts().order_wait);
             name.plan.set_order_wait(reason);
             if let Some(reason) = reason {
@@ -310,7 +310,7 @@ impl Manager {
         self.tenants_waiting = waiting.into_keys().collect();
     }
 
-    /// The orders that are due, in the order in which they may begin.
+    /// Returns the orders that are due, in the order in which they may begin.
     fn due_orders(&self, now: SystemTime) -> Vec<DueOrder> {
         let snapshot = self.snapshots.current();
         let names = self.names.iter();
@@ -365,7 +365,7 @@ impl Manager {
         let names = self.names.iter_mut();
         let due = names.filter(|(_, name)| name.plan.is_question_due(now));
         for (host, name) in due.take(free) {
-            // Not again before there is an answer.
+            // Prevents a second query before the answer to this one.
             name.plan.ask_again(NO_ANSWER, now);
             let Some(identifier) = name.certificate.as_deref().and_then(identifier) else {
                 continue;
@@ -382,7 +382,7 @@ impl Manager {
         }
     }
 
-    /// Takes the result of a job. One that panicked fails alone, and waits as a host whose order was refused.
+    /// Handles the result of a job. A job that panicked fails alone, and its host waits as after a refused order.
     async fn take(
         &mut self,
         job: CertificateJob,
@@ -402,7 +402,7 @@ impl Manager {
             CertificateJob::Question { host } => match done {
                 Ok(JobResult::Question(answer)) => self.take_question(&host, answer, now),
                 Ok(JobResult::Order(_)) => {}
-                Err(error) => warn!(host = &*host, %error, "a question about renewal failed"),
+                Err(error) => warn!(host = &*host, %error, "renewal query failed"),
             },
         }
     }
@@ -423,8 +423,8 @@ impl Manager {
                 warn!(
                     host,
                     kind = failure.kind.name(),
-                    "no certificate: {}",
-                    failure.detail
+                    detail = failure.detail,
+                    "certificate order failed; retrying later"
                 );
                 self.authority.fail(failure, now, chance());
                 if is_unknown_account(failure) {
@@ -432,7 +432,7 @@ impl Manager {
                 }
             }
         }
-        // The host may have left meanwhile; what was given out is kept all the same.
+        // The host may no longer be served; its certificate is persisted nevertheless.
         let name = self.names.get_mut(host);
         match (result, name) {
             (Ok((issued, certificate)), Some(name)) => {
@@ -441,15 +441,11 @@ impl Manager {
                     .not_after
                     .duration_since(now)
                     .unwrap_or_default();
-                info!(
-                    host,
-                    hours = days.as_secs() / 3600,
-                    "a certificate was given out"
-                );
+                info!(host, hours = days.as_secs() / 3600, "certificate issued");
                 name.plan.succeed(lifetime(&certificate), now, chance());
                 name.certificate = Some(Arc::clone(&certificate));
                 name.unsaved = Some(issued);
-                // First onto the disk: what is shown outlives the process, or it is known why not.
+                // Persists before use, so that a certificate in use outlives the process, or the log says why not.
                 self.save_one(host);
                 self.certificates.set_issued(host, &certificate);
             }
@@ -458,7 +454,7 @@ impl Manager {
                     .folder
                     .keep_certificate(host, &issued.chain, &issued.key);
                 if let Err(error) = kept {
-                    warn!(host, %error, "the certificate cannot be kept");
+                    warn!(host, %error, "persisting a certificate failed");
                 }
             }
             (Err(failure), Some(name)) => {
@@ -475,7 +471,7 @@ impl Manager {
         }
     }
 
-    /// Tries again to write what the disk did not take.
+    /// Retries writing certificates that are not on disk yet.
     fn save(&mut self) {
         let unsaved = self.names.iter().filter(|(_, name)| name.unsaved.is_some());
         let unsaved: Vec<Box<str>> = unsaved.map(|(host, _)| host.clone()).collect();
@@ -500,7 +496,7 @@ impl Manager {
                 let failure = Failure::new(FailureKind::Storage, error.to_string());
                 let is_known = name.plan.attempts().failure.is_some();
                 if !is_known {
-                    warn!(host, %error, "the certificate cannot be written to disk; it is in force until this process ends");
+                    warn!(host, %error, "writing a certificate to disk failed; using the certificate until the process ends");
                 }
                 name.plan.is_not_stored(failure);
                 name.unsaved = Some(issued);
@@ -519,7 +515,7 @@ impl Manager {
             .filter(|(_, name)| !name.plan.is_quiet())
             .map(|(host, name)| {
                 let mut attempts = name.plan.attempts();
-                // No order begins while the authority is left alone.
+                // No order begins while the CA may not be contacted.
                 attempts.next = attempts.next.max(opens);
                 (host.clone(), attempts)
             })
@@ -527,7 +523,7 @@ impl Manager {
         self.board.replace(all);
     }
 
-    /// How long there is nothing to do.
+    /// Returns the pause until the next check.
     fn pause(&self, now: SystemTime) -> Duration {
         if !self.authority.is_open(now) {
             let opens = self.authority.opens().unwrap_or(now);
@@ -548,7 +544,7 @@ impl Manager {
     }
 }
 
-/// The window in which the authority wants a renewal, and when to ask again.
+/// Returns the window in which the CA wants a renewal, and the time until the next query.
 async fn renewal_window(
     account: &Account,
     host: &str,
@@ -561,7 +557,7 @@ async fn renewal_window(
         }
         Err(Error::Unsupported(_)) => None,
         Err(error) => {
-            debug!(host, %error, "the authority does not say when to renew");
+            debug!(host, %error, "renewal query failed; keeping the planned renewal");
             None
         }
     }
@@ -574,7 +570,7 @@ fn lifetime(certificate: &Certificate) -> Lifetime {
     }
 }
 
-/// What the authority calls a certificate (RFC 9773, section 4.1).
+/// Returns the CA's identifier of a certificate (RFC 9773, section 4.1).
 fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static>> {
     let own = certificate.key.end_entity_cert().ok()?;
     CertificateIdentifier::try_from(own)
@@ -582,12 +578,12 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
         .map(CertificateIdentifier::into_owned)
 }
 
-/// Whether authorities give out certificates for such a name: it has more than one label, and is no address.
+/// Returns whether CAs issue certificates for such a name: it has more than one label and is not an IP address.
 fn can_be_asked_for(host: &str) -> bool {
     host.contains('.') && host.parse::<IpAddr>().is_err()
 }
 
-/// The tenant whose share an order for the host uses: a preview uses its tenant's. Empty for a host that is the deployment's own.
+/// Returns the tenant whose share an order for the host uses. A preview uses its tenant's share. Empty for a host of the deployment.
 fn tenant<'s>(snapshot: &'s Snapshot, host: &str) -> &'s str {
     let Some(HostEntry::Site(routes)) = snapshot.hosts.get(host) else {
         return "";
@@ -596,7 +592,7 @@ fn tenant<'s>(snapshot: &'s Snapshot, host: &str) -> &'s str {
     id.split_once('@').map_or(id, |(id, _)| id)
 }
 
-/// A number from 0 up to 1.
+/// Returns a random number from 0 up to, but not including, 1.
 fn chance() -> f64 {
     let mut bytes = [0; 4];
     // Without random numbers there is no TLS either.

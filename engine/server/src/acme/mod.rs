@@ -1,18 +1,22 @@
-//! Certificates from an authority (ACME, RFC 8555), for exactly the hosts that are served.
+//! Orders certificates from a certificate authority (CA) by ACME (RFC 8555), for exactly the hosts in the snapshot.
 //!
 //! ```text
-//! snapshot_store --hosts--> manager --orders--> order --> account, client --> the authority
+//! snapshot_store --hosts--> manager --orders--> order --> account, client --> the CA
 //!                              |                  |
-//!                    plan (when, what next)       +--> tls::certificate_store: answers to challenges
+//!                    plan (when to order)         +--> tls::certificate_store: answers to challenges
 //!                    quota (how many, which first)
-//!                    tasks (what is in flight)
-//!                    folder (what outlives the process)
+//!                    tasks (jobs in flight)
+//!                    certificate_folder (persisted files)
 //! ```
-//! The [`manager`] looks at the hosts of each new snapshot. One without a good certificate gets an order at once, some at the same time; one whose certificate grows old is renewed when the authority says (ARI, RFC 9773), else after two thirds of its lifetime. What fails waits alone: from minutes to a day, longer each time. Where the authority itself fails, all wait, for seconds to a quarter of an hour.
+//! The [`manager`] checks the hosts of each new snapshot:
+//! * A host without a valid certificate gets an order at once; several orders are in flight at a time.
+//! * A certificate is renewed when the CA suggests it (ARI, RFC 9773), or else after two thirds of its lifetime.
+//! * A host whose order fails waits alone: from minutes to a day, longer each time.
+//! * If the CA itself fails, all orders wait: from seconds to a quarter of an hour.
 //!
-//! Nobody can make this program ask for a name: a visitor's handshake starts nothing.
+//! A client cannot trigger an order: a handshake for an unknown name starts nothing.
 //!
-//! **Invariant:** [`plan`] decides, without clock, disk and network; the others do. Serves no visitor.
+//! **Invariant:** [`plan`] decides, without clock, disk and network; the other modules act. Serves no visitor.
 
 mod account;
 mod certificate_folder;
@@ -30,24 +34,24 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 pub use self::manager::start;
 
-/// Which authority is asked, and how.
+/// Settings of the CA and the account.
 #[derive(Debug, Clone)]
 pub struct AcmeSettings {
-    /// The URL of its directory.
+    /// The URL of the CA's directory.
     pub directory: String,
-    /// The roots that the authority's own HTTPS is checked against, as PEM. Default: those of Mozilla.
+    /// Root certificates in PEM for HTTPS to the CA. Default: those of Mozilla.
     pub roots: Option<Vec<u8>>,
-    /// Who is written to, as an e-mail address.
+    /// The e-mail address to which the CA sends notices.
     pub contact: String,
-    /// The id and the key of an account with the authority's owner that this one belongs to (RFC 8555, section 7.3.4).
+    /// The external account that the ACME account is bound to (RFC 8555, section 7.3.4).
     pub external_account: Option<ExternalAccount>,
-    /// Where account and certificates are kept.
+    /// The folder for the account and the certificates.
     pub folder: PathBuf,
-    /// Whether there is a listener for HTTP-01; TLS-ALPN-01 needs none besides that of HTTPS.
+    /// Whether a listener for HTTP-01 exists. TLS-ALPN-01 needs only the HTTPS listener.
     pub http: bool,
 }
 
-/// A key of an [`ExternalAccount`] as its owner writes it: base64url (RFC 4648, section 5), with or without padding.
+/// Decodes the key of an [`ExternalAccount`]: base64url (RFC 4648, section 5), with or without padding.
 #[must_use]
 pub fn decoded_key(text: &str) -> Option<Vec<u8>> {
     BASE64_URL_SAFE_NO_PAD
@@ -55,12 +59,12 @@ pub fn decoded_key(text: &str) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// An account with the authority's owner.
+/// An account with the operator of the CA (external account binding).
 #[derive(Clone)]
 pub struct ExternalAccount {
-    /// Its id.
+    /// The key identifier.
     pub id: String,
-    /// Its key, decoded.
+    /// The decoded MAC key.
     pub key: Vec<u8>,
 }
 

@@ -1,6 +1,6 @@
-//! One order for one host: from the question to the certificate.
+//! Performs one order for one host, up to the certificate.
 //!
-//! **Invariant:** decides neither when nor how often; keeps nothing.
+//! **Invariant:** does not decide when or how often to order; persists nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,23 +19,23 @@ use crate::tls::attempts::FailureKind;
 use crate::tls::certificate_store::CertificateStore;
 use crate::tls::provider::provider;
 
-/// How an order is looked at until it is done: soon at first, and for two minutes.
+/// Polling of an order: frequent at first, for two minutes at most.
 const ORDER_RETRIES: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(200))
     .backoff(1.5)
     .timeout(Duration::from_secs(120));
 
-/// The longest text of an authority that is passed on.
+/// Maximum length of a CA's message that is passed on, in characters.
 const MAX_PROBLEM_CHARACTERS: usize = 400;
 
-/// What an authority gave out, as PEM.
+/// A certificate that the CA issued, as PEM.
 #[derive(Debug)]
 pub(super) struct Issued {
     pub(super) chain: String,
     pub(super) key: String,
 }
 
-/// A challenge that is open; it is over when this is dropped.
+/// An open challenge. It is closed when dropped.
 struct OpenChallenge<'s> {
     store: &'s CertificateStore,
     host: &'s str,
@@ -48,10 +48,10 @@ impl Drop for OpenChallenge<'_> {
     }
 }
 
-/// Orders a certificate for `host`. `replaces`: the one that it will stand in for.
+/// Orders a certificate for `host`. `replaces` is the certificate to be renewed.
 ///
 /// # Errors
-/// When the authority gives none.
+/// When the CA does not issue the certificate.
 pub(super) async fn order(
     account: &Account,
     host: &str,
@@ -91,7 +91,7 @@ async fn begin(
 ) -> Result<Order, Failure> {
     let names = [Identifier::Dns(host.to_owned())];
     if let Some(replaces) = replaces {
-        // Renewals are spared some limits (RFC 9773, section 5). An authority without ARI, or one that has replaced it already, is asked without.
+        // CAs exempt renewals from some limits (RFC 9773, section 5). If the CA does not support `replaces`, or considers the certificate replaced, the order is repeated without it.
         match account
             .new_order(&NewOrder::new(&names).replaces(replaces))
             .await
@@ -110,7 +110,7 @@ fn is_limited(problem: &Problem) -> bool {
     kind_of(problem) == Some("rateLimited")
 }
 
-/// Puts the answer to the order's challenge up, and has the authority look. `None` where the authority knows already that the name leads here.
+/// Opens the order's challenge and asks the CA to validate it. Returns `None` if the CA has validated the name already.
 async fn answer<'s>(
     order: &mut Order,
     host: &'s str,
@@ -161,7 +161,7 @@ async fn answer<'s>(
     Ok(Some(open))
 }
 
-/// The certificate with which a name shows that it leads here (RFC 8737, section 3).
+/// Creates the certificate of a TLS-ALPN-01 challenge (RFC 8737, section 3).
 fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, Failure> {
     let make = || {
         let key = KeyPair::generate()?;
@@ -173,14 +173,14 @@ fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, Fai
     let (certificate, key) = make().map_err(|error| failed(error.to_string()))?;
     let key = PrivateKeyDer::try_from(key.serialize_der());
     let key = key.map_err(|error| failed(error.to_owned()))?;
-    // Without a look whether both belong together: the extension is one that nobody knows but the authority.
+    // Skips the check that certificate and key match: the parser would reject the critical extension.
     let key = provider().key_provider.load_private_key(key);
     let key = key.map_err(|error| failed(error.to_string()))?;
     let chain = vec![certificate.der().clone()];
     Ok(Arc::new(CertifiedKey::new(chain, key)))
 }
 
-/// Why the authority found what it found, where it says so.
+/// Returns why the CA could not validate the name, if it says so.
 async fn reason(order: &mut Order) -> Option<Failure> {
     let mut authorizations = order.authorizations();
     let mut authorization = authorizations.next().await?.ok()?;
@@ -192,7 +192,7 @@ async fn reason(order: &mut Order) -> Option<Failure> {
     Some(of_validation(Error::Api(problem)))
 }
 
-/// Why a request failed that is about the account or the order.
+/// Classifies the failure of a request about the account or the order.
 pub(super) fn of_request(error: Error) -> Failure {
     let problem = match error {
         Error::Api(problem) => problem,
@@ -220,7 +220,7 @@ pub(super) fn of_request(error: Error) -> Failure {
     Failure::new(kind, words(&problem))
 }
 
-/// Why the authority did not find the proof.
+/// Classifies the failure of a validation.
 fn of_validation(error: Error) -> Failure {
     let Error::Api(problem) = error else {
         return of_request(error);
@@ -247,13 +247,13 @@ fn of_busy(busy: &AuthorityBusy) -> Failure {
     }
 }
 
-/// The name of a problem (RFC 8555, section 6.7).
+/// Returns the type of a problem without its URN prefix (RFC 8555, section 6.7).
 fn kind_of(problem: &Problem) -> Option<&str> {
     let kind = problem.r#type.as_deref()?;
     kind.strip_prefix("urn:ietf:params:acme:error:")
 }
 
-/// Whether the authority does not know the account.
+/// Returns whether the CA does not know the account.
 pub(super) fn is_unknown_account(failure: &Failure) -> bool {
     failure.kind == FailureKind::Account && failure.detail.starts_with("accountDoesNotExist")
 }
@@ -270,14 +270,14 @@ fn words(problem: &Problem) -> String {
     ))
 }
 
-/// An error with its causes.
+/// Joins the messages of an error and its causes.
 fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let causes: Vec<String> = causes.map(ToString::to_string).collect();
     clean(&causes.join(": "))
 }
 
-/// What somebody else wrote, as a line of a log: no control characters, and not endless.
+/// Cleans a CA's message for the log: replaces control characters and limits the length.
 fn clean(text: &str) -> String {
     let plain = text.chars().map(|character| match character {
         character if character.is_control() => ' ',
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_authority_says_has_a_kind() {
+    fn problem_types_map_to_failure_kinds() {
         for (kind, request, validation) in [
             ("dns", FailureKind::Authority, FailureKind::Dns),
             (
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_is_busy_says_for_how_long() {
+    fn busy_response_keeps_retry_after() {
         let busy = |status| {
             let busy = AuthorityBusy {
                 status,
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_others_are_one_line_of_some_length() {
+    fn message_of_ca_is_one_line_of_limited_length() {
         let text = format!("a\nb\u{1b}[31m{}", "c".repeat(10_000));
         let clean = clean(&text);
         assert!(clean.starts_with("a b [31mccc") && clean.len() == MAX_PROBLEM_CHARACTERS);

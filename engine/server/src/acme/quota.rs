@@ -1,58 +1,58 @@
-//! How many orders may begin, and which first.
+//! Limits how many orders may begin, and decides their order.
 //!
-//! The authority allows the account so many orders in all, and the program runs so many at once. A tenant may use no more of either than the tenant leaves free for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). A tenant alone gets half, two get a third each, and a tenant that has used nothing never waits for the share of another.
+//! The CA allows the account a number of orders in total, and the program runs a number at once. A tenant may use no more of either than it leaves free for other tenants (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). A single tenant gets half, and two tenants get a third each. A tenant that has used nothing never waits for the share of another.
 //!
 //! **Invariant:** plain values and arithmetic: no clock, no disk, no network.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-/// Orders that may begin together. Let's Encrypt allows an account 300.
+/// Maximum number of used orders. Let's Encrypt allows an account 300.
 const MAX_ORDERS: f64 = 280.0;
-/// Seconds until an order that was used is free again. Let's Encrypt frees one every 36 seconds.
+/// Seconds until a used order is available again. Let's Encrypt restores one every 36 seconds.
 const SECONDS_PER_ORDER: f64 = 40.0;
-/// Orders in flight at once.
+/// Maximum number of orders in flight.
 const MAX_IN_FLIGHT: usize = 16;
-/// The rest of an order below which a tenant counts as having used nothing.
+/// Use below which a tenant counts as having used nothing.
 const NEGLIGIBLE_USE: f64 = 0.001;
 
-/// The purpose of an order, in the order in which orders begin.
+/// The purpose of an order. The variants are in the order in which orders begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Purpose {
-    /// The host's certificate ends some day: needs no share.
+    /// Renews a certificate before it expires. A renewal needs no share.
     Renewal,
-    /// The host has no certificate.
+    /// Orders the first certificate of a host.
     First,
 }
 
-/// A host whose order may begin.
+/// An order that may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DueOrder {
     pub(super) purpose: Purpose,
-    /// The tenant that has the host; empty for a host of the deployment.
+    /// The host's tenant; empty for a host of the deployment.
     pub(super) tenant: Box<str>,
     pub(super) host: Box<str>,
 }
 
-/// Why an order does not begin yet.
+/// The reason why an order may not begin yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuotaRefusal {
-    /// Other orders of the tenant, or of all, are in flight: for seconds.
+    /// Other orders of the tenant, or of all tenants, are in flight. Lasts seconds.
     InFlight,
     /// The tenant has used its share.
     Share,
-    /// All tenants together have used what the authority allows.
+    /// All tenants together have used the orders that the CA allows.
     Total,
 }
 
-/// The use that each tenant has made of the orders.
+/// The used orders of each tenant.
 #[derive(Debug, Clone)]
 pub(super) struct OrderQuota {
-    /// Orders that are not free again, by tenant.
+    /// Used orders that are not available again, by tenant.
     used: HashMap<Box<str>, f64>,
     /// Orders in flight, by tenant.
     in_flight: HashMap<Box<str>, usize>,
-    /// When `used` was last brought up to date.
+    /// When `used` was last updated.
     at: SystemTime,
 }
 
@@ -65,7 +65,7 @@ impl OrderQuota {
         }
     }
 
-    /// Sorts orders: renewals first, then those of the tenants that have used the fewest orders.
+    /// Sorts orders: renewals first, then by the orders that the tenant has used, fewest first.
     pub(super) fn sort(&self, due: &mut [DueOrder]) {
         due.sort_by(|one, other| {
             let [used, used_by_other] = [one, other].map(|order| self.used(&order.tenant));
@@ -75,10 +75,10 @@ impl OrderQuota {
         });
     }
 
-    /// Begins an order of a tenant, which [`finish`](Self::finish) ends.
+    /// Begins an order of a tenant. [`finish`](Self::finish) ends it.
     ///
     /// # Errors
-    /// When the order has to wait.
+    /// When the order must wait.
     pub(super) fn begin(
         &mut self,
         tenant: &str,
@@ -117,9 +117,9 @@ impl OrderQuota {
         self.used.get(tenant).copied().unwrap_or_default()
     }
 
-    /// Frees what the passed time gives back, of each tenant in proportion to its use.
+    /// Makes orders available again for the time that has passed, for each tenant in proportion to its use.
     fn free_used(&mut self, now: SystemTime) {
-        // A clock that was set back frees nothing.
+        // A clock that was set back restores nothing.
         let passed = now.duration_since(self.at).unwrap_or_default();
         self.at = now;
         let total: f64 = self.used.values().sum();
@@ -149,7 +149,7 @@ mod tests {
         UNIX_EPOCH + 20_000 * DAY + number * DAY
     }
 
-    /// Orders of a tenant, each finished at once, until one is refused.
+    /// Begins and finishes orders of a tenant until one is refused.
     fn exhaust(quota: &mut OrderQuota, tenant: &str, now: SystemTime) -> (usize, QuotaRefusal) {
         for count in 0.. {
             if let Err(refusal) = quota.begin(tenant, Purpose::First, now) {
@@ -157,7 +157,7 @@ mod tests {
             }
             quota.finish(tenant);
         }
-        unreachable!("a quota without an end")
+        unreachable!("the quota has a limit")
     }
 
     fn all_tenants(quota: &mut OrderQuota, now: SystemTime) -> usize {
@@ -181,7 +181,7 @@ mod tests {
             exhaust(&mut quota, "second", day(0)),
             (70, QuotaRefusal::Share)
         );
-        // However long the first tenant goes on.
+        // The first tenant keeps ordering, and still cannot take a new tenant's share.
         let mut now = day(0);
         for _ in 0..10_000 {
             now += 20 * SECOND;
@@ -225,21 +225,21 @@ mod tests {
     }
 
     #[test]
-    fn orders_in_all_stay_below_what_the_authority_allows() {
+    fn orders_of_all_tenants_stay_below_the_limit_of_the_ca() {
         let mut quota = OrderQuota::new(day(0));
         assert_eq!(all_tenants(&mut quota, day(0)), 280);
         let refused = quota.begin("new", Purpose::Renewal, day(0) + 39 * SECOND);
         assert_eq!(refused, Err(QuotaRefusal::Total));
         assert_eq!(all_tenants(&mut quota, day(0) + 80 * SECOND), 2);
         assert_eq!(all_tenants(&mut quota, day(10)), 280);
-        // A clock that jumps frees no more than there is, and one that is set back nothing.
+        // A clock that jumps forward restores at most everything, and a clock that is set back restores nothing.
         assert_eq!(all_tenants(&mut quota, day(400)), 280);
         assert_eq!(all_tenants(&mut quota, day(0)), 0);
     }
 
     proptest! {
         #[test]
-        fn no_history_exceeds_the_limit_or_refuses_an_idle_tenant(
+        fn limit_holds_and_idle_tenant_is_never_refused(
             steps in prop::collection::vec((0_u8..6, 0_u64..12), 1..1500),
         ) {
             let mut quota = OrderQuota::new(day(0));

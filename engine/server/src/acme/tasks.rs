@@ -1,6 +1,6 @@
-//! The orders and questions in flight, each by the task that runs it.
+//! The orders and renewal queries in flight, each with its task.
 //!
-//! A task that panics ends as its own job's failure: no other job notices.
+//! A task that panics ends only its own job.
 //!
 //! **Invariant:** does not know what a job does.
 
@@ -9,11 +9,11 @@ use std::future::Future;
 
 use tokio::task::{Id, JoinError, JoinSet};
 
-/// Jobs of kind `J` that run, each with a result `R` to come.
+/// Running jobs, described by `J`, each with a result `R`.
 #[derive(Debug)]
 pub(super) struct JobSet<J, R> {
     tasks: JoinSet<R>,
-    /// By task. The one count of the jobs in flight, so that no second count can differ.
+    /// By task. The only record of the jobs in flight, so no second count can differ.
     jobs: HashMap<Id, J>,
 }
 
@@ -25,7 +25,7 @@ impl<J, R: Send + 'static> JobSet<J, R> {
         }
     }
 
-    /// The jobs in flight.
+    /// Returns the jobs in flight.
     pub(super) fn iter(&self) -> impl Iterator<Item = &J> {
         self.jobs.values()
     }
@@ -36,7 +36,7 @@ impl<J, R: Send + 'static> JobSet<J, R> {
         self.jobs.insert(id, job);
     }
 
-    /// Waits for the next job that ends; nothing where none is in flight. Dropping the future loses no result.
+    /// Waits for the next job to end. Returns `None` if no job is in flight. Dropping the future loses no result.
     pub(super) async fn next(&mut self) -> Option<(J, Result<R, JoinError>)> {
         loop {
             let (id, result) = match self.tasks.join_next_with_id().await? {
@@ -63,7 +63,7 @@ mod tests {
         let (job, result) = jobs.next().await.unwrap();
         assert_eq!(job, "panics");
         assert!(result.unwrap_err().is_panic());
-        // The other job goes on, and so does one that begins now.
+        // The other job continues, and a new job can start.
         assert_eq!(jobs.iter().collect::<Vec<_>>(), [&"waits"]);
         jobs.spawn("begins", async { 2 });
         let (job, result) = jobs.next().await.unwrap();

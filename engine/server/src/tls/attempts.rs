@@ -1,6 +1,6 @@
-//! What was tried to get a certificate for a host, and what came of it.
+//! The state of certificate orders, by host: the last attempt, its failure and the next attempt.
 //!
-//! **Invariant:** plain values; tries nothing.
+//! **Invariant:** plain values; orders nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,32 +9,32 @@ use std::time::SystemTime;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-/// Why there is no new certificate.
+/// The kind of a failed certificate order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
-    /// The name has no address yet, or its name servers do not answer.
+    /// The name has no address, or its name servers do not respond.
     Dns,
-    /// The name leads to another machine.
+    /// The name resolves to another machine.
     Elsewhere,
-    /// The authority cannot connect to where the name leads.
+    /// The CA cannot connect to the name's address.
     Unreachable,
-    /// The authority gives out no more for now.
+    /// The CA's rate limit is reached.
     RateLimited,
-    /// The authority gives out none for this name.
+    /// The CA does not issue certificates for the name.
     Refused,
-    /// The authority does not answer, or answers something that cannot be used.
+    /// The CA does not respond, or its response cannot be used.
     Authority,
-    /// The authority does not take the account.
+    /// The CA rejects the account.
     Account,
-    /// What was given out cannot be written to disk.
+    /// The certificate cannot be written to disk.
     Storage,
-    /// The order failed in this program.
+    /// The order failed because of an error in this program.
     Program,
 }
 
 impl FailureKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::Dns,
         Self::Elsewhere,
@@ -47,7 +47,7 @@ impl FailureKind {
         Self::Program,
     ];
 
-    /// The word for it in `/tenants`, `/metrics` and the log.
+    /// Returns the kind's name in `/tenants`, `/metrics` and the log.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,45 +64,45 @@ impl FailureKind {
     }
 }
 
-/// Why an order that is due does not begin.
+/// The reason why an order that is due has not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OrderWait {
-    /// The host's tenant has used its share of the orders.
+    /// The tenant has used its share of the orders.
     Share,
-    /// All tenants together have used the orders that the authority allows.
+    /// All tenants together have used the orders that the CA allows.
     Total,
 }
 
-/// What was tried for one host.
+/// The state of one host's orders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// Whether an order is in flight.
     pub is_under_way: bool,
-    /// Why an order that is due does not begin, where that takes longer than seconds.
+    /// Why an order that is due has not begun. Not set for waits of a few seconds.
     pub order_wait: Option<OrderWait>,
     /// When the last order began.
     pub last: Option<SystemTime>,
-    /// When the next one may begin, where one is wanted.
+    /// When the next order may begin, if one is needed.
     pub next: Option<SystemTime>,
-    /// Why the last order failed, if it did: the kind, and the authority's words.
+    /// The failure of the last order, if it failed: its kind, and the CA's message.
     pub failure: Option<(FailureKind, String)>,
 }
 
-/// What was tried for every host, as last reported.
+/// The last reported state of every host's orders.
 #[derive(Debug, Default)]
 pub struct AttemptBoard {
     current: ArcSwap<HashMap<Box<str>, Attempts>>,
 }
 
 impl AttemptBoard {
-    /// What was tried for a host; nothing where nothing was.
+    /// Returns the state of a host's orders. The default value means that no order has begun.
     #[must_use]
     pub fn of(&self, host: &str) -> Attempts {
         self.current.load().get(host).cloned().unwrap_or_default()
     }
 
-    /// Reports what was tried by now.
+    /// Replaces the state of all hosts.
     pub(crate) fn replace(&self, all: HashMap<Box<str>, Attempts>) {
         self.current.store(Arc::new(all));
     }

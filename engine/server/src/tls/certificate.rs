@@ -1,6 +1,6 @@
-//! A certificate with its key, and what is to be known of it.
+//! A certificate with its private key, host names and validity.
 //!
-//! **Invariant:** reads no file; does not know who is shown it.
+//! **Invariant:** reads no file; does not know which clients get it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use x509_parser::prelude::{ASN1Time, FromDer as _, X509Certificate};
 
 use super::provider::provider;
 
-/// A certificate with the chain to its authority, and its key.
+/// A certificate with its chain and its private key.
 pub struct Certificate {
-    /// The host names that it covers, in lower case; `*.example.com` covers every name with one label more (RFC 9525, section 6.3).
+    /// The host names in lower case. `*.example.com` covers names with exactly one more label (RFC 9525, section 6.3).
     pub names: Vec<Box<str>>,
-    /// From when on it is valid.
+    /// Start of the validity.
     pub not_before: SystemTime,
-    /// Until when it is valid.
+    /// End of the validity.
     pub not_after: SystemTime,
-    /// What a handshake needs.
+    /// The chain and the key in the form that a handshake needs.
     pub(crate) key: Arc<CertifiedKey>,
 }
 
@@ -37,33 +37,33 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// Why a text is no certificate that can be used.
+/// Error of reading a certificate or its key.
 #[derive(Debug, Error)]
 pub enum CertificateError {
-    /// There is no certificate in it, or it is damaged.
+    /// The text has no certificate, or the certificate is damaged.
     #[error("there is no valid certificate in it")]
     NoCertificate,
-    /// There is no private key in it, or it is damaged.
+    /// The text has no private key, or the key is damaged.
     #[error("there is no valid private key in it")]
     NoKey,
-    /// Its key needs a passphrase, which nobody types at a startup.
+    /// The key needs a passphrase, which cannot be entered at startup.
     #[error(
         "the private key is encrypted with a passphrase: write one without it, by `openssl pkey -in KEY -out NEW`"
     )]
     EncryptedKey,
-    /// Browsers look at no other field for names.
+    /// The certificate has no `subjectAltName`; browsers read host names from no other field.
     #[error("the certificate names no host (subjectAltName)")]
     NoName,
-    /// The key is of another certificate, or of a kind that is not supported.
+    /// The key belongs to another certificate, or its type is not supported.
     #[error("the key cannot be used with the certificate: {0}")]
     Key(rustls::Error),
 }
 
 impl Certificate {
-    /// Reads a chain, the certificate itself first, and its key from PEM (RFC 7468). Both may be the same text.
+    /// Reads a chain and its key from PEM (RFC 7468). The certificate comes first in the chain. Both arguments may be the same text.
     ///
     /// # Errors
-    /// When one of them is missing or damaged, they do not belong together, or the certificate names no host.
+    /// When certificate or key are missing or damaged, they do not belong together, or the certificate names no host.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, CertificateError> {
         let chain = CertificateDer::pem_slice_iter(chain)
             .collect::<Result<Vec<_>, _>>()
@@ -92,20 +92,20 @@ impl Certificate {
         })
     }
 
-    /// Whether it is good for a host, given in lower case.
+    /// Returns whether the certificate covers a host, given in lower case.
     #[must_use]
     pub fn covers(&self, host: &str) -> bool {
         self.names.iter().any(|name| covers(name, host))
     }
 }
 
-/// Whether a PEM holds an encrypted key: PKCS #8 (RFC 7468, section 11), or the form of OpenSSL with a header (RFC 1421, section 4.6.1.1).
+/// Returns whether a PEM holds an encrypted key: in PKCS #8 (RFC 7468, section 11), or in OpenSSL's form with a header (RFC 1421, section 4.6.1.1).
 fn is_encrypted(pem: &[u8]) -> bool {
     let has = |mark: &[u8]| pem.windows(mark.len()).any(|part| part == mark);
     has(b"-----BEGIN ENCRYPTED PRIVATE KEY-----") || has(b"Proc-Type: 4,ENCRYPTED")
 }
 
-/// Whether a name of a certificate stands for a host.
+/// Returns whether a name in a certificate covers a host.
 fn covers(name: &str, host: &str) -> bool {
     match name.strip_prefix("*.") {
         None => name == host,
@@ -128,7 +128,7 @@ fn names(certificate: &X509Certificate<'_>) -> Vec<Box<str>> {
         .collect()
 }
 
-/// A moment before 1970 is as good as 1970.
+/// Converts a time. Times before 1970 become 1970.
 fn time(time: ASN1Time) -> SystemTime {
     let seconds = u64::try_from(time.timestamp()).unwrap_or(0);
     UNIX_EPOCH + Duration::from_secs(seconds)
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_covers_its_names_and_one_label_below_a_wildcard() {
+    fn certificate_covers_its_names_and_one_label_below_a_wildcard() {
         let (chain, key) = signed(&["Studio.example", "*.studio.example"]);
         let certificate = Certificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap();
         for (host, covered) in [
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_says_why() {
+    fn unusable_certificates_and_keys_are_refused_with_the_reason() {
         let (chain, key) = signed(&["studio.example"]);
         let (_, other) = signed(&["studio.example"]);
         let (nameless, its_key) = signed(&[]);

@@ -1,8 +1,8 @@
-//! Who is shown which certificate, at this moment.
+//! Holds the certificates in use, by host name, and the answers to open ACME challenges.
 //!
-//! Operators' own files come first, then what an authority has given out. Looking up takes no lock; both sides put whole tables in.
+//! Operators' own files take precedence over certificates that a CA issued. A look-up takes no lock; writers replace complete tables.
 //!
-//! **Invariant:** reads and writes no file, asks no authority, and does not know which hosts are served.
+//! **Invariant:** reads and writes no file, contacts no CA, and does not know which hosts are served.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use rustls::sign::CertifiedKey;
 
 use super::certificate::Certificate;
 
-/// Certificates by the names that they cover, and the answers to open challenges.
+/// The certificates in use, by host name, and the answers to open challenges.
 #[derive(Default)]
 pub struct CertificateStore {
     files: ArcSwap<CertificateTable>,
@@ -21,15 +21,15 @@ pub struct CertificateStore {
     challenges: ArcSwap<Challenges>,
 }
 
-/// Certificates by name, as certificates write it.
+/// Certificates by name, as written in the certificate: a host, or `*.` and its parent.
 type CertificateTable = HashMap<Box<str>, Arc<Certificate>>;
 
-/// What authorities are to find.
+/// The answers to open challenges.
 #[derive(Clone, Default)]
 struct Challenges {
-    /// By host: the certificate of TLS-ALPN-01 (RFC 8737).
+    /// TLS-ALPN-01 certificates by host (RFC 8737).
     certificates: HashMap<Box<str>, Arc<CertifiedKey>>,
-    /// By token: the text of HTTP-01 (RFC 8555, section 8.3).
+    /// HTTP-01 texts by token (RFC 8555, section 8.3).
     texts: HashMap<Box<str>, Arc<str>>,
 }
 
@@ -42,14 +42,14 @@ impl fmt::Debug for CertificateStore {
 }
 
 impl CertificateStore {
-    /// The certificate for a host, given in lower case.
+    /// Returns the certificate for a host, given in lower case.
     #[must_use]
     pub fn find(&self, host: &str) -> Option<Arc<Certificate>> {
         self.file(host)
             .or_else(|| self.issued.load().get(host).cloned())
     }
 
-    /// The operators' own certificate for a host. One that names it goes before one for all names of a domain.
+    /// Returns the operators' own certificate for a host. A certificate with the exact name takes precedence over a wildcard.
     #[must_use]
     pub fn file(&self, host: &str) -> Option<Arc<Certificate>> {
         let files = self.files.load();
@@ -62,7 +62,7 @@ impl CertificateStore {
         })
     }
 
-    /// The operators' own certificates, in place of those of before. Of two for one name the first counts.
+    /// Replaces the operators' own certificates. If two cover the same name, the first one is used.
     pub fn set_files(&self, certificates: &[Arc<Certificate>]) {
         let mut table = CertificateTable::new();
         for certificate in certificates {
@@ -74,7 +74,7 @@ impl CertificateStore {
         self.files.store(Arc::new(table));
     }
 
-    /// What an authority has given out for a host, in place of what was there.
+    /// Stores the certificate that a CA issued for a host, in place of the previous one.
     pub fn set_issued(&self, host: &str, certificate: &Arc<Certificate>) {
         self.issued.rcu(|issued| {
             let mut issued = CertificateTable::clone(issued);
@@ -83,22 +83,22 @@ impl CertificateStore {
         });
     }
 
-    /// The same for many hosts at once.
+    /// Replaces all certificates that a CA issued.
     pub fn set_all_issued(&self, certificates: impl Iterator<Item = (Box<str>, Arc<Certificate>)>) {
         self.issued.store(Arc::new(certificates.collect()));
     }
 
-    /// What an authority is shown that asks for a host.
+    /// Returns the TLS-ALPN-01 certificate for a host with an open challenge.
     pub(crate) fn challenge(&self, host: &str) -> Option<Arc<CertifiedKey>> {
         self.challenges.load().certificates.get(host).cloned()
     }
 
-    /// The text behind a token.
+    /// Returns the HTTP-01 text for the token of an open challenge.
     pub(crate) fn challenge_text(&self, token: &str) -> Option<Arc<str>> {
         self.challenges.load().texts.get(token).cloned()
     }
 
-    /// Shows an authority that asks for `host` this certificate.
+    /// Opens a TLS-ALPN-01 challenge: handshakes of the CA for `host` get this certificate.
     pub(crate) fn show(&self, host: &str, certificate: &Arc<CertifiedKey>) {
         self.change(|challenges| {
             let certificate = Arc::clone(certificate);
@@ -106,14 +106,14 @@ impl CertificateStore {
         });
     }
 
-    /// Tells an authority that asks for `token` this text.
+    /// Opens an HTTP-01 challenge: requests for `token` get this text.
     pub(crate) fn offer_challenge(&self, token: &str, text: &Arc<str>) {
         self.change(|challenges| {
             challenges.texts.insert(token.into(), Arc::clone(text));
         });
     }
 
-    /// The challenge is over.
+    /// Closes the challenges of a host.
     pub(crate) fn forget(&self, host: &str, token: &str) {
         self.change(|challenges| {
             challenges.certificates.remove(host);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_certificate_is_found_and_files_come_first() {
+    fn exact_name_precedes_wildcard_and_files_precede_issued() {
         let store = CertificateStore::default();
         let (all, one, issued) = (
             certificate(&["*.studio.example"]),
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_answered_until_it_is_over() {
+    fn challenge_is_answered_until_it_is_closed() {
         let store = CertificateStore::default();
         let key = Arc::clone(&certificate(&["own.example"]).key);
         store.show("own.example", &key);
         store.offer_challenge("token", &"text".into());
         assert!(store.challenge("own.example").is_some());
         assert_eq!(store.challenge_text("token").as_deref(), Some("text"));
-        // It is for authorities only.
+        // Visitors never get a challenge's certificate.
         assert!(store.find("own.example").is_none());
         store.forget("own.example", "token");
         assert!(store.challenge("own.example").is_none());

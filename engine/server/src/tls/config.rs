@@ -1,4 +1,4 @@
-//! What is spoken: versions, suites, protocols, and who chooses the certificate.
+//! Configures TLS: versions, cipher suites, ALPN protocols, and the choice of the certificate.
 //!
 //! **Invariant:** sees no byte of a connection.
 
@@ -16,19 +16,19 @@ use super::provider::provider;
 
 /// HTTP/2 in ALPN (RFC 9113, section 3.1).
 pub(crate) const H2: &[u8] = b"h2";
-/// The challenge of an authority in ALPN (RFC 8737, section 4).
+/// The TLS-ALPN-01 challenge in ALPN (RFC 8737, section 4).
 pub(crate) const ACME: &[u8] = b"acme-tls/1";
 
-/// The versions that are spoken.
+/// The supported TLS versions.
 const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
 
-/// How to speak TLS, and where the sites are to be found with it.
+/// The TLS configuration of the server, and its certificates.
 pub struct Tls {
-    /// Who is shown which certificate.
+    /// The certificates in use.
     pub certificates: Arc<CertificateStore>,
-    /// What was tried to get them.
+    /// The state of certificate orders.
     pub attempts: Arc<AttemptBoard>,
-    /// The port that visitors type, where it is not 443: redirects to https name it.
+    /// The public HTTPS port, if it is not 443. Redirects to HTTPS name it.
     pub port: Option<u16>,
     pub(super) visitors: Arc<ServerConfig>,
     pub(super) challenges: Arc<ServerConfig>,
@@ -41,10 +41,10 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Speaks TLS with these certificates.
+    /// Creates the TLS configuration with these certificates.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// When the operating system's random number generator fails.
     pub fn new(
         certificates: Arc<CertificateStore>,
         port: Option<u16>,
@@ -74,7 +74,7 @@ impl Tls {
     }
 }
 
-/// Shows visitors the certificate of the name that they ask for.
+/// Chooses a visitor's certificate by the requested host name.
 #[derive(Debug)]
 struct ByName(Arc<CertificateStore>);
 
@@ -85,7 +85,7 @@ impl ResolvesServerCert for ByName {
     }
 }
 
-/// Shows an authority what it requested.
+/// Chooses the certificate of an open TLS-ALPN-01 challenge.
 #[derive(Debug)]
 struct ByChallenge(Arc<CertificateStore>);
 
@@ -95,7 +95,7 @@ impl ResolvesServerCert for ByChallenge {
     }
 }
 
-/// The name that a client asks for, in the form in which hosts are known: lower case, without a dot at its end.
+/// Returns the server name that a client requests, in the snapshot's form: lower case, without a trailing dot.
 pub(crate) fn asked_name(hello: &ClientHello<'_>) -> Option<String> {
     let name = hello.server_name()?;
     Some(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
@@ -106,15 +106,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tickets_are_made_with_keys_that_are_replaced_within_a_day() {
+    fn ticket_keys_are_replaced_within_a_day() {
         let tls = Tls::new(Arc::default(), None).unwrap();
         let tickets = &tls.visitors.ticketer;
-        // Rustls replaces them after this time, and takes those of the key before.
+        // rustls replaces the keys after this time, and still accepts tickets of the previous keys.
         let day = 24 * 60 * 60;
         assert!(tickets.enabled() && (60..=day).contains(&tickets.lifetime()));
         let ticket = tickets.encrypt(b"session").unwrap();
         assert_eq!(tickets.decrypt(&ticket).unwrap(), b"session");
-        // Each process has keys of its own, which are nowhere on a disk.
+        // Each process has its own keys, which are never on disk.
         let other = Tls::new(Arc::default(), None).unwrap();
         assert_eq!(other.visitors.ticketer.decrypt(&ticket), None);
     }

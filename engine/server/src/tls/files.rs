@@ -1,8 +1,8 @@
-//! Certificates that operators bring: files, read again when they change.
+//! Reads operators' certificates from files, and again when the files change.
 //!
-//! What replaces a certificate and its key does so one after the other, and both files may be half written at any moment: what cannot be read, or does not belong together, changes nothing, and is looked at again a second later.
+//! A tool that renews a certificate replaces the certificate and the key one after the other, and a file may be half written at any moment. Files that cannot be read, or that do not belong together, change nothing and are checked again a second later.
 //!
-//! **Invariant:** writes no file; a certificate that was good stays until there is another.
+//! **Invariant:** writes no file; a valid certificate stays in use until there is a valid new one.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,58 +17,58 @@ use super::certificate::{Certificate, CertificateError};
 use super::certificate_store::CertificateStore;
 use crate::settings::operator_file::{self, OperatorFileError};
 
-/// How often the files are looked at.
+/// How often the files are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where a certificate and its key are.
+/// The paths of a certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFile {
-    /// The chain as PEM, the certificate itself first.
+    /// The certificate chain in PEM, with the certificate itself first.
     pub certificate: PathBuf,
-    /// Its key as PEM.
+    /// The private key in PEM.
     pub key: PathBuf,
 }
 
-/// Why files give no certificate.
+/// Error of reading a certificate and its key from files.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// A file cannot be read, or is not a plain file.
+    /// A file cannot be read, or is not a regular file.
     #[error("cannot read `{path}`: {source}")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: OperatorFileError,
     },
-    /// What is in the files cannot be used.
+    /// The content of the files cannot be used.
     #[error("cannot use `{path}`: {source}")]
     Unusable {
-        /// The file of the certificate, or of the key where that is at fault.
+        /// The path of the certificate, or of the key if the key is at fault.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: CertificateError,
     },
 }
 
-/// The bytes of a certificate and of its key.
+/// The bytes of a certificate file and its key file.
 type Contents = (Vec<u8>, Vec<u8>);
 
-/// The files, and what was last read from them.
+/// Operators' certificate files and their last valid content.
 #[derive(Debug)]
 pub struct FileCertificates {
     files: Vec<CertificateFile>,
-    /// What is shown, and the bytes that it was read from.
+    /// The certificate in use for each file, and the bytes that it was read from.
     read: Vec<(Contents, Arc<Certificate>)>,
-    /// What was wrong the last time, so that it is said once.
+    /// The last problem of each file, so that each problem is logged once.
     problems: Vec<Option<String>>,
     store: Arc<CertificateStore>,
 }
 
 impl FileCertificates {
-    /// Reads all files, and has their certificates shown.
+    /// Reads all files and puts their certificates into use.
     ///
     /// # Errors
-    /// When one of them cannot be used: that is for operators to mend before the program serves.
+    /// When the files of a certificate cannot be used: operators must fix them before the program serves.
     pub fn read(
         files: Vec<CertificateFile>,
         store: Arc<CertificateStore>,
@@ -91,10 +91,10 @@ impl FileCertificates {
         Ok(all)
     }
 
-    /// Looks at the files every second from now on, on a thread of its own.
+    /// Checks the files every second from now on, on a thread of its own.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the operating system cannot create the thread.
     pub fn watch(mut self) -> io::Result<()> {
         if self.files.is_empty() {
             return Ok(());
@@ -109,7 +109,7 @@ impl FileCertificates {
         Ok(())
     }
 
-    /// Reads the files again, and shows what is new and good.
+    /// Reads the files again, and puts new valid certificates into use.
     fn look(&mut self) {
         let mut is_new = false;
         for (number, file) in self.files.iter().enumerate() {
@@ -123,7 +123,7 @@ impl FileCertificates {
                 Ok(None) => None,
                 Ok(Some((now, read))) => {
                     let path = file.certificate.display();
-                    info!(file = %path, names = read.names.join(" "), "a certificate was replaced");
+                    info!(file = %path, names = read.names.join(" "), "certificate file changed; serving the new certificate");
                     (*before, *certificate) = (now, Arc::new(read));
                     is_new = true;
                     None
@@ -133,7 +133,7 @@ impl FileCertificates {
             if let Some(problem) = &problem
                 && self.problems[number].as_ref() != Some(problem)
             {
-                warn!("{problem}; the certificate of before stays");
+                warn!("{problem}; serving the previous certificate");
             }
             self.problems[number] = problem;
         }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encrypted_key_is_named_as_such() {
+    fn encrypted_key_is_refused_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let file = CertificateFile {
             certificate: folder.path().join("chain.pem"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_replaced_pair_changes_nothing_and_a_whole_one_is_shown() {
+    fn half_replaced_pair_is_ignored_and_complete_pair_is_used() {
         let folder = tempfile::tempdir().unwrap();
         let file = CertificateFile {
             certificate: folder.path().join("chain.pem"),
@@ -228,7 +228,7 @@ mod tests {
         files.look();
         assert!(
             Arc::ptr_eq(&shown(), &first),
-            "the key is still the other's"
+            "the key is still that of the previous certificate"
         );
         fs::write(&file.key, &other.1).unwrap();
         files.look();

@@ -1,6 +1,6 @@
-//! One handshake: from a socket to a visitor's stream.
+//! Performs the TLS handshake of a connection.
 //!
-//! **Invariant:** limits nothing itself; its caller has the time and the number of handshakes.
+//! **Invariant:** enforces no limit; the caller limits the duration and the number of handshakes.
 
 use std::io;
 use std::rc::Rc;
@@ -17,37 +17,39 @@ use super::certificate::Certificate;
 use super::config::{ACME, H2, Tls, asked_name};
 use crate::snapshot_store::SnapshotStore;
 
-/// What a handshake was about.
+/// The host name and the certificate of a handshake.
 #[derive(Debug)]
 pub(crate) struct SecureName {
-    /// The host that the client requested.
+    /// The host name that the client requested.
     host: Box<str>,
     certificate: Arc<Certificate>,
 }
 
 impl SecureName {
-    /// Whether requests for a host may come on this connection: it is the one that the handshake named, or the certificate covers it, too (RFC 9110, section 7.4).
+    /// Returns whether requests for `host` may arrive on the connection: the handshake named it, or the certificate covers it (RFC 9110, section 7.4).
     pub(crate) fn covers(&self, host: &str) -> bool {
         *self.host == *host || self.certificate.covers(host)
     }
 }
 
-/// A visitor's connection after its handshake.
+/// A visitor's connection after the handshake.
 #[derive(Debug)]
 pub(crate) struct Secured {
     pub(crate) stream: TlsStream<TcpStream>,
     pub(crate) name: Rc<SecureName>,
-    /// Whether HTTP/2 was agreed on.
+    /// Whether ALPN chose HTTP/2.
     pub(crate) http2: bool,
 }
 
-/// The alert `unrecognized_name`, fatal, as a record of its own (RFC 8446, sections 5.1 and 6; RFC 6066, section 3).
+/// The fatal alert `unrecognized_name` as a TLS record (RFC 8446, sections 5.1 and 6; RFC 6066, section 3).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
-/// Does the server's part of a handshake. `None` where it is over after it: an authority has seen the answer to its challenge, or nobody here has the name.
+/// Performs the server's side of a handshake.
+///
+/// Returns `None` if the connection ends with it: a CA has seen the answer to its challenge, or there is no certificate for the name.
 ///
 /// # Errors
-/// When the client breaks off, or speaks no TLS that is spoken here. It was sent an alert then.
+/// When the client aborts, or supports no common version or suite. The client has been sent an alert then.
 pub(crate) async fn shake_hands(
     socket: TcpStream,
     tls: &Tls,
@@ -89,7 +91,7 @@ async fn attempt(
             false => &counters.unknown_name,
         };
         counter.fetch_add(1, Relaxed);
-        // Rustls would say `access_denied`.
+        // rustls would send `access_denied`.
         start.io.write_all(&UNRECOGNIZED_NAME).await?;
         start.io.shutdown().await?;
         return Ok(None);

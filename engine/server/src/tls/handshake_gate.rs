@@ -1,8 +1,8 @@
-//! How many handshakes a client subnet may have in flight, and how many it may begin in a second.
+//! Limits the handshakes of each client subnet: those in flight, and those that begin per second.
 //!
-//! A handshake costs some hundred times what a request does. A subnet that asks for more than its part is closed at accepting, before any of that is spent.
+//! A handshake costs some hundred times as much as a request. A connection beyond the limit is closed when it is accepted, before a handshake begins.
 //!
-//! **Invariant:** opens and closes no connection itself; remembers a subnet for no longer than its budget needs to fill up again.
+//! **Invariant:** opens and closes no connection; remembers a subnet only until its budget is full again.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,19 +11,19 @@ use std::time::Instant;
 
 use crate::listen::client_subnets::client_subnet;
 
-/// What a client subnet may do.
+/// The limits of a client subnet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HandshakeLimits {
     /// Handshakes in flight.
     pub(crate) at_once: usize,
-    /// Handshakes that begin in a second, over time; four times as many may begin together.
+    /// Handshakes per second, on average. A burst may have four times as many.
     pub(crate) rate: u32,
 }
 
-/// Seconds for which a budget that nobody used grows.
+/// Seconds for which an unused budget grows.
 const BURST_SECONDS: f64 = 4.0;
 
-/// Below so many subnets nobody looks which of them can be forgotten.
+/// Number of subnets below which full budgets are not swept.
 const MIN_SWEPT_SUBNETS: usize = 1024;
 
 /// Handshakes by client subnet.
@@ -35,7 +35,7 @@ pub(crate) struct HandshakeGate {
 #[derive(Debug, Default)]
 struct Subnets {
     by_address: HashMap<IpAddr, HandshakeBudget>,
-    /// How many were left when some were forgotten last.
+    /// Number of subnets after the last sweep.
     left: usize,
 }
 
@@ -47,7 +47,7 @@ struct HandshakeBudget {
     at: Instant,
 }
 
-/// The right to one handshake; it is over when this is dropped.
+/// A permit for one handshake, given back on drop.
 #[derive(Debug)]
 pub(crate) struct HandshakePass {
     gate: Arc<HandshakeGate>,
@@ -62,7 +62,7 @@ impl HandshakeBudget {
 }
 
 impl HandshakeGate {
-    /// Lets one handshake of the subnet of `address` begin, unless it has too many.
+    /// Admits a handshake from the subnet of `address`, unless the subnet is at a limit.
     pub(crate) fn enter(
         self: &Arc<Self>,
         address: IpAddr,
@@ -100,7 +100,7 @@ impl HandshakeGate {
 }
 
 impl Subnets {
-    /// Forgets the subnets that may do all that a new one may, once there are twice as many as the last time.
+    /// Removes subnets with a full budget and no handshake in flight, once the number of subnets has doubled since the last sweep.
     fn forget(&mut self, rate: f64, now: Instant) {
         if self.by_address.len() < MIN_SWEPT_SUBNETS.max(self.left * 2) {
             return;
@@ -134,18 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn a_subnet_has_its_number_and_its_rate() {
+    fn subnet_is_limited_in_number_and_rate() {
         let (gate, start) = (Arc::new(HandshakeGate::default()), Instant::now());
         let enter = |millis: u64| {
             let now = start + Duration::from_millis(millis);
             gate.enter(address(1), LIMITS, now)
         };
-        // Three at once.
+        // Three in flight.
         let passes: Vec<_> = (0..3).map(|_| enter(0).unwrap()).collect();
         assert!(enter(0).is_none());
         assert!(gate.enter(address(2), LIMITS, start).is_some());
         drop(passes);
-        // Eight in a burst, of which five are left, and then two a second.
+        // Eight in a burst, of which five are left; then two per second.
         for number in 0..5 {
             assert!(enter(0).is_some(), "{number}");
         }
@@ -153,12 +153,12 @@ mod tests {
         assert!(enter(400).is_none());
         assert!(enter(500).is_some());
         assert!(enter(500).is_none());
-        // A clock that stands still or goes back gives nothing and takes nothing.
+        // A clock that stands still or goes back adds nothing and removes nothing.
         assert!(enter(0).is_none());
     }
 
     #[test]
-    fn subnets_that_came_once_are_forgotten() {
+    fn subnets_with_a_full_budget_are_forgotten() {
         let (gate, start) = (Arc::new(HandshakeGate::default()), Instant::now());
         for number in 0..20_000_u32 {
             let address = IpAddr::from(number.to_be_bytes());
@@ -166,7 +166,7 @@ mod tests {
             drop(gate.enter(address, LIMITS, now));
         }
         let known = gate.subnets.lock().unwrap().by_address.len();
-        // One pass of the budget is back after half a second: some 500 are remembered for a reason.
+        // A used handshake is available again after half a second, so some 500 subnets have a reason to be remembered.
         assert!(known <= 2 * MIN_SWEPT_SUBNETS, "{known}");
     }
 }

@@ -1,6 +1,6 @@
-//! How it stands with the certificate of every host that is served, for `/certificates`, `/tenants` and the metrics.
+//! The certificate state of every host in the snapshot, for `/certificates`, `/tenants` and the metrics.
 //!
-//! **Invariant:** plain values; put together only when somebody asks.
+//! **Invariant:** plain values, computed only on request.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,68 +10,68 @@ use super::attempts::{FailureKind, OrderWait};
 use super::config::Tls;
 use crate::snapshot_store::SnapshotStore;
 
-/// How it stands with a host's certificate.
+/// The certificate state of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateLine {
     /// The host.
     pub host: String,
-    /// What visitors get.
+    /// The state that visitors see.
     pub state: CertificateState,
-    /// Where it comes from, where there is one.
+    /// The source of the certificate, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub source: Option<CertificateSource>,
-    /// Until when it is valid, in seconds since 1970.
+    /// End of the validity, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_after: Option<u64>,
     /// Whether an order is in flight.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ordering: bool,
-    /// Why an order that is due does not begin.
+    /// Why an order that is due has not begun.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting: Option<OrderWait>,
-    /// When the last order of this process began, in seconds since 1970.
+    /// When this process last began an order for the host, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_try: Option<u64>,
-    /// When the next one may begin, in seconds since 1970.
+    /// When the next order may begin, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_try: Option<u64>,
-    /// Why the last one failed, if it did.
+    /// Why the last order failed, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<CertificateProblem>,
 }
 
-/// What visitors of a host get.
+/// The certificate state that visitors of a host see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CertificateState {
-    /// A certificate that is valid now.
+    /// The certificate is valid.
     Valid,
-    /// One that is not valid any more, or not yet: a warning of their browser.
+    /// The certificate has expired, or is not valid yet. Browsers show a warning.
     Expired,
-    /// None: an alert.
+    /// There is no certificate. Handshakes end with an alert.
     Missing,
 }
 
-/// Where a certificate comes from.
+/// The source of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CertificateSource {
     /// A file of the operators.
     File,
-    /// An authority.
+    /// A CA.
     Authority,
 }
 
-/// Why there is no new certificate.
+/// Why the last order failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateProblem {
-    /// The kind.
+    /// The kind of the failure.
     pub kind: FailureKind,
-    /// The authority's words.
+    /// The CA's message.
     pub detail: String,
 }
 
-/// One line a host, in order.
+/// Returns the certificate state of every host, ordered by host.
 #[must_use]
 pub fn overview(snapshots: &SnapshotStore, tls: &Tls) -> Vec<CertificateLine> {
     let snapshot = snapshots.current();
@@ -80,7 +80,7 @@ pub fn overview(snapshots: &SnapshotStore, tls: &Tls) -> Vec<CertificateLine> {
     hosts.into_iter().map(|host| line(host, tls)).collect()
 }
 
-/// How it stands with one host.
+/// Returns the certificate state of a host.
 pub(crate) fn line(host: &str, tls: &Tls) -> CertificateLine {
     let now = SystemTime::now();
     let certificate = tls.certificates.find(host);

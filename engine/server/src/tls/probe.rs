@@ -1,6 +1,6 @@
-//! Looks at a running server as a browser would: a handshake, and whether the certificate is good for a host.
+//! Probes a running server as a browser would: performs a handshake, and checks the certificate for a host.
 //!
-//! **Invariant:** sends no request; trusts nobody whom its caller does not name.
+//! **Invariant:** sends no request; trusts only the roots that the caller chooses.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -15,35 +15,35 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::provider::provider;
 
-/// What was found.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// The version of TLS, as in `TLSv1_3`.
+    /// The TLS version, as in `TLSv1_3`.
     pub version: String,
-    /// The protocol of ALPN; empty where none was agreed on.
+    /// The ALPN protocol; empty if none was agreed on.
     pub protocol: String,
-    /// Days for which the certificate is still valid.
+    /// Days until the certificate expires.
     pub days: u64,
 }
 
-/// Why a browser would not go on.
+/// Error that would stop a browser.
 #[derive(Debug, Error)]
 pub enum ProbeError {
-    /// The roots cannot be used.
+    /// The root certificates cannot be used.
     #[error("the roots cannot be used: {0}")]
     Roots(String),
-    /// No host name.
+    /// The text is not a host name.
     #[error("`{0}` is no host name")]
     Host(String),
-    /// Nobody answers, or the handshake fails: the certificate is not good for the host, for example.
+    /// The server does not respond, or the handshake fails, for example because the certificate is not valid for the host.
     #[error("{0}")]
     Handshake(#[from] io::Error),
 }
 
-/// The roots in a PEM, or those of Mozilla.
+/// Returns the root certificates in a PEM, or those of Mozilla.
 ///
 /// # Errors
-/// When the PEM has none that can be used.
+/// When the PEM has no root certificate, or one that cannot be used.
 pub(crate) fn root_store(pem: Option<&[u8]>) -> Result<RootCertStore, rustls::Error> {
     let Some(pem) = pem else {
         let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
@@ -59,10 +59,12 @@ pub(crate) fn root_store(pem: Option<&[u8]>) -> Result<RootCertStore, rustls::Er
     }
 }
 
-/// Does a handshake for `host` with whoever listens at `address`. `roots`: PEM; without it, those of Mozilla count. `patience` is for each step.
+/// Performs a handshake for `host` with the server at `address`.
+///
+/// `roots` is a PEM; without it, the roots of Mozilla are trusted. `patience` is the timeout of each step.
 ///
 /// # Errors
-/// When a browser that trusts these roots would not go on.
+/// When a browser that trusts these roots would not connect.
 pub fn probe(
     address: SocketAddr,
     host: &str,
@@ -96,7 +98,7 @@ pub fn probe(
     })
 }
 
-/// For how many days a certificate is still valid.
+/// Returns the number of days until a certificate expires.
 fn days(certificate: &CertificateDer<'_>) -> u64 {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
         return 0;

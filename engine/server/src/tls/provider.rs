@@ -1,12 +1,12 @@
-//! The cryptography of all of TLS here: AWS-LC, which has the key agreement that quantum computers do not break, and needs no more than a C compiler to build.
+//! The cryptography provider of all TLS code: AWS-LC, which supports post-quantum key agreement and needs only a C compiler to build.
 //!
-//! **Invariant:** chooses, and does nothing else.
+//! **Invariant:** only chooses the provider.
 
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
-/// The cryptography of all of TLS here.
+/// Returns the cryptography provider of all TLS code.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }

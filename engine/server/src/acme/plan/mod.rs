@@ -1,6 +1,6 @@
-//! When what is tried next: for a name, and for the authority.
+//! Decides when to order a certificate for a host, and when to contact the CA.
 //!
-//! **Invariant:** plain values and arithmetic: no clock, no random numbers, no disk, no network. `chance` is a number from 0 up to 1 that the caller draws.
+//! **Invariant:** plain values and arithmetic: no clock, no random numbers, no disk, no network. `chance` is a random number from 0 up to 1 that the caller draws.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,22 +11,22 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How an authority makes sure that a name leads here.
+/// The way in which the CA validates a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChallengeMethod {
-    /// A text at a path of the name (RFC 8555, section 8.3).
+    /// A text at a path of the host (HTTP-01; RFC 8555, section 8.3).
     Http,
-    /// A certificate that the name shows (RFC 8737).
+    /// A certificate in a handshake (TLS-ALPN-01; RFC 8737).
     TlsAlpn,
 }
 
-/// Why an order came to nothing.
+/// The failure of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) kind: FailureKind,
-    /// For people.
+    /// The reason, in words.
     pub(super) detail: String,
-    /// How long the authority does not want to be asked again.
+    /// The CA's `Retry-After`.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ impl Failure {
     }
 }
 
-/// From when until when a certificate is valid.
+/// The validity of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lifetime {
     pub(super) not_before: SystemTime,
@@ -53,14 +53,16 @@ impl Lifetime {
         length.unwrap_or_default()
     }
 
-    /// After two thirds, and up to a thirtieth earlier, so that what began together is not renewed together.
+    /// Returns when to renew: after two thirds of the lifetime, minus up to a thirtieth. Certificates that were issued together are thus not renewed together.
     fn renewal(self, chance: f64) -> SystemTime {
         let length = self.length();
         self.not_before + length.mul_f64(2.0 / 3.0 - chance / 30.0)
     }
 }
 
-/// A time that is waited for. A clock that is set back to before it began ends it, too: else a clock that was a year ahead once would make a name wait for a year.
+/// A pause until a given time.
+///
+/// The pause also ends if the clock is set back to before its start. Otherwise a clock that was once a year ahead would make a host wait for a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Wait {
     since: SystemTime,
@@ -80,26 +82,26 @@ impl Wait {
     }
 }
 
-/// How it stands with one name.
+/// The plan for one host.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NamePlan {
     certificate: Option<Lifetime>,
-    /// When the certificate is to be renewed.
+    /// When to renew the certificate.
     renewal: Option<SystemTime>,
-    /// When the authority is asked next whether to renew sooner or later (ARI).
+    /// Pause until the next renewal query (ARI).
     next_question: Option<Wait>,
     failures: u32,
-    /// No order before the end of this.
+    /// Pause before the next order.
     wait: Option<Wait>,
     last: Option<SystemTime>,
     failure: Option<Failure>,
     is_under_way: bool,
-    /// Why an order that is due does not begin.
+    /// Why an order that is due has not begun.
     order_wait: Option<OrderWait>,
 }
 
 impl NamePlan {
-    /// A name with what is kept for it.
+    /// Creates the plan for a host, with the lifetime of its persisted certificate.
     pub(super) fn new(certificate: Option<Lifetime>, now: SystemTime, chance: f64) -> Self {
         let mut plan = Self {
             certificate: None,
@@ -121,34 +123,34 @@ impl NamePlan {
     fn set(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
         self.certificate = Some(certificate);
         self.renewal = Some(certificate.renewal(chance));
-        // Soon, so that a certificate that was revoked is replaced within the hour; spread, so that a start asks no thousand questions.
+        // The first query comes within the hour, so that a revoked certificate is replaced soon. The queries are spread, so that a startup does not send thousands at once.
         let soon = (certificate.length() / 100).min(HOUR);
         self.next_question = Some(Wait::new(now, soon.mul_f64(chance)));
     }
 
-    /// Whether an order is to begin.
+    /// Returns whether an order should begin now.
     pub(super) fn is_due(&self, now: SystemTime) -> bool {
         !self.is_under_way
             && self.wanted_at().is_none_or(|at| at <= now)
             && self.wait.is_none_or(|wait| wait.is_over(now))
     }
 
-    /// When the certificate that there is has to be renewed.
+    /// Returns when the current certificate must be renewed. `None` without a certificate: at once.
     fn wanted_at(&self) -> Option<SystemTime> {
         self.certificate.and(self.renewal)
     }
 
-    /// When an order is to begin; nothing where that is at once.
+    /// Returns when an order should begin, or `None` for at once.
     fn order_at(&self) -> Option<SystemTime> {
         self.wanted_at().max(self.wait.map(|wait| wait.until))
     }
 
-    /// Whether the authority is to be asked when it wants the certificate renewed.
+    /// Returns whether a renewal query should be sent now.
     pub(super) fn is_question_due(&self, now: SystemTime) -> bool {
         !self.is_under_way && self.next_question.is_some_and(|wait| wait.is_over(now))
     }
 
-    /// When there is something to do, at the latest.
+    /// Returns when the plan needs attention next, or `None` for at once.
     pub(super) fn next(&self) -> Option<SystemTime> {
         let order = self.order_at();
         match (order, self.next_question) {
@@ -157,7 +159,7 @@ impl NamePlan {
         }
     }
 
-    /// How the authority is to make sure that the name leads here: another way after each failure. `methods` is not empty.
+    /// Returns the validation method of the next order. The method alternates after each failure. `methods` is not empty.
     pub(super) fn method(&self, methods: &[ChallengeMethod]) -> ChallengeMethod {
         let number = usize::try_from(self.failures).unwrap_or(0) % methods.len().max(1);
         methods
@@ -166,29 +168,29 @@ impl NamePlan {
             .unwrap_or(ChallengeMethod::TlsAlpn)
     }
 
-    /// An order begins.
+    /// Records that an order begins.
     pub(super) fn begin(&mut self, now: SystemTime) {
         self.is_under_way = true;
         self.order_wait = None;
         self.last = Some(now);
     }
 
-    /// An order that is due does not begin, or may again.
+    /// Sets or clears the reason why a due order does not begin.
     pub(super) fn set_order_wait(&mut self, wait: Option<OrderWait>) {
         self.order_wait = wait;
     }
 
-    /// It gave a certificate.
+    /// Records that the order succeeded.
     pub(super) fn succeed(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
         self.is_under_way = false;
         self.failures = 0;
         self.failure = None;
-        // Whatever the authority gives out, and however wrong the clock is: no name is requested twice within minutes.
+        // Whatever the CA issues, and however wrong the clock is, a host is not ordered twice within a minute.
         self.wait = Some(Wait::new(now, MINUTE.min(certificate.length() / 3)));
         self.set(certificate, now, chance);
     }
 
-    /// It gave none. `methods`: in how many ways the authority can look; each is tried once before anything is waited for.
+    /// Records that the order failed. `methods` is the number of validation methods; each is tried once before the host waits.
     pub(super) fn fail(&mut self, failure: Failure, now: SystemTime, chance: f64, methods: usize) {
         self.is_under_way = false;
         let is_of_the_name = !matches!(
@@ -215,7 +217,7 @@ impl NamePlan {
         self.failure = Some(failure);
     }
 
-    /// The authority said when it wants the certificate renewed, and when to ask again.
+    /// Applies the CA's suggested renewal window. `again` is the time until the next query.
     pub(super) fn suggest(
         &mut self,
         (start, end): (SystemTime, SystemTime),
@@ -227,18 +229,18 @@ impl NamePlan {
             return;
         };
         let window = end.duration_since(start).unwrap_or_default();
-        // A window that is the same as before gives the same moment: a new one each time would creep to its end.
+        // An unchanged window keeps the chosen time. Drawing again each time would drift towards the end of the window.
         let chosen = self
             .renewal
             .filter(|renewal| (start..=end).contains(renewal));
         let renewal = chosen.unwrap_or_else(|| start + window.mul_f64(chance));
-        // What an authority says never makes a certificate end.
+        // A suggestion never lets a certificate expire.
         let latest = certificate.not_before + certificate.length().mul_f64(0.9);
         self.renewal = Some(renewal.min(latest));
         self.ask_again(again, now);
     }
 
-    /// The authority said nothing of use.
+    /// Schedules the next renewal query.
     pub(super) fn ask_again(&mut self, after: Duration, now: SystemTime) {
         let least = self.certificate.map_or(MINUTE, |certificate| {
             (certificate.length() / 100).clamp(SECOND, MINUTE)
@@ -246,7 +248,7 @@ impl NamePlan {
         self.next_question = Some(Wait::new(now, after.clamp(least, DAY)));
     }
 
-    /// What is to be told of it.
+    /// Returns the state to be reported.
     pub(super) fn attempts(&self) -> Attempts {
         Attempts {
             is_under_way: self.is_under_way,
@@ -260,7 +262,7 @@ impl NamePlan {
         }
     }
 
-    /// The plan of a name that nobody asks about any more: nothing comes of an order that is in flight.
+    /// Returns the plan of a host that is no longer served: an order in flight has no effect.
     pub(super) fn at_rest(self) -> Self {
         Self {
             is_under_way: false,
@@ -269,7 +271,7 @@ impl NamePlan {
         }
     }
 
-    /// The plan of a name whose certificate is lost: its failures count, and one is due once they allow it.
+    /// Returns the plan of a host whose certificate file is lost. Its failures still count; a new order is due once the pause is over.
     pub(super) fn without_certificate(self) -> Self {
         Self {
             certificate: None,
@@ -279,18 +281,18 @@ impl NamePlan {
         }
     }
 
-    /// Whether a host that left can be forgotten: what failed may be tried again since a day at least, or the certificate is on disk.
+    /// Returns whether a host that is no longer served can be forgotten: its pause ended at least a day ago, or it has none.
     pub(super) fn is_outdated(&self, now: SystemTime) -> bool {
         let is_outdated = |wait: Wait| now < wait.since || wait.until + DAY <= now;
         self.wait.is_none_or(is_outdated)
     }
 
-    /// Whether there is nothing to tell.
+    /// Returns whether there is nothing to report.
     pub(super) fn is_quiet(&self) -> bool {
         self.last.is_none() && self.failure.is_none() && self.order_wait.is_none()
     }
 
-    /// The last failure was of the disk, and is over.
+    /// Records that the certificate is on disk, which ends a storage failure.
     pub(super) fn is_stored(&mut self) {
         let is_of_disk = |failure: &Failure| failure.kind == FailureKind::Storage;
         if self.failure.as_ref().is_some_and(is_of_disk) {
@@ -298,13 +300,13 @@ impl NamePlan {
         }
     }
 
-    /// The certificate is in force, and cannot be written to disk.
+    /// Records that the certificate is in use but cannot be written to disk.
     pub(super) fn is_not_stored(&mut self, failure: Failure) {
         self.failure = Some(failure);
     }
 }
 
-/// How it stands with the authority.
+/// The plan for the CA.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AuthorityPlan {
     failures: u32,
@@ -312,22 +314,22 @@ pub(super) struct AuthorityPlan {
 }
 
 impl AuthorityPlan {
-    /// Whether it may be asked.
+    /// Returns whether the CA may be contacted.
     pub(super) fn is_open(&self, now: SystemTime) -> bool {
         self.wait.is_none_or(|wait| wait.is_over(now))
     }
 
-    /// When it may be asked again.
+    /// Returns when the CA may be contacted again.
     pub(super) fn opens(&self) -> Option<SystemTime> {
         self.wait.map(|wait| wait.until)
     }
 
-    /// It answered.
+    /// Records that the CA responded.
     pub(super) fn succeed(&mut self) {
         *self = Self::default();
     }
 
-    /// An order failed. Where that is the authority's doing, nobody asks it for a while: seconds at first, a quarter of an hour at last.
+    /// Records a failed order. If the CA is at fault, all orders pause: for seconds at first, for a quarter of an hour at most.
     pub(super) fn fail(&mut self, failure: &Failure, now: SystemTime, chance: f64) {
         let pause = match failure.kind {
             FailureKind::Authority | FailureKind::Account => {
@@ -340,7 +342,7 @@ impl AuthorityPlan {
                 let pause = pause.min(15 * MINUTE).mul_f64(0.75 + chance / 2.0);
                 pause.max(failure.retry_after.unwrap_or_default().min(HOUR))
             }
-            // It may be one limit of many: the next name is tried, but not at once.
+            // The limit may apply to one host only: the next host is tried, but not at once.
             FailureKind::RateLimited => 10 * SECOND,
             _ => return self.succeed(),
         };

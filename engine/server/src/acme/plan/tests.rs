@@ -1,4 +1,4 @@
-//! The plan, step by step, with days and seconds that no test waits for.
+//! Tests of the plan with simulated time.
 
 use std::time::UNIX_EPOCH;
 
@@ -22,7 +22,7 @@ fn failure(kind: FailureKind) -> Failure {
 }
 
 #[test]
-fn a_name_without_a_certificate_is_due_at_once_and_only_once() {
+fn host_without_certificate_is_due_at_once_and_only_once() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     assert!(plan.is_due(day(0)));
     plan.begin(day(0));
@@ -33,26 +33,26 @@ fn a_name_without_a_certificate_is_due_at_once_and_only_once() {
 }
 
 #[test]
-fn what_is_kept_and_good_is_not_asked_for_again() {
+fn valid_certificate_is_not_ordered_again() {
     assert!(!NamePlan::new(Some(days(0, 90)), day(30), 0.5).is_due(day(30)));
     assert!(NamePlan::new(Some(days(0, 90)), day(61), 0.5).is_due(day(61)));
     assert!(NamePlan::new(Some(days(0, 90)), day(400), 0.5).is_due(day(400)));
-    // A clock that is behind makes no certificate old.
+    // With a clock that is behind, the certificate is not due.
     assert!(!NamePlan::new(Some(days(10, 100)), day(0), 0.5).is_due(day(0)));
 }
 
 #[test]
-fn a_name_that_comes_back_without_its_certificate_needs_another() {
+fn returning_host_without_its_certificate_is_due_again() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     plan.begin(day(0));
     plan.succeed(days(0, 90), day(0), 0.5);
     let plan = plan.at_rest();
     assert!(!plan.is_due(day(1)));
     let lost = plan.without_certificate();
-    // Not within the minute in which nothing is requested twice.
+    // Not within the minute in which a host is not ordered twice.
     assert!(!lost.is_due(day(0)) && lost.is_due(day(1)));
     assert!(!lost.is_question_due(day(1)));
-    // One that failed waits on.
+    // A failed host keeps waiting.
     let mut failed = NamePlan::new(None, day(0), 0.5);
     failed.begin(day(0));
     failed.fail(failure(FailureKind::Dns), day(0), 0.5, 2);
@@ -61,7 +61,7 @@ fn a_name_that_comes_back_without_its_certificate_needs_another() {
 }
 
 #[test]
-fn six_days_are_renewed_after_four_and_not_all_together() {
+fn six_day_certificates_are_renewed_after_four_days_spread_out() {
     let at = |chance| {
         let plan = NamePlan::new(Some(days(0, 6)), day(0), chance);
         plan.order_at().unwrap()
@@ -71,7 +71,7 @@ fn six_days_are_renewed_after_four_and_not_all_together() {
 }
 
 #[test]
-fn a_name_that_fails_tries_the_other_way_and_then_waits_longer_each_time() {
+fn failed_host_tries_the_other_method_then_waits_longer_each_time() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     let mut now = day(0);
     let mut pauses = Vec::new();
@@ -95,7 +95,7 @@ fn a_name_that_fails_tries_the_other_way_and_then_waits_longer_each_time() {
 }
 
 #[test]
-fn a_name_without_an_address_is_not_looked_for_in_another_way() {
+fn dns_failure_waits_without_trying_the_other_method() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     plan.fail(failure(FailureKind::Dns), day(0), 0.0, 2);
     let pause = plan.next().unwrap().duration_since(day(0)).unwrap();
@@ -105,20 +105,20 @@ fn a_name_without_an_address_is_not_looked_for_in_another_way() {
 }
 
 #[test]
-fn the_authority_has_the_last_word_on_when_to_come_again() {
+fn retry_after_extends_the_pause() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     let mut limited = failure(FailureKind::RateLimited);
     limited.retry_after = Some(30 * HOUR);
     plan.fail(limited.clone(), day(0), 0.5, 2);
     assert_eq!(plan.next(), Some(day(0) + 30 * HOUR));
-    // But nobody makes a name wait for a year.
+    // The pause is at most a week.
     limited.retry_after = Some(365 * DAY);
     plan.fail(limited, day(0), 0.5, 2);
     assert_eq!(plan.next(), Some(day(7)));
 }
 
 #[test]
-fn an_authority_that_is_down_makes_all_wait_and_no_name_longer_than_that() {
+fn failing_ca_pauses_all_orders_without_penalising_a_host() {
     let mut authority = AuthorityPlan::default();
     let mut plan = NamePlan::new(None, day(0), 0.5);
     let mut now = day(0);
@@ -127,7 +127,7 @@ fn an_authority_that_is_down_makes_all_wait_and_no_name_longer_than_that() {
         plan.begin(now);
         let down = failure(FailureKind::Authority);
         authority.fail(&down, now, 0.5);
-        // The others that were in flight.
+        // A second order that was in flight.
         authority.fail(&down, now, 0.5);
         plan.fail(down, now, 0.5, 2);
         assert!(!authority.is_open(now));
@@ -139,28 +139,28 @@ fn an_authority_that_is_down_makes_all_wait_and_no_name_longer_than_that() {
     }
     assert_eq!(pauses[..3], [2 * SECOND, 4 * SECOND, 8 * SECOND]);
     assert_eq!(*pauses.last().unwrap(), 15 * MINUTE);
-    // One whose challenge fails says that the authority is up.
+    // A failed challenge shows that the CA works.
     authority.fail(&failure(FailureKind::Dns), now, 0.5);
     assert_eq!(authority, AuthorityPlan::default());
 }
 
 #[test]
-fn the_authority_may_want_a_renewal_sooner_or_later() {
+fn suggested_window_moves_the_renewal() {
     let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
     plan.suggest((day(70), day(72)), 6 * HOUR, day(1), 0.5);
     assert_eq!(plan.order_at(), Some(day(71)));
     assert!(!plan.is_question_due(day(1) + 5 * HOUR));
     assert!(plan.is_question_due(day(1) + 6 * HOUR));
-    // The same window again does not move it.
+    // An unchanged window keeps the time.
     plan.suggest((day(70), day(72)), 6 * HOUR, day(1), 0.9);
     assert_eq!(plan.order_at(), Some(day(71)));
-    // One that has passed, as after a revocation, is now.
+    // A past window, as after a revocation, is due now.
     plan.suggest((day(0), day(1)), 6 * HOUR, day(2), 0.5);
     assert!(plan.is_due(day(2)));
-    // Never so late that it would end.
+    // A window after the expiry is cut to 90 % of the lifetime.
     plan.suggest((day(200), day(201)), 6 * HOUR, day(2), 0.5);
     assert_eq!(plan.order_at(), Some(day(81)));
-    // Nor is it asked all the time, or never.
+    // The interval of queries is bounded on both sides.
     plan.ask_again(Duration::ZERO, day(2));
     assert!(!plan.is_question_due(day(2)));
     plan.ask_again(1000 * DAY, day(2));
@@ -168,18 +168,18 @@ fn the_authority_may_want_a_renewal_sooner_or_later() {
 }
 
 #[test]
-fn clocks_that_jump_ask_for_nothing_twice() {
+fn expired_new_certificate_is_not_ordered_twice_within_a_minute() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     plan.begin(day(0));
-    // The authority's clock is a year behind: what it gives out is old already.
+    // The CA's clock is a year behind, so the new certificate has expired already.
     plan.succeed(days(0, 90), day(365), 0.5);
     assert!(!plan.is_due(day(365)));
     assert!(plan.is_due(day(365) + MINUTE));
 }
 
 #[test]
-fn a_clock_that_was_ahead_once_makes_nobody_wait_for_it() {
-    // A machine starts a year ahead: the authority's own certificate seems to have ended, and so does the order.
+fn pause_ends_when_the_clock_is_set_back() {
+    // The machine starts with its clock a year ahead: the CA's own certificate seems to have expired, and the order fails.
     let (ahead, right) = (day(365), day(0));
     let mut plan = NamePlan::new(None, ahead, 0.5);
     let mut authority = AuthorityPlan::default();
@@ -189,20 +189,20 @@ fn a_clock_that_was_ahead_once_makes_nobody_wait_for_it() {
     plan.fail(failed, ahead, 0.5, 2);
     assert!(!authority.is_open(ahead) && !plan.is_due(ahead));
     assert!(authority.is_open(right) && plan.is_due(right));
-    // From then on it counts from the right time.
+    // From then on, pauses count from the correct time.
     authority.fail(&failure(FailureKind::Authority), right, 0.5);
     assert!(!authority.is_open(right) && authority.is_open(right + MINUTE));
-    // The same for questions about renewal.
+    // Renewal queries behave in the same way.
     plan.succeed(days(0, 90), right, 0.5);
     plan.ask_again(DAY, ahead);
     assert!(!plan.is_question_due(ahead) && plan.is_question_due(right));
 }
 
 #[test]
-fn a_clock_that_jumps_forward_renews_at_once() {
+fn clock_that_jumps_forward_renews_at_once() {
     let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
     assert!(!plan.is_due(day(1)) && plan.is_due(day(400)));
-    // What failed long ago waits no longer.
+    // A pause that ended long ago has no effect.
     plan.begin(day(1));
     plan.fail(failure(FailureKind::RateLimited), day(1), 0.5, 2);
     assert!(plan.is_due(day(400)));
