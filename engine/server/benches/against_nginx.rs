@@ -1,8 +1,10 @@
-//! CPU time of a request, side by side: nginx, a bare hyper server that returns one fixed response, and rowhouse; then nginx and rowhouse with a JSON access log.
+//! Compares the CPU time per request of nginx, of a bare hyper server with one fixed response, and of rowhouse; then nginx and rowhouse with a JSON access log.
 //!
-//! All answer with the same bytes and, but for the order, the same fields, which is checked first. Nginx has them as a prepared gzip file and keeps it open, and reads it, which costs it less than `sendfile` at this size. Each server has one thread, on the first core; the client is on the second. The servers take short turns, many times, and each ratio is the median of the turns' ratios: what disturbs a turn disturbs all servers alike, so that a machine with other work gives the same figures as a quiet one, from fewer turns.
+//! All servers send the same bytes and, except for their order, the same header fields; the benchmark checks this first. nginx reads the page from a prepared gzip file that it keeps open, which at this size is cheaper than `sendfile`. Each server has one thread on the first core; the client uses the second core.
 //!
-//! `cargo bench -p server --bench against_nginx` prints the ratios that the budgets are about within a minute; it needs `nginx` and `taskset`. `SHOW=1` prints the responses' heads, too.
+//! The servers are measured in short turns, many times, and each ratio is the median of the ratios of the turns. Other work on the machine disturbs all servers of a turn alike, so a busy machine gives the same figures as a quiet one.
+//!
+//! `cargo bench -p server --bench against_nginx` prints the ratios and their budgets within a minute. It needs `nginx` and `taskset`. `SHOW=1` also prints the header fields of the responses.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "support/process.rs"]
@@ -33,21 +35,21 @@ use server::listen;
 use server::settings::ServeSettings;
 use server::snapshot_store::SnapshotStore;
 
-/// Turns are taken until there are so many, or the time is up and there are enough.
+/// The benchmark ends after `TURNS` turns, or after `TIME` if at least `ENOUGH` turns were measured.
 const TURNS: usize = 400;
 const ENOUGH: usize = 40;
 const TIME: Duration = Duration::from_secs(40);
 /// Turns that only warm caches and pools.
 const WARM_UP: usize = 10;
-/// A server that does not answer for so long is broken.
+/// A server that does not respond for so long is broken.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECTIONS: usize = 32;
-/// Requests of a turn on each connection.
+/// Requests per connection in a turn.
 const BATCHES: usize = 20;
-/// Bytes of the compressed page: what a page of the first sites has.
+/// Size of the compressed page in bytes, as of a typical page.
 const COMPRESSED: usize = 6 * 1024;
 const ETAG: &str = "\"0123456789abcdef0123456789abcdef\"";
-/// The fields of a real page.
+/// The header fields of a real page.
 const FIELDS: [(&str, &str); 11] = [
     ("content-type", "text/html; charset=utf-8"),
     ("cache-control", "public, max-age=0, must-revalidate"),
@@ -67,14 +69,14 @@ const FIELDS: [(&str, &str); 11] = [
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
 ];
-/// Of these, what is made when a tenant is compiled; all others are constants.
+/// Fields that are made when a tenant is compiled; all others are constants.
 const MADE: [&str; 4] = [
     "content-type",
     "cache-control",
     "cache-tag",
     "content-security-policy",
 ];
-/// What a browser asks with.
+/// The header fields of a browser's request.
 const ASKED: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36\r\n\
     accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
     accept-language: en-US,en;q=0.9\r\naccept-encoding: gzip, deflate\r\nsec-fetch-mode: navigate\r\n";
@@ -139,7 +141,7 @@ fn compare() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Connections to a server that stay open.
+/// Open connections to a server.
 struct Client<'s> {
     server: &'s Server,
     sockets: Vec<TcpStream>,
@@ -175,7 +177,7 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Fails where what a client sees differs from `other`, but for what a server says of itself and of the moment.
+    /// Panics if the response differs from that of `other`, except for fields that identify the server or the moment.
     fn assert_same_answer(&self, other: &Self) {
         let own = ["date", "server", "connection", "etag", "x-request-id"];
         let parts = |response: &[u8]| {
@@ -195,16 +197,16 @@ impl<'s> Client<'s> {
         assert_eq!(mine, theirs, "{}, {}", self.server.name, other.server.name);
     }
 
-    /// CPU time of the server in microseconds for one request, over a turn.
+    /// Returns the server's CPU time per request in microseconds, over one turn.
     fn cost_of_a_request(&mut self) -> f64 {
         let before = self.server.settled_cpu_time();
         for _ in 0..BATCHES {
             for socket in &mut self.sockets {
                 socket.write_all(self.request.as_bytes()).unwrap();
             }
-            // The last one first, so that waiting wakes the client once and not for each answer: visitors are on other machines.
+            // The last socket is read first, so that the client wakes up once and not for each response: visitors are on other machines.
             for socket in self.sockets.iter_mut().rev() {
-                // The names of requests grow by a digit now and then.
+                // Request ids get longer over time, so the length varies.
                 read_response(socket, &mut self.response);
             }
         }
@@ -230,7 +232,7 @@ fn read_response(socket: &mut TcpStream, response: &mut Vec<u8>) {
     }
 }
 
-/// Not compressible, not compressed: nobody looks into it.
+/// Returns the bytes of the page: incompressible, and not valid gzip, since no server decodes them.
 fn compressed() -> Vec<u8> {
     (0..COMPRESSED)
         .map(|index| (index * 7 % 251) as u8)
@@ -238,7 +240,7 @@ fn compressed() -> Vec<u8> {
 }
 
 fn nginx(name: &'static str, folder: &Path, log: &str) -> Server {
-    // A port that was free a moment ago.
+    // The port was free a moment ago.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -339,7 +341,7 @@ fn serve_rowhouse(logging: bool) {
     let log = logging.then(|| {
         let path = std::env::temp_dir().join(format!("rowhouse-{}.log", std::process::id()));
         let file = fs::File::create(&path).unwrap();
-        // Written to as long as it is open, and gone with this process.
+        // The file is written while it is open, and disappears with this process.
         fs::remove_file(path).unwrap();
         tracing_appender::non_blocking(file)
     });
@@ -357,7 +359,7 @@ fn serve_rowhouse(logging: bool) {
     runtime.block_on(serving).unwrap();
 }
 
-/// As many hosts and paths as the six first tenants have, so that look-ups are not of the first entry.
+/// Builds a snapshot with as many hosts and paths as six sites have, so that look-ups do not hit the first entry.
 fn snapshot() -> Snapshot {
     let fields = Arc::new(Fields::new(headers(), true, false));
     let variant = |coding, bytes: Vec<u8>, etag| Variant {

@@ -1,6 +1,6 @@
-//! Time and memory that one answer takes, without sockets.
+//! Measures the time and the memory of one response, without sockets.
 //!
-//! Prints nanoseconds and allocations for each kind of answer, and fails where an answer allocates more than its header map: then a body, or something of its size, has been built.
+//! Prints nanoseconds and allocations for each kind of response. Fails if a response allocates more than its header map, since a body must then have been built.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/sample.rs"]
@@ -14,10 +14,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version}
 use server::response::respond::{RequestHead, respond};
 
 const ROUNDS: u32 = 200_000;
-/// The most bytes that a header map with everything in it takes. The sample's pages have six times as many.
+/// Maximum size of a header map with all fields, in bytes. The sample's pages are six times as large.
 const HEADER_MAP: u64 = 2560;
 
-/// A request, the status it must have, and the bytes that answering it may allocate.
+/// A request, its expected status, and the bytes that the response may allocate.
 struct Case {
     name: &'static str,
     method: Method,
@@ -130,7 +130,7 @@ impl Case {
         }
     }
 
-    /// Its own fields, among those that a browser sends with every request.
+    /// Returns the fields of the case, among those that a browser sends with every request.
     fn headers(&self) -> HeaderMap {
         let common = [
             ("host", "studio.example"),

@@ -1,8 +1,10 @@
-//! CPU time of TLS, side by side with nginx and, where it is installed, Caddy, with the same certificate, key, suite and group: a request on a kept connection, a full handshake, and a resumed one. Then the 99th percentile of a visitor, of this program and of nginx, while another address begins thousands of handshakes a second and ends none.
+//! Compares the CPU time of TLS with nginx and, if installed, Caddy, with the same certificate, key, cipher suite and group: a request on an open connection, a full handshake and a resumed handshake.
 //!
-//! All answer with the same body and a handful of fields. Each server has one thread, on the first core; the client is on the second. The servers take short turns, and each ratio is the median of the turns' ratios.
+//! Then measures a visitor's 99th percentile on rowhouse and on nginx, while another address begins thousands of handshakes per second and completes none.
 //!
-//! `cargo bench -p server --bench tls_against_nginx`; it needs `nginx` and `taskset`; without `caddy` that one is left out. `ONLY_FLOOD=1` leaves out what comes before the flood.
+//! All servers send the same body and a few header fields. Each server has one thread on the first core; the client uses the second core. The servers are measured in short turns, and each ratio is the median of the ratios of the turns.
+//!
+//! Run it with `cargo bench -p server --bench tls_against_nginx`. It needs `nginx` and `taskset`; without `caddy`, Caddy is left out. `ONLY_FLOOD=1` measures only the flood.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/authority.rs"]
@@ -41,11 +43,11 @@ const BODY: usize = 6 * 1024;
 const TURNS: usize = 60;
 const WARM_UP: usize = 5;
 const CONNECTIONS: usize = 16;
-/// Requests of a turn on each connection.
+/// Requests per connection in a turn.
 const BATCHES: usize = 20;
-/// Handshakes of a turn.
+/// Handshakes in a turn.
 const HANDSHAKES: usize = 60;
-/// Handshakes a second that nobody ends.
+/// Handshakes per second that are never completed.
 const FLOOD: u64 = 10_000;
 const FIELDS: [(&str, &str); 6] = [
     ("content-type", "text/html"),
@@ -69,7 +71,7 @@ fn main() {
 }
 
 fn folder() -> std::path::PathBuf {
-    // The servers are told by the environment of the program that started them.
+    // The parent process passes its folder in the environment.
     std::env::var_os("ROWHOUSE_BENCH").map_or_else(
         || std::env::temp_dir().join(format!("rowhouse-tls-{}", std::process::id())),
         Into::into,
@@ -91,7 +93,7 @@ fn compare() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// What requests and handshakes cost.
+/// Measures requests and handshakes.
 fn costs(folder: &Path, roots: &RootCertStore) {
     let mut servers = vec![of_this_program("rowhouse", folder), nginx(folder)];
     match is_installed("caddy") {
@@ -107,7 +109,7 @@ fn costs(folder: &Path, roots: &RootCertStore) {
     }
 }
 
-/// Has the servers take turns, and prints what each costs and the first one's share of the others' cost.
+/// Measures the servers in turns. Prints the cost of each, and the ratio of the first server's cost to the others'.
 fn side_by_side(what: &str, measure: Measure, servers: &[Server], roots: &RootCertStore) {
     let clients = servers.iter();
     let mut clients: Vec<_> = clients
@@ -167,7 +169,7 @@ impl<'s> Client<'s> {
         secure(self.server.address, &self.config, HOST).unwrap()
     }
 
-    /// CPU time of the server in microseconds, for one of what is measured.
+    /// Returns the server's CPU time in microseconds for one request or handshake.
     fn cost(&mut self) -> f64 {
         let before = self.server.settled_cpu_time();
         let count = match self.measure {
@@ -185,7 +187,7 @@ impl<'s> Client<'s> {
             Measure::Full | Measure::Resumed => {
                 for _ in 0..HANDSHAKES {
                     let mut client = self.connect();
-                    // Tickets come with the answer.
+                    // Session tickets come with the response.
                     client.write_all(REQUEST.as_bytes()).unwrap();
                     read_answer(&mut client);
                 }
@@ -197,7 +199,7 @@ impl<'s> Client<'s> {
     }
 }
 
-/// The same suite and group for both, so that it is not their taste that is measured.
+/// Returns a client configuration with one cipher suite and one group, so that the servers' preferences do not matter.
 fn config(roots: &RootCertStore, resumes: bool) -> Arc<ClientConfig> {
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites = vec![aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256];
@@ -230,7 +232,7 @@ fn read_answer(client: &mut TlsClient) {
     }
 }
 
-/// A visitor's 99th percentile, quiet and while another address floods; of nginx, too, since the flood comes from the same machine and takes a part of it.
+/// Measures a visitor's 99th percentile in quiet and during the flood. nginx is measured too, since the flood comes from the same machine and uses a part of it.
 fn under_a_flood(folder: &Path, roots: &RootCertStore) {
     for server in [of_this_program("limited", folder), nginx(folder)] {
         let config = config(roots, false);
@@ -274,7 +276,7 @@ fn flood(address: SocketAddr, stop: &AtomicBool, begun: &AtomicU64) {
     while !stop.load(Relaxed) {
         let due = begin.elapsed().as_micros() as u64 * FLOOD / 1_000_000;
         if begun.load(Relaxed) >= due {
-            // Evenly, as they come over a network: a burst would hold up the visitor, who is on the same core.
+            // Evenly spread, as over a network: a burst would hold up the visitor, which is on the same core.
             std::thread::sleep(Duration::from_micros(20));
             continue;
         }
@@ -282,7 +284,7 @@ fn flood(address: SocketAddr, stop: &AtomicBool, begun: &AtomicU64) {
         socket
             .bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), 0)).into())
             .unwrap();
-        // Its port is free again at once: there are fewer than a flood of ten seconds needs.
+        // Resetting frees the port at once: a flood of ten seconds needs more ports than there are.
         socket.set_linger(Some(Duration::ZERO)).unwrap();
         if socket.connect(&address.into()).is_ok() {
             let _ = socket.send(&[22, 3, 1, 2, 0, 1]);
@@ -297,7 +299,7 @@ fn flood(address: SocketAddr, stop: &AtomicBool, begun: &AtomicU64) {
 
 fn of_this_program(name: &'static str, folder: &Path) -> Server {
     let mut command = on_first_core();
-    // A port that was free a moment ago.
+    // The port was free a moment ago.
     let address = free_address();
     command
         .arg(std::env::current_exe().unwrap())

@@ -1,8 +1,8 @@
-//! What visitors notice of slow attacks: their 99th percentile while nothing else happens, and while a thousand connections send their heads, send content, or read responses byte by byte.
+//! Measures the effect of slow attacks on visitors: their 99th percentile in quiet, and while a thousand connections send header fields, send content or read responses byte by byte.
 //!
-//! The server has its default limits and the first core; attackers and visitors share the second. Attackers come from ten addresses (the whole of 127/8 is this machine), and come again when they are cut off. Quiet and attacked rounds alternate, so that both see the same disturbances, and the ratio is that of their medians.
+//! The server has its default limits and uses the first core; attackers and visitors share the second. Attackers connect from ten addresses (all of 127/8 is this machine), and reconnect when they are cut off. Quiet and attacked rounds alternate, so that both see the same disturbances. The ratio is that of their medians.
 //!
-//! `cargo bench -p server --bench under_attack` prints it within two minutes, also beside other work; it needs `taskset`.
+//! `cargo bench -p server --bench under_attack` prints the ratios within two minutes, even on a busy machine. It needs `taskset`.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "support/process.rs"]
@@ -25,24 +25,24 @@ use server::snapshot_store::SnapshotStore;
 use socket2::{Domain, Socket, Type};
 
 const ATTACKERS: usize = 1000;
-/// Fewer connections from each than an address may have.
+/// Source addresses, so that each opens fewer connections than an address may have.
 const ADDRESSES: usize = 10;
 const ROUNDS: usize = 5;
 const VISITORS: usize = 4;
-/// Requests of each visitor in a round, one every few milliseconds.
+/// Requests of each visitor in a round, one per `PAUSE`.
 const VISITS: usize = 250;
 const PAUSE: Duration = Duration::from_millis(4);
-/// An attacker does something so often.
+/// Interval between two actions of an attacker.
 const PULSE: Duration = Duration::from_secs(1);
-/// A server that does not answer for so long is broken, and the measurement over.
+/// A server that does not respond for so long is broken, and the benchmark ends.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const BUDGET: f64 = 2.0;
 
 #[derive(Debug, Clone, Copy)]
 enum Attack {
-    /// A head comes byte by byte.
+    /// Header fields are sent byte by byte.
     Head,
-    /// Content comes byte by byte.
+    /// Content is sent byte by byte.
     Body,
     /// A response is read byte by byte.
     Read,
@@ -69,7 +69,7 @@ fn compare() {
         let (mut quiet, mut attacked) = (Vec::new(), Vec::new());
         let (before, mut most, mut cut) = (server.memory(), 0, 0);
         for _ in 0..ROUNDS {
-            // The ends of the last round's attackers are no part of the quiet.
+            // The closing connections of the last round must not disturb the quiet round.
             server.settled_cpu_time();
             quiet.push(p99(server.address));
             let crowd = Crowd::start(attack, server.address);
@@ -89,7 +89,7 @@ fn compare() {
     println!("budget of the ratio: {BUDGET:.1}");
 }
 
-/// The 99th percentile of the time that visitors wait for a page, in microseconds.
+/// Returns the 99th percentile of visitors' response times, in microseconds.
 fn p99(server: SocketAddr) -> f64 {
     let visitors: Vec<_> = (0..VISITORS)
         .map(|_| thread::spawn(move || visit(server)))
@@ -135,14 +135,14 @@ fn read_response(socket: &mut TcpStream, response: &mut [u8]) {
     }
 }
 
-/// Attackers at work on a thread of their own.
+/// Attackers on a thread of their own.
 struct Crowd {
     over: Arc<AtomicBool>,
     thread: thread::JoinHandle<usize>,
 }
 
 impl Crowd {
-    /// Returns when all of them are connected.
+    /// Returns once all attackers are connected.
     fn start(attack: Attack, server: SocketAddr) -> Self {
         let (over, ready) = (
             Arc::new(AtomicBool::new(false)),
@@ -174,7 +174,7 @@ impl Crowd {
         Self { over, thread }
     }
 
-    /// How often an attacker was cut off.
+    /// Ends the attack and returns how often an attacker was cut off.
     fn stop(self) -> usize {
         self.over.store(true, Relaxed);
         self.thread.join().unwrap()
@@ -201,7 +201,7 @@ fn connect(attack: Attack, number: usize, server: SocketAddr) -> Socket {
     socket
 }
 
-/// Sends or reads a byte. False when the server has cut the connection.
+/// Sends or reads a byte. Returns `false` if the server has closed the connection.
 fn pulse(attack: Attack, mut socket: &Socket) -> bool {
     let done = match attack {
         Attack::Read => socket.read(&mut [0]).map(|length| length > 0),

@@ -1,4 +1,4 @@
-//! The tests of HTTP/2, with the same limits, over TLS.
+//! Runs the HTTP/2 tests, with the same limits, over TLS.
 #![allow(
     missing_docs,
     unreachable_pub,

@@ -1,4 +1,4 @@
-//! Servers as processes of their own, on the first core, so that their CPU time is theirs alone; whoever measures takes the second.
+//! Runs each server as a process of its own on the first core, so that its CPU time can be read. The measuring process uses the second core.
 #![allow(dead_code, unreachable_pub)]
 
 use std::fs;
@@ -14,7 +14,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// This program again, which serves what `--serve` names and prints its address.
+    /// Starts this program again with `--serve`; the new process prints its address.
     pub fn of_this_program(name: &'static str) -> Self {
         let mut process = on_first_core()
             .arg(std::env::current_exe().unwrap())
@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// Another program, which has to listen on `address` soon.
+    /// Starts another program, which must listen on `address` within five seconds.
     pub fn of(name: &'static str, command: &mut Command, address: SocketAddr) -> Self {
         let process = command.spawn().unwrap();
         let start = Instant::now();
@@ -47,7 +47,7 @@ impl Server {
         }
     }
 
-    /// What the scheduler has booked for all threads.
+    /// Returns the CPU time of all threads, as the scheduler has accounted it.
     pub fn cpu_time(&self) -> Duration {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
         let nanos = tasks.map(|task| {
@@ -61,7 +61,7 @@ impl Server {
         Duration::from_nanos(nanos.sum())
     }
 
-    /// The same, when nothing is left to do: the scheduler books what a thread uses when it goes to sleep.
+    /// Returns the CPU time once the process is idle, since the scheduler accounts for a thread's time when the thread sleeps.
     pub fn settled_cpu_time(&self) -> Duration {
         let mut before = self.cpu_time();
         loop {
@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub fn memory(&self) -> u64 {
         let path = format!("/proc/{}/statm", self.process.id());
         let text = fs::read_to_string(path).unwrap();
@@ -89,13 +89,13 @@ impl Drop for Server {
     }
 }
 
-/// What this process was asked to serve, if it was.
+/// Returns the argument of `--serve`, if there is one.
 pub fn served_name() -> Option<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--serve");
     arguments.nth(1)
 }
 
-/// Tells the process that started this one where to find it.
+/// Prints the address for the parent process.
 pub fn announce(listener: &TcpListener) {
     println!("{}", listener.local_addr().unwrap());
 }

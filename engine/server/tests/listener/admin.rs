@@ -1,4 +1,4 @@
-//! The admin listener, and what its counters say of what visitors did.
+//! The admin listener's routes, and its counters of visitors' requests.
 
 use crate::sample;
 use std::io::{ErrorKind, Read, Write};
@@ -25,7 +25,7 @@ fn tenant(state: State) -> TenantStatus {
 }
 
 #[test]
-fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
+fn degraded_tenant_is_named_and_process_stays_ready() {
     let admin = AdminListener::open(&Server::start().snapshots);
     assert_eq!(admin.ask("/livez").0, 200);
     assert_eq!(admin.ask("/readyz").0, 503);
@@ -50,7 +50,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
     );
     admin.board.drain();
     assert_eq!(admin.ask("/readyz").0, 503);
-    // Whatever the owner of the tenants says after that.
+    // Later reports do not undo draining.
     admin.board.replace(Status {
         complete: true,
         ..Status::default()
@@ -63,7 +63,7 @@ fn a_degraded_tenant_is_named_and_makes_nothing_unready() {
 }
 
 #[test]
-fn the_listener_answers_only_to_its_own_names() {
+fn listener_answers_only_to_its_own_names() {
     let admin = AdminListener::open(&Server::start().snapshots);
     for (host, status) in [
         ("localhost", 200),
@@ -89,7 +89,7 @@ fn the_listener_answers_only_to_its_own_names() {
 }
 
 #[test]
-fn answers_are_not_kept_and_content_is_not_taken() {
+fn responses_are_not_cached_and_content_is_refused() {
     let admin = AdminListener::open(&Server::start().snapshots);
     for (fields, status) in [("", 200), ("content-length: 1\r\n", 413)] {
         let reply = admin.send(&request("GET", "/livez", "localhost", fields));
@@ -105,7 +105,7 @@ fn answers_are_not_kept_and_content_is_not_taken() {
 }
 
 #[test]
-fn certificates_are_for_hosts_that_a_tenant_has() {
+fn tls_ask_allows_only_hosts_of_tenants() {
     let admin = AdminListener::open(&Server::start().snapshots);
     for (domain, status) in [
         ("bluedoor.example", 200),
@@ -120,7 +120,7 @@ fn certificates_are_for_hosts_that_a_tenant_has() {
 }
 
 #[test]
-fn no_client_makes_a_series() {
+fn clients_cannot_create_metric_series() {
     let server = Server::start();
     let admin = AdminListener::open(&server.snapshots);
     let fields = "accept-encoding: br\r\n";
@@ -142,12 +142,12 @@ fn no_client_makes_a_series() {
     }
     assert!(!text.contains("7.example"));
     let more = text.lines().count() - before.lines().count();
-    // Two owners that had answered nothing: requests, bytes and a histogram each.
+    // Two owners without responses before: requests, bytes and a histogram each.
     assert!(more <= 2 * (2 + 14), "{more} more lines in {text}");
 }
 
 #[test]
-fn panic_of_the_writer_of_the_state_is_an_alarm() {
+fn panic_of_state_writer_is_an_alarm() {
     let admin = AdminListener::open(&Server::start().snapshots);
     admin.board.replace(Status {
         complete: true,
@@ -226,7 +226,7 @@ fn open_connections_are_counted() {
     };
     let sockets = [server.connect(), server.connect()];
     wait_for(2);
-    // Known once the server, which has a thread of its own, has begun.
+    // The limit is set once the server's own thread has started.
     assert!(admin.counters().contains(&format!(
         "\nrowhouse_connections_limit {}\n",
         Limits::default().connections
@@ -236,7 +236,7 @@ fn open_connections_are_counted() {
 }
 
 #[test]
-fn half_heads_take_no_room_from_operators() {
+fn incomplete_requests_do_not_block_operators() {
     const MANY: usize = 200;
     let admin = AdminListener::open(&Server::start().snapshots);
     let mut half: Vec<_> = (0..MANY)
@@ -250,7 +250,7 @@ fn half_heads_take_no_room_from_operators() {
         })
         .collect();
     assert_eq!(admin.ask("/livez").0, 200);
-    // The first have made room for the last, and the last have a time to be whole.
+    // The first connections were closed to make room, and the last ones have a timeout.
     for number in [0, MANY - 1] {
         let ended = half[number].read_to_end(&mut Vec::new());
         let is_open = ended.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
@@ -259,7 +259,7 @@ fn half_heads_take_no_room_from_operators() {
 }
 
 #[test]
-fn tenants_that_are_gone_have_no_series() {
+fn removed_tenants_have_no_series() {
     let server = Server::start();
     let admin = AdminListener::open(&server.snapshots);
     server.ask(&get("/terms", "bluedoor.example"));

@@ -1,4 +1,4 @@
-//! How connections live and end: reuse, timeouts, shares, draining, swapping.
+//! Connections from start to end: reuse, timeouts, limits, draining, replaced snapshots.
 
 use crate::sample;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use crate::wire::{self, Server, get};
 use server::settings::{Limits, ServeSettings};
 
 #[test]
-fn a_connection_is_used_again() {
+fn connection_is_reused() {
     let server = Server::start();
     let mut socket = server.connect();
     for _ in 0..3 {
@@ -83,7 +83,7 @@ fn unused_connections_time_out() {
 }
 
 #[test]
-fn readers_that_do_not_read_time_out() {
+fn clients_that_do_not_read_time_out() {
     let limits = Limits {
         write: Duration::from_millis(600),
         ..Limits::default()
@@ -103,7 +103,7 @@ fn readers_that_do_not_read_time_out() {
 }
 
 #[test]
-fn an_address_has_its_share_of_connections() {
+fn connections_per_address_are_limited() {
     let limits = Limits {
         connections_per_address: 2,
         ..Limits::default()
@@ -125,7 +125,7 @@ fn an_address_has_its_share_of_connections() {
 }
 
 #[test]
-fn stopping_drains() {
+fn shutdown_drains_connections() {
     let mut server = Server::with(ServeSettings {
         grace: Duration::from_secs(5),
         ..ServeSettings::default()
@@ -161,7 +161,7 @@ fn stopping_drains() {
 }
 
 #[test]
-fn the_grace_period_ends() {
+fn grace_period_ends_open_connections() {
     let mut server = Server::with(ServeSettings {
         grace: Duration::from_millis(700),
         ..ServeSettings::default()
@@ -174,7 +174,7 @@ fn the_grace_period_ends() {
 }
 
 #[test]
-fn a_replaced_snapshot_is_served_from_the_next_request_on() {
+fn replaced_snapshot_is_used_from_the_next_request_on() {
     let server = Server::start();
     let mut socket = server.connect();
     socket
@@ -190,7 +190,7 @@ fn a_replaced_snapshot_is_served_from_the_next_request_on() {
     assert_eq!(wire::Reply::read(&mut socket).status, 421);
 }
 
-/// A server that has room for so many connections, whose timeouts would end none of them in time.
+/// Starts a server with a connection limit, and timeouts too long to end a connection within a test.
 fn room_for(connections: usize) -> Server {
     let limits = Limits {
         connections,
@@ -203,7 +203,7 @@ fn room_for(connections: usize) -> Server {
     })
 }
 
-/// A connection that has had an answer and may be used again.
+/// Opens a connection that has had a response and stays open.
 fn kept_open(server: &Server) -> TcpStream {
     let mut socket = server.connect();
     socket
@@ -239,7 +239,7 @@ fn idle_connections_make_room_for_a_visitor() {
 }
 
 #[test]
-fn who_has_been_idle_for_longest_makes_room() {
+fn longest_idle_connection_makes_room() {
     let server = Server::with(ServeSettings {
         limits: Limits {
             connections: 3,
@@ -264,11 +264,11 @@ fn who_has_been_idle_for_longest_makes_room() {
 }
 
 #[test]
-fn half_a_preface_ends_with_its_connection() {
+fn incomplete_preface_ends_with_its_connection() {
     let server = room_for(8);
     let mut half = server.connect();
     half.write_all(b"PRI * HT").unwrap();
-    // It is waited for, and then gone.
+    // The server waits for the rest before the client closes.
     std::thread::sleep(Duration::from_millis(300));
     half.shutdown(Shutdown::Write).unwrap();
     half.read_to_end(&mut Vec::new()).unwrap();
@@ -279,7 +279,7 @@ fn half_a_preface_ends_with_its_connection() {
 }
 
 #[test]
-fn a_preface_may_come_in_pieces() {
+fn preface_may_arrive_in_pieces() {
     let server = Server::start();
     let mut socket = server.connect();
     for piece in [
@@ -290,26 +290,26 @@ fn a_preface_may_come_in_pieces() {
         socket.write_all(piece).unwrap();
         std::thread::sleep(Duration::from_millis(100));
     }
-    // The server's own settings come first (RFC 9113, section 3.4).
+    // The first frame is the server's SETTINGS (RFC 9113, section 3.4).
     let mut frame = [0; 9];
     socket.read_exact(&mut frame).unwrap();
     assert_eq!(frame[3], 4);
 }
 
 #[test]
-fn an_idle_http_2_connection_makes_room_with_a_goaway() {
+fn idle_http2_connection_makes_room_with_a_goaway() {
     let server = room_for(1);
     let mut idle = server.connect();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     idle.write_all(preface).unwrap();
-    // The server's own settings.
+    // The server's SETTINGS.
     let mut frame = [0; 9];
     idle.read_exact(&mut frame).unwrap();
     assert_eq!(frame[3], 4);
     assert_eq!(server.ask(&get("/about", "studio.example")).status, 200);
     let mut rest = vec![0; usize::from(frame[2])];
     idle.read_exact(&mut rest).unwrap();
-    // Up to the end, each frame with its type (RFC 9113, section 4.1).
+    // The remaining frames by type (RFC 9113, section 4.1).
     let mut types = Vec::new();
     while idle.read_exact(&mut frame).is_ok() {
         let mut payload = vec![0; usize::from(frame[2])];

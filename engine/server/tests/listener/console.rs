@@ -1,4 +1,4 @@
-//! The console by the admin listener: who may look, who may command, and what it is told.
+//! The console on the admin listener: who may read, who may give commands, and the events.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use server::metrics::not_found::{MAX_PATH_BYTES, MAX_PATHS_PER_TENANT};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// An owner of one tenant, `bluedoor`.
+/// A control with one tenant, `bluedoor`.
 #[derive(Debug)]
 struct OneTenant;
 
@@ -58,7 +58,7 @@ fn with_token() -> AdminListener {
     AdminListener::with_token(&Server::start().snapshots, Some(control), Some(token))
 }
 
-/// What a form of the console sends.
+/// Sends a form as the console does.
 fn form(admin: &AdminListener, path: &str, fields: &str, body: &str) -> Reply {
     let length = body.len();
     let head = format!(
@@ -71,7 +71,7 @@ fn form(admin: &AdminListener, path: &str, fields: &str, body: &str) -> Reply {
 }
 
 #[test]
-fn what_no_route_answers_is_a_page_of_the_console() {
+fn paths_without_a_route_are_pages_of_the_console() {
     let admin = with_token();
     let reply = admin.send(&get("/?q=a", "localhost"));
     assert_eq!((reply.status, &*reply.text()), (200, "/?q=a"));
@@ -88,7 +88,7 @@ fn what_no_route_answers_is_a_page_of_the_console() {
 }
 
 #[test]
-fn a_page_of_another_origin_can_neither_read_nor_change() {
+fn page_of_another_origin_can_neither_read_nor_give_commands() {
     let admin = with_token();
     let body = format!("token={TOKEN}");
     for foreign in [
@@ -117,7 +117,7 @@ fn a_page_of_another_origin_can_neither_read_nor_change() {
             "{path}"
         );
     }
-    // A link from elsewhere may lead here.
+    // Another site may link here.
     let link =
         "sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n";
     assert_eq!(
@@ -131,7 +131,7 @@ fn a_page_of_another_origin_can_neither_read_nor_change() {
 }
 
 #[test]
-fn with_a_token_every_command_needs_it() {
+fn every_command_needs_the_token() {
     let admin = with_token();
     let path = "/tenants/bluedoor/rollback?release=2";
     let bearer = format!("authorization: Bearer {TOKEN}\r\n");
@@ -161,12 +161,12 @@ fn with_a_token_every_command_needs_it() {
         form(&admin, "/tenants/bluedoor/resume", own, &right).status,
         200
     );
-    // Whoever only reads needs none.
+    // Reading needs no token.
     assert_eq!(admin.ask("/tenants/bluedoor/releases").0, 200);
 }
 
 #[test]
-fn a_browser_is_led_back_or_shown_why_not() {
+fn form_is_redirected_back_or_shows_the_refusal() {
     let admin = with_token();
     let browser = "origin: http://localhost\r\naccept: text/html,*/*\r\n";
     let right = format!("token={TOKEN}");
@@ -188,7 +188,7 @@ fn a_browser_is_led_back_or_shown_why_not() {
 }
 
 #[test]
-fn events_say_that_something_was_reported() {
+fn report_is_sent_as_an_event() {
     let admin = with_token();
     let mut socket = TcpStream::connect(admin.address).unwrap();
     socket
@@ -208,7 +208,7 @@ fn events_say_that_something_was_reported() {
 }
 
 #[test]
-fn paths_without_a_page_are_noted_for_their_tenant_and_within_bounds() {
+fn missing_paths_are_recorded_by_tenant_within_bounds() {
     let server = Server::start();
     let visit = |path: &str, host: &str| server.ask(&get(path, host)).status;
     for number in 0..100 {
@@ -227,7 +227,7 @@ fn paths_without_a_page_are_noted_for_their_tenant_and_within_bounds() {
     let not_found = &server.snapshots.not_found;
     let paths = not_found.of("bluedoor");
     assert_eq!(paths.len(), MAX_PATHS_PER_TENANT);
-    // Another worker may have counted at the same moment.
+    // A request is not counted while another worker holds the lock.
     assert_eq!(paths[0].path, "/pricing");
     assert!(paths[0].count > 50, "{paths:?}");
     assert_eq!(not_found.of("studio"), []);

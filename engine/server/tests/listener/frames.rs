@@ -1,4 +1,4 @@
-//! HTTP/2 frame by frame, for what no well-behaved client sends (RFC 9113).
+//! HTTP/2 frame by frame, for input that well-behaved clients do not send (RFC 9113).
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use crate::wire::{Reply, Server, get};
 use server::settings::{Limits, ServeSettings};
 
-// Kinds of frames (section 6).
+// Frame types (section 6).
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
@@ -15,12 +15,12 @@ const CONTINUATION: u8 = 9;
 // Flags.
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-// Reasons (section 7).
+// Error codes (section 7).
 const PROTOCOL_ERROR: u32 = 1;
 const REFUSED_STREAM: u32 = 7;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Debug)]
 struct Frame {
     kind: u8,
@@ -29,7 +29,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Why a stream or the connection ends.
+    /// Returns the error code that ends the stream or the connection.
     fn reason(&self) -> u32 {
         let at = if self.kind == GOAWAY { 4 } else { 0 };
         u32::from_be_bytes(self.payload[at..at + 4].try_into().unwrap())
@@ -45,7 +45,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The fields of a GET request without any compression (RFC 7541): names of the static table, or literals.
+/// Encodes the fields of a GET request without compression (RFC 7541): names from the static table, or literals.
 fn fields(path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let text = |bytes: &mut Vec<u8>, text: &str| {
         bytes.push(u8::try_from(text.len()).unwrap());
@@ -70,12 +70,12 @@ fn request(stream: u32, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, flags, stream, &fields(path, more))
 }
 
-/// The numbers that a client gives to its streams.
+/// Returns the stream numbers of a client.
 fn streams(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|number| number * 2 + 1)
 }
 
-/// A connection that has begun, with these settings of the client's.
+/// Opens a connection with these client settings.
 fn connect(server: &Server, settings: &[u8]) -> TcpStream {
     let mut socket = server.connect();
     socket
@@ -85,7 +85,7 @@ fn connect(server: &Server, settings: &[u8]) -> TcpStream {
     socket
 }
 
-/// Sends what the server may not wish to read to its end.
+/// Sends bytes. The server may close the connection before it has read all of them.
 fn send(socket: &mut TcpStream, bytes: &[u8]) {
     let _ = socket.write_all(bytes);
 }
@@ -104,7 +104,7 @@ fn next(socket: &mut TcpStream) -> Option<Frame> {
     })
 }
 
-/// What the connection ends with: its last frame, which must be `GOAWAY`.
+/// Returns the error code of the last frame, which must be `GOAWAY`.
 fn end(socket: &mut TcpStream) -> u32 {
     let frames = std::iter::from_fn(|| next(socket));
     let last = frames.last().expect("a frame");
@@ -112,13 +112,13 @@ fn end(socket: &mut TcpStream) -> u32 {
     last.reason()
 }
 
-fn neighbours_are_served(server: &Server) {
+fn assert_others_are_served(server: &Server) {
     let reply: Reply = server.ask(&get("/about", "studio.example"));
     assert_eq!(reply.status, 200);
 }
 
 #[test]
-fn taking_requests_back_all_the_time_ends_the_connection() {
+fn rapid_resets_end_the_connection() {
     let server = Server::start();
     let mut socket = connect(&server, &[]);
     let taken_back = 8_u32.to_be_bytes();
@@ -130,11 +130,11 @@ fn taking_requests_back_all_the_time_ends_the_connection() {
         .collect();
     send(&mut socket, &rapid);
     assert_eq!(end(&mut socket), ENHANCE_YOUR_CALM);
-    neighbours_are_served(&server);
+    assert_others_are_served(&server);
 }
 
 #[test]
-fn requests_beyond_the_share_of_a_connection_are_refused() {
+fn requests_beyond_the_stream_limit_are_refused() {
     let limits = Limits {
         http2_streams: 3,
         ..Limits::default()
@@ -143,7 +143,7 @@ fn requests_beyond_the_share_of_a_connection_are_refused() {
         limits,
         ..ServeSettings::default()
     });
-    // With an initial window of nothing (setting 4) no answer ends.
+    // With an initial window of zero (setting 4) no response completes.
     let mut socket = connect(&server, &[0, 4, 0, 0, 0, 0]);
     let all: Vec<u8> = streams(5)
         .flat_map(|stream| request(stream, "/about", &[]))
@@ -168,7 +168,7 @@ fn requests_beyond_the_share_of_a_connection_are_refused() {
 }
 
 #[test]
-fn header_fields_without_end_end_the_connection() {
+fn endless_header_fields_end_the_connection() {
     let server = Server::start();
     let mut socket = connect(&server, &[]);
     let mut flood = frame(HEADERS, END_STREAM, 1, &fields("/about", &[]));
@@ -177,11 +177,11 @@ fn header_fields_without_end_end_the_connection() {
     }
     send(&mut socket, &flood);
     assert_eq!(end(&mut socket), ENHANCE_YOUR_CALM);
-    neighbours_are_served(&server);
+    assert_others_are_served(&server);
 }
 
 #[test]
-fn fields_of_the_connection_belong_to_http_1() {
+fn connection_fields_are_refused_in_http2() {
     let server = Server::start();
     for field in [
         ("connection", "close"),
@@ -199,10 +199,10 @@ fn fields_of_the_connection_belong_to_http_1() {
 }
 
 #[test]
-fn what_are_no_frames_end_the_connection() {
+fn invalid_frames_end_the_connection() {
     let server = Server::start();
     for bytes in [
-        // Data for a stream that nobody opened, a stream of the server's, `PUSH_PROMISE`, and settings of a wrong length.
+        // Data for an idle stream, a stream number of the server, `PUSH_PROMISE`, and settings of a wrong length.
         frame(0, 0, 1, b"data"),
         frame(HEADERS, END_STREAM | END_HEADERS, 2, &fields("/about", &[])),
         frame(5, END_HEADERS, 1, &[0, 0, 0, 2]),
@@ -213,5 +213,5 @@ fn what_are_no_frames_end_the_connection() {
         send(&mut socket, &bytes);
         assert_ne!(end(&mut socket), 0, "{bytes:?}");
     }
-    neighbours_are_served(&server);
+    assert_others_are_served(&server);
 }

@@ -1,4 +1,4 @@
-//! What clients see, over real sockets: a small snapshot is served on a free port, and requests are written byte by byte.
+//! HTTP/1.1 as clients see it: a small snapshot on a free port, and requests written byte by byte.
 
 use crate::sample;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ fn every_spelling_of_a_host_finds_its_tenant() {
 }
 
 #[test]
-fn the_absolute_form_names_the_host() {
+fn absolute_form_names_the_host() {
     let server = Server::start();
     let reply =
         server.ask("GET http://Bluedoor.example:80/terms HTTP/1.1\r\nhost: studio.example\r\n\r\n");
@@ -46,7 +46,7 @@ fn the_absolute_form_names_the_host() {
 }
 
 #[test]
-fn a_request_without_a_clear_host_is_refused() {
+fn request_without_a_clear_host_is_refused() {
     let server = Server::start();
     for head in [
         "",
@@ -64,7 +64,7 @@ fn a_request_without_a_clear_host_is_refused() {
 }
 
 #[test]
-fn an_unknown_host_gets_no_tenants_page() {
+fn unknown_host_gets_no_page_of_a_tenant() {
     let server = Server::start();
     for host in [
         "nobody.example",
@@ -93,7 +93,7 @@ fn an_unknown_host_gets_no_tenants_page() {
 }
 
 #[test]
-fn prefixes_match_whole_segments_and_the_most_specific_wins() {
+fn longest_prefix_of_complete_segments_wins() {
     let server = Server::start();
     for (path, expected) in [
         ("/da", sample::text("da", "/da", "/")),
@@ -117,7 +117,7 @@ fn prefixes_match_whole_segments_and_the_most_specific_wins() {
 }
 
 #[test]
-fn what_is_not_there_is_said_by_the_part_of_the_site_that_was_asked() {
+fn missing_path_gets_the_404_page_of_its_area() {
     let server = Server::start();
     for (path, expected) in [
         ("/nothing", "no page of studio"),
@@ -153,7 +153,7 @@ fn what_is_not_there_is_said_by_the_part_of_the_site_that_was_asked() {
 }
 
 #[test]
-fn dubious_paths_are_refused() {
+fn ambiguous_paths_are_refused() {
     let server = Server::start();
     for path in [
         "/../about",
@@ -178,7 +178,7 @@ fn dubious_paths_are_refused() {
 }
 
 #[test]
-fn a_trailing_slash_leads_to_the_path_without_it() {
+fn trailing_slash_redirects_to_the_path_without_it() {
     let server = Server::start();
     for (path, expected) in [
         ("/about/", "/about"),
@@ -205,7 +205,7 @@ fn a_trailing_slash_leads_to_the_path_without_it() {
 }
 
 #[test]
-fn a_moved_host_keeps_path_and_query() {
+fn moved_host_keeps_path_and_query() {
     let server = Server::start();
     let reply = server.ask(&get("/a%20b/?c", "WWW.studio.example"));
     assert_eq!(
@@ -242,7 +242,7 @@ fn head_is_get_without_the_body() {
 }
 
 #[test]
-fn other_methods_get_405_and_which_there_are() {
+fn other_methods_get_405_with_allow() {
     let server = Server::start();
     for method in ["POST", "PUT", "DELETE", "TRACE", "BREW"] {
         let reply = server.ask(&request(method, "/bluedoor/x", "studio.example", ""));
@@ -279,7 +279,7 @@ fn content_is_refused_and_the_connection_closed() {
         socket
             .write_all(request(method, "/about", "studio.example", fields).as_bytes())
             .unwrap();
-        // The server must not lose its answer because the client goes on sending.
+        // The server must not lose its response because the client keeps sending.
         let _ = socket.write_all(&[b'x'; 100_000]);
         let mut all = Vec::new();
         socket.read_to_end(&mut all).unwrap();
@@ -351,7 +351,7 @@ fn malformed_requests_are_refused() {
 }
 
 #[test]
-fn no_form_of_a_request_leads_to_another_tenant() {
+fn no_form_of_a_request_reaches_another_tenant() {
     let server = Server::start();
     for (line, status) in [
         ("GET http://studio.example@bluedoor.example/terms", 400),
@@ -373,7 +373,7 @@ fn no_form_of_a_request_leads_to_another_tenant() {
 }
 
 #[test]
-fn what_follows_ambiguous_lengths_is_no_request() {
+fn bytes_after_ambiguous_lengths_are_not_a_request() {
     let server = Server::start();
     let smuggled = get("/terms", "bluedoor.example");
     for fields in [
@@ -393,7 +393,7 @@ fn what_follows_ambiguous_lengths_is_no_request() {
 }
 
 #[test]
-fn every_kind_of_resource_has_the_same_methods() {
+fn all_resources_support_the_same_methods() {
     let server = Server::start();
     for (host, path) in [
         ("studio.example", "/about"),
@@ -425,7 +425,7 @@ fn every_kind_of_resource_has_the_same_methods() {
 }
 
 #[test]
-fn several_slashes_are_one_redirect() {
+fn repeated_trailing_slashes_are_one_redirect() {
     let server = Server::start();
     for (host, path, expected) in [
         ("studio.example", "//", "/"),

@@ -1,4 +1,4 @@
-//! What clients of HTTP/2 see, without TLS and with prior knowledge.
+//! HTTP/2 as clients see it, without TLS and with prior knowledge.
 
 use crate::sample;
 use std::future::Future;
@@ -19,7 +19,7 @@ struct Reply {
 }
 
 type Client = SendRequest<Bytes>;
-/// Ends with the connection; holds what the connection ended with.
+/// The task of the connection, with the error that ended the connection.
 type Connection = tokio::task::JoinHandle<Result<(), h2::Error>>;
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -64,7 +64,7 @@ fn get(url: &str) -> Request<()> {
 }
 
 #[test]
-fn the_authority_names_the_host() {
+fn authority_names_the_host() {
     let server = Server::start();
     run(async {
         let (client, _connection) = connect(&server).await;
@@ -126,7 +126,7 @@ fn host_must_agree_with_the_authority() {
 }
 
 #[test]
-fn fields_are_those_of_http_1() {
+fn fields_match_those_of_http1() {
     let server = Server::start();
     run(async {
         let (client, _connection) = connect(&server).await;
@@ -244,7 +244,7 @@ fn content_is_refused() {
             (reply.status.as_u16(), &reply.headers["allow"]),
             (405, &"GET, HEAD, OPTIONS".parse().unwrap())
         );
-        // The connection lives on.
+        // The connection stays open.
         assert_eq!(
             ask(&client, get("http://studio.example/about"))
                 .await
@@ -255,7 +255,7 @@ fn content_is_refused() {
     });
 }
 
-/// A client that gives no room for any body.
+/// Connects a client whose stream windows are zero, and which pings continuously.
 async fn connect_without_room(server: &Server) -> (Client, Connection) {
     let socket = tokio::net::TcpStream::connect(server.address)
         .await
@@ -274,13 +274,13 @@ async fn connect_without_room(server: &Server) -> (Client, Connection) {
     (client, tokio::spawn(connection))
 }
 
-async fn ends(connection: Connection) {
+async fn assert_ends(connection: Connection) {
     let ended = tokio::time::timeout(Duration::from_secs(10), connection).await;
     assert!(ended.is_ok(), "still open");
 }
 
 #[test]
-fn a_connection_has_its_share_of_requests_under_way() {
+fn requests_in_flight_per_connection_are_limited() {
     let server = limited(|limits| limits.http2_streams = 3);
     run(async {
         let (client, _connection) = connect(&server).await;
@@ -291,17 +291,17 @@ fn a_connection_has_its_share_of_requests_under_way() {
 }
 
 #[test]
-fn signs_of_life_keep_no_connection_open() {
+fn pings_do_not_keep_a_connection_open() {
     let server = limited(|limits| limits.idle = Duration::from_millis(600));
     run(async {
         let (_client, connection) = connect_without_room(&server).await;
-        ends(connection).await;
+        assert_ends(connection).await;
     });
     assert_eq!(server.snapshots.connections.idle.load(Relaxed), 1);
 }
 
 #[test]
-fn a_response_that_is_never_read_has_an_end() {
+fn response_that_is_never_read_times_out() {
     let server = limited(|limits| limits.request = Duration::from_millis(600));
     run(async {
         let (client, connection) = connect_without_room(&server).await;
@@ -310,16 +310,16 @@ fn a_response_that_is_never_read_has_an_end() {
             .send_request(get("http://studio.example/about"), true)
             .unwrap()
             .0;
-        // Dropping it would take the request back.
+        // Dropping the response would reset the stream.
         let response = response.await.unwrap();
         assert_eq!(response.status(), 200);
-        ends(connection).await;
+        assert_ends(connection).await;
     });
     assert_eq!(server.snapshots.connections.slow_requests.load(Relaxed), 1);
 }
 
 #[test]
-fn a_request_target_has_its_length() {
+fn request_target_is_limited_in_length() {
     let server = limited(|limits| limits.uri_bytes = 20);
     run(async {
         let (client, _connection) = connect(&server).await;
@@ -333,7 +333,7 @@ fn a_request_target_has_its_length() {
 }
 
 #[test]
-fn header_fields_have_their_size() {
+fn header_fields_are_limited_in_size() {
     let server = limited(|limits| limits.header_bytes = 1024);
     run(async {
         let (client, _connection) = connect(&server).await;
@@ -344,7 +344,7 @@ fn header_fields_have_their_size() {
         let refused = ask(&client, large).await.unwrap();
         assert_eq!(refused.status, 431);
         let small = ask(&client, get("http://studio.example/about")).await;
-        assert_eq!(small.unwrap().status, 200, "the connection lives on");
+        assert_eq!(small.unwrap().status, 200, "the connection stays open");
     });
 }
 
@@ -358,7 +358,7 @@ fn limited(change: impl FnOnce(&mut Limits)) -> Server {
 }
 
 #[test]
-fn stopping_finishes_streams() {
+fn shutdown_finishes_streams() {
     let mut server = Server::with(ServeSettings {
         grace: Duration::from_secs(10),
         ..ServeSettings::default()

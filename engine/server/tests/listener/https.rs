@@ -1,4 +1,4 @@
-//! What visitors see over TLS: certificates, versions, alerts, hosts, limits.
+//! HTTPS as visitors see it: certificates, versions, alerts, hosts, limits.
 
 use crate::sample;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ use server::tls::Tls;
 const TLS13: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
 const TLS12: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS12];
 
-/// A server with a certificate for two hosts and one for a third.
+/// A server with one certificate for two hosts and another for a third.
 struct Site {
     authority: Authority,
     tls: Arc<Tls>,
@@ -71,7 +71,7 @@ impl Site {
     }
 }
 
-/// The whole answer to one request, until the server ends the connection.
+/// Sends one request and returns everything until the server closes the connection.
 fn ask(client: &mut TlsClient, request: &str) -> String {
     client.write_all(request.as_bytes()).unwrap();
     let mut text = Vec::new();
@@ -95,7 +95,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_page_comes_over_both_versions() {
+fn page_is_served_over_both_tls_versions() {
     let site = Site::start();
     for (versions, expected) in [
         (TLS13, ProtocolVersion::TLSv1_3),
@@ -115,7 +115,7 @@ fn a_page_comes_over_both_versions() {
 }
 
 #[test]
-fn key_agreement_withstands_quantum_computers() {
+fn key_agreement_is_post_quantum() {
     let site = Site::start();
     let config = site.authority.client(TLS13, &["h2"]);
     let client = secure(site.server.address, &config, "studio.example").unwrap();
@@ -125,7 +125,7 @@ fn key_agreement_withstands_quantum_computers() {
 }
 
 #[test]
-fn a_client_that_comes_back_resumes_and_one_for_another_host_does_not() {
+fn session_resumes_for_the_same_host_only() {
     let site = Site::start();
     for versions in [TLS13, TLS12] {
         let config: Arc<ClientConfig> = site.authority.client(versions, &["http/1.1"]);
@@ -142,9 +142,9 @@ fn a_client_that_comes_back_resumes_and_one_for_another_host_does_not() {
 }
 
 #[test]
-fn a_name_that_nobody_claims_gets_an_alert_and_no_certificate() {
+fn unclaimed_name_gets_an_alert_and_no_certificate() {
     let site = Site::start();
-    // The last one is claimed, and has no certificate.
+    // The last host is claimed, but has no certificate.
     for host in ["stranger.example", "203.0.113.7", "verses.example"] {
         let mut socket = TcpStream::connect(site.server.address).unwrap();
         let config = site.authority.client(BOTH_VERSIONS, &[]);
@@ -155,14 +155,14 @@ fn a_name_that_nobody_claims_gets_an_alert_and_no_certificate() {
         }
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).unwrap();
-        // Alert, fatal, unrecognized_name (RFC 6066, section 3); an address is no name (section 3 there).
+        // Alert, fatal, unrecognized_name. An IP address is not a valid server name (RFC 6066, section 3).
         assert_eq!(answer, [21, 3, 3, 0, 2, 2, 112], "{host}");
     }
     until("the count", || site.counted().0 >= 2);
 }
 
 #[test]
-fn what_is_no_tls_gets_an_alert_and_no_page() {
+fn plain_http_gets_an_alert_and_no_page() {
     let site = Site::start();
     let mut socket = site.server.connect();
     socket
@@ -175,7 +175,7 @@ fn what_is_no_tls_gets_an_alert_and_no_page() {
 }
 
 #[test]
-fn a_request_for_another_host_needs_a_certificate_that_covers_it() {
+fn request_for_another_host_needs_a_covering_certificate() {
     let site = Site::start();
     let status = |sni: &str, host: &str| {
         let mut client = site.client(sni).unwrap();
@@ -191,7 +191,7 @@ fn a_request_for_another_host_needs_a_certificate_that_covers_it() {
 }
 
 #[test]
-fn http_is_led_to_https_for_hosts_that_are_served() {
+fn http_redirects_to_https_for_known_hosts() {
     let site = Site::start();
     let ask = |request: &str| {
         let mut socket = TcpStream::connect(site.redirect).unwrap();
@@ -217,7 +217,7 @@ fn http_is_led_to_https_for_hosts_that_are_served() {
 }
 
 #[test]
-fn a_handshake_that_does_not_end_is_ended() {
+fn unfinished_handshake_times_out() {
     let site = Site::with(ServeSettings {
         limits: Limits {
             handshake: Duration::from_millis(300),
@@ -226,13 +226,13 @@ fn a_handshake_that_does_not_end_is_ended() {
         ..ServeSettings::default()
     });
     let mut slow = site.server.connect();
-    // The first bytes of a ClientHello, and no more.
+    // The first bytes of a ClientHello.
     slow.write_all(&[22, 3, 1, 2, 0, 1]).unwrap();
     let mut answer = Vec::new();
     let _ = slow.read_to_end(&mut answer);
     assert!(answer.is_empty(), "{answer:?}");
     until("the count", || site.counted().2 == 1);
-    // Who was quick has all the time of a request.
+    // A client with a completed handshake is not affected by the handshake timeout.
     let mut quick = site.client("studio.example").unwrap();
     std::thread::sleep(Duration::from_millis(1200));
     assert!(ask(&mut quick, &last("/", "studio.example")).starts_with("HTTP/1.1"));
@@ -248,7 +248,7 @@ fn handshakes_of_one_address_are_limited_in_number() {
         ..ServeSettings::default()
     });
     let held: Vec<TcpStream> = (0..3).map(|_| site.server.connect()).collect();
-    until("three under way", || {
+    until("three in flight", || {
         site.server.snapshots.connections.open.load(Relaxed) == 3
     });
     assert!(site.client("studio.example").is_err());
@@ -258,7 +258,7 @@ fn handshakes_of_one_address_are_limited_in_number() {
 }
 
 #[test]
-fn handshakes_of_one_address_are_limited_in_rate_and_kept_connections_go_on() {
+fn handshake_rate_is_limited_and_open_connections_continue() {
     let site = Site::with(ServeSettings {
         limits: Limits {
             handshake_rate: 1,
@@ -275,7 +275,7 @@ fn handshakes_of_one_address_are_limited_in_rate_and_kept_connections_go_on() {
 }
 
 #[test]
-fn a_certificate_that_is_replaced_under_load_fails_no_handshake() {
+fn replacing_a_certificate_under_load_fails_no_handshake() {
     let site = Site::with(ServeSettings {
         limits: Limits {
             handshake_rate: 10_000,
@@ -310,7 +310,7 @@ fn a_certificate_that_is_replaced_under_load_fails_no_handshake() {
 }
 
 #[test]
-fn a_proxy_that_passes_tcp_on_names_the_visitor() {
+fn proxy_protocol_header_names_the_visitor() {
     let site = Site::with(ServeSettings {
         trusted_proxies: vec![network("127.0.0.0/8").unwrap()],
         proxy_protocol: true,
@@ -332,7 +332,7 @@ fn a_proxy_that_passes_tcp_on_names_the_visitor() {
         Ok::<_, std::io::Error>(rustls::StreamOwned::new(session, socket))
     };
     let mut one = through("PROXY TCP4 192.0.2.1 127.0.0.1 5 443\r\n").unwrap();
-    // Its share is taken; another visitor has one of their own, and the proxy itself asks as often as it likes.
+    // The first visitor is at the limit. Another visitor has a limit of its own, and the proxy itself has none.
     assert!(through("PROXY TCP4 192.0.2.1 127.0.0.1 6 443\r\n").is_err());
     let mut other = through("PROXY TCP6 2001:db8::1 ::1 5 443\r\n").unwrap();
     let mut itself = through("PROXY UNKNOWN\r\n").unwrap();
@@ -340,12 +340,12 @@ fn a_proxy_that_passes_tcp_on_names_the_visitor() {
         let answer = ask(client, &last("/", "studio.example"));
         assert!(answer.starts_with("HTTP/1.1"), "{answer}");
     }
-    // A proxy that says nothing is set up wrongly.
+    // A proxy without a header is misconfigured.
     assert!(through("").is_err());
 }
 
 #[test]
-fn connections_drain_at_the_end() {
+fn shutdown_drains_tls_connections() {
     let mut site = Site::start();
     let mut idle = site.client("studio.example").unwrap();
     let mut new = site.client("studio.example").unwrap();
@@ -355,7 +355,7 @@ fn connections_drain_at_the_end() {
         site.server.snapshots.connections.open.load(Relaxed) == 3
     });
     site.server.stop();
-    // The handshake is over, and the request was on its way.
+    // The handshake is complete, and a first request is expected.
     let answer = ask(&mut new, &last("/", "studio.example"));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let mut rest = Vec::new();

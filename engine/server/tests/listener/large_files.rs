@@ -1,4 +1,4 @@
-//! Files that are too large for memory, over HTTP/1.1: whole, in part, and damaged while they are served.
+//! Large files over HTTP/1.1: complete, in part, and damaged while they are served.
 
 use crate::sample::{self, FILM};
 use std::fs;
@@ -8,7 +8,7 @@ use crate::wire::{Reply, Server, get, request};
 use release::large::BLOCK;
 use tempfile::NamedTempFile;
 
-/// A server with a film, and the file that the film is read from.
+/// Starts a server with a video, and returns the file that the video is read from.
 fn server_with_film() -> (Server, NamedTempFile) {
     let file = NamedTempFile::new().unwrap();
     fs::write(&file, sample::film()).unwrap();
@@ -18,7 +18,7 @@ fn server_with_film() -> (Server, NamedTempFile) {
 }
 
 #[test]
-fn large_file_is_served_whole_and_in_part() {
+fn large_file_is_served_completely_and_in_part() {
     let (server, _file) = server_with_film();
     let film = sample::film();
     let mut socket = server.connect();
@@ -64,11 +64,11 @@ fn damaged_large_file_ends_only_its_own_response() {
         let mut received = Vec::new();
         // The connection ends before the response does.
         let _ = socket.read_to_end(&mut received);
-        // What was not sent yet, even the head, goes with the connection.
+        // Bytes that were not sent yet, even the header fields, are lost with the connection.
         let end = received.windows(4).position(|at| at == b"\r\n\r\n");
         let body = end.map_or(&[][..], |end| &received[end + 4..]);
         let is_undamaged = film[..complete].starts_with(body);
-        assert!(is_undamaged, "nothing of a damaged block");
+        assert!(is_undamaged, "no bytes of a damaged block");
         other
             .write_all(get("/about", "studio.example").as_bytes())
             .unwrap();

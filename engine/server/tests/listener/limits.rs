@@ -1,4 +1,4 @@
-//! Each limit, over real sockets: what goes beyond it is refused or ended, and nothing else.
+//! Each limit over real sockets: input beyond the limit is refused or ended, and nothing else.
 
 use crate::sample;
 use std::io::{ErrorKind, Read, Write};
@@ -30,7 +30,7 @@ fn eventually(counter: &AtomicU64, expected: u64) {
 }
 
 #[test]
-fn header_fields_are_counted_and_weighed() {
+fn header_fields_are_limited_in_number_and_size() {
     let server = limited(|limits| {
         limits.header_fields = 10;
         limits.header_bytes = 1024;
@@ -49,17 +49,17 @@ fn header_fields_are_counted_and_weighed() {
 }
 
 #[test]
-fn a_request_target_has_its_length() {
+fn request_target_is_limited_in_length() {
     let server = limited(|limits| limits.uri_bytes = 20);
     let ask = |path: &str| server.ask(&get(path, "studio.example")).status;
     assert_eq!(ask("/about?aaaaaaaaaaaaa"), 200);
     assert_eq!(ask("/about?aaaaaaaaaaaaaa"), 414);
-    // It is a part of the head, too.
+    // The request line also counts towards the limit of the header fields.
     assert_eq!(ask(&format!("/{}", "a".repeat(70_000))), 431);
 }
 
 #[test]
-fn a_head_without_end_is_not_collected() {
+fn endless_header_is_not_buffered() {
     let server = Server::start();
     let mut socket = server.connect();
     socket
@@ -77,11 +77,11 @@ fn a_head_without_end_is_not_collected() {
 }
 
 #[test]
-fn more_connections_than_allowed_wait_for_their_turn() {
+fn connections_beyond_the_limit_wait_for_a_permit() {
     let server = limited(|limits| limits.connections = 1);
     let mut first = server.connect();
     let ask = get("/about", "studio.example");
-    // As long as nobody reads it, the response is in flight.
+    // Until the client reads it, the response is in flight.
     first
         .write_all(get("/assets/large.bin", "studio.example").as_bytes())
         .unwrap();
@@ -103,7 +103,7 @@ fn more_connections_than_allowed_wait_for_their_turn() {
 }
 
 #[test]
-fn a_trusted_proxy_may_have_more_connections_than_an_address() {
+fn trusted_proxy_is_exempt_from_the_limit_per_address() {
     let server = Server::with(ServeSettings {
         limits: Limits {
             connections_per_address: 2,
@@ -121,7 +121,7 @@ fn a_trusted_proxy_may_have_more_connections_than_an_address() {
 }
 
 #[test]
-fn a_reader_that_takes_a_little_now_and_then_has_an_end() {
+fn slow_reader_reaches_the_request_timeout() {
     let server = limited(|limits| limits.request = Duration::from_millis(1200));
     let mut socket = server.connect();
     socket
@@ -141,7 +141,7 @@ fn a_reader_that_takes_a_little_now_and_then_has_an_end() {
 }
 
 #[test]
-fn a_head_that_comes_byte_by_byte_has_an_end() {
+fn header_sent_byte_by_byte_times_out() {
     let server = limited(|limits| limits.header_read = Duration::from_millis(800));
     let mut socket = server.connect();
     socket
@@ -162,7 +162,7 @@ fn a_head_that_comes_byte_by_byte_has_an_end() {
 }
 
 #[test]
-fn content_that_comes_byte_by_byte_is_not_waited_for() {
+fn content_sent_byte_by_byte_is_not_awaited() {
     let server = Server::start();
     let mut socket = server.connect();
     socket
@@ -185,9 +185,9 @@ fn content_that_comes_byte_by_byte_is_not_waited_for() {
 }
 
 #[test]
-fn garbage_ends_its_connection_and_nothing_else() {
+fn garbage_ends_only_its_own_connection() {
     let server = Server::start();
-    let mut neighbour = server.connect();
+    let mut other = server.connect();
     let mut seed = 1_u64;
     for _ in 0..50 {
         let garbage: Vec<u8> = (0..2000)
@@ -197,7 +197,7 @@ fn garbage_ends_its_connection_and_nothing_else() {
             })
             .collect();
         let mut socket = server.connect();
-        // It may be closed before all of it is sent.
+        // The server may close the connection before all bytes are sent.
         let _ = socket.write_all(&garbage);
         let mut all = Vec::new();
         let _ = socket.read_to_end(&mut all);
@@ -206,9 +206,9 @@ fn garbage_ends_its_connection_and_nothing_else() {
             "{}",
             String::from_utf8_lossy(&all)
         );
-        neighbour
+        other
             .write_all(get("/about", "studio.example").as_bytes())
             .unwrap();
-        assert_eq!(Reply::read(&mut neighbour).status, 200);
+        assert_eq!(Reply::read(&mut other).status, 200);
     }
 }

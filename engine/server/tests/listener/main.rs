@@ -1,4 +1,4 @@
-//! The listeners as their clients meet them: a real server on a free port of this machine.
+//! Tests of the listeners from the clients' side: a real server on a free local port.
 #![allow(
     missing_docs,
     unreachable_pub,

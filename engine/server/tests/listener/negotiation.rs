@@ -1,11 +1,11 @@
-//! What clients say of the body that they want, over real sockets: encodings, conditions, ranges.
+//! Negotiation over real sockets: encodings, conditions, ranges.
 
 use std::io::{Read, Write};
 
 use crate::wire::{Reply, Server, request};
 
 #[test]
-fn the_best_coding_is_sent() {
+fn best_encoding_is_sent() {
     let server = Server::start();
     for (accepted, coding) in [
         ("gzip, br", Some("br")),
@@ -29,7 +29,7 @@ fn the_best_coding_is_sent() {
 }
 
 #[test]
-fn what_is_known_is_not_sent_again() {
+fn known_page_is_304() {
     let server = Server::start();
     let first = server.ask(&request(
         "GET",
@@ -60,7 +60,7 @@ fn what_is_known_is_not_sent_again() {
 }
 
 #[test]
-fn parts_of_assets_can_be_asked_for() {
+fn ranges_of_assets_are_served() {
     let server = Server::start();
     let ask = |fields: &str| {
         server.ask(&request(
@@ -104,7 +104,7 @@ fn ask(server: &Server, path: &str, lines: &[&str]) -> Reply {
 }
 
 #[test]
-fn a_list_may_come_in_several_lines() {
+fn list_may_be_spread_over_several_fields() {
     let server = Server::start();
     let page = |lines: &[&str]| ask(&server, "/about", lines);
     let etag = page(&[]).header("etag").unwrap().to_owned();
@@ -138,7 +138,11 @@ fn a_list_may_come_in_several_lines() {
     assert_eq!(page(&["if-match: \"x\"", &first]).status, 200);
     assert_eq!(page(&["if-match: \"x\"", "if-match: \"y\""]).status, 412);
     let weak = format!("if-match: W/{etag}");
-    assert_eq!(page(&[&weak]).status, 412, "a weak tag is no strong one");
+    assert_eq!(
+        page(&[&weak]).status,
+        412,
+        "a weak tag does not match strongly"
+    );
 
     for (lines, coding) in [
         (
@@ -171,7 +175,7 @@ fn a_list_may_come_in_several_lines() {
 }
 
 #[test]
-fn what_is_no_list_does_not_count_when_it_comes_twice() {
+fn repeated_range_is_ignored_and_repeated_if_range_must_agree() {
     let server = Server::start();
     let file = |lines: &[&str]| ask(&server, "/assets/font.woff2", lines);
     let ranges = ["range: bytes=0-1"; 2];
@@ -188,7 +192,7 @@ fn what_is_no_list_does_not_count_when_it_comes_twice() {
 }
 
 #[test]
-fn no_date_says_whether_a_body_changed() {
+fn dates_are_ignored() {
     const SINCE: &str = "if-modified-since: Wed, 21 Oct 2026 07:28:00 GMT";
     const BEFORE: &str = "if-unmodified-since: Tue, 20 Oct 2026 07:28:00 GMT";
     let server = Server::start();
@@ -210,7 +214,7 @@ fn no_date_says_whether_a_body_changed() {
 }
 
 #[test]
-fn what_is_said_to_caches_changes_no_answer() {
+fn cache_directives_of_requests_are_ignored() {
     let server = Server::start();
     let plain = ask(&server, "/about", &[]);
     for line in [

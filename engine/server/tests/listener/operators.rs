@@ -1,4 +1,4 @@
-//! What operators see of requests: names, traces, the access log.
+//! Operators' view of requests: request ids, traces, the access log.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ const NAMED: &str = "x-request-id: proxy-1\r\n\
     traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\
     x-forwarded-for: 192.0.2.9, 198.51.100.7\r\n";
 
-/// A log that can be read when the server has ended.
+/// A log that can be read after the server has ended.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -47,7 +47,7 @@ impl Log {
     }
 }
 
-/// The one line, and the request id of the one response, of a request to a server with these settings.
+/// Sends one request to a server with these settings. Returns the log line and the request id of the response.
 fn line_of(settings: ServeSettings, addresses: bool, fields: &str) -> (serde_json::Value, String) {
     let log = Log::default();
     let (access_log, guard) = log.open(addresses);
@@ -67,7 +67,7 @@ fn line_of(settings: ServeSettings, addresses: bool, fields: &str) -> (serde_jso
 }
 
 #[test]
-fn a_request_leaves_one_line_that_no_client_wrote() {
+fn log_line_has_no_text_of_the_client() {
     let log = Log::default();
     let (access_log, guard) = log.open(false);
     let mut server = Server::with(ServeSettings {
@@ -136,7 +136,7 @@ fn a_request_leaves_one_line_that_no_client_wrote() {
 }
 
 #[test]
-fn a_trusted_proxy_names_request_and_trace() {
+fn trusted_proxy_names_request_and_trace() {
     let (line, id) = line_of(wire::behind_a_proxy(), false, NAMED);
     assert_eq!((&*id, &line["request_id"]), ("proxy-1", &"proxy-1".into()));
     assert_eq!(line["trace_id"], "0af7651916cd43dd8448eb211c80319c");
@@ -157,7 +157,7 @@ fn a_trusted_proxy_names_request_and_trace() {
 }
 
 #[test]
-fn nobody_else_does() {
+fn ids_of_untrusted_peers_are_ignored() {
     let (line, id) = line_of(ServeSettings::default(), true, NAMED);
     assert_eq!(line["request_id"].as_str(), Some(&*id));
     assert_ne!(id, "proxy-1");
@@ -166,13 +166,13 @@ fn nobody_else_does() {
 }
 
 #[test]
-fn an_address_is_logged_when_it_is_asked_for() {
+fn address_is_logged_if_configured() {
     let (line, _) = line_of(wire::behind_a_proxy(), true, NAMED);
     assert_eq!(line["visitor"], "198.51.100.7");
 }
 
 #[test]
-fn visitors_reach_nothing_of_the_admin_listener() {
+fn visitors_cannot_reach_routes_of_the_admin_listener() {
     let server = Server::start();
     for path in [
         "/livez",
@@ -191,7 +191,7 @@ fn visitors_reach_nothing_of_the_admin_listener() {
 }
 
 #[test]
-fn every_response_has_a_name_of_its_own() {
+fn every_response_has_its_own_request_id() {
     let server = Server::start();
     let mut names: Vec<String> = ["/about", "/nothing", "/%", "/about/", "/assets/site.css"]
         .iter()
@@ -203,7 +203,7 @@ fn every_response_has_a_name_of_its_own() {
     assert_eq!(names.len(), 5);
 }
 
-/// Remembers what spans would be made of.
+/// Records the entries from which spans would be made.
 #[derive(Debug, Default)]
 struct Recorder(Mutex<Vec<String>>);
 
@@ -226,7 +226,7 @@ impl RequestSpans for Recorder {
 }
 
 #[test]
-fn a_span_is_made_of_each_request_and_its_trace_is_logged() {
+fn each_request_is_recorded_as_a_span_whose_trace_is_logged() {
     for (settings, trace) in [
         (ServeSettings::default(), "None"),
         (

@@ -1,4 +1,4 @@
-//! Releases by the admin listener: what operators ask, and what no web page can.
+//! Releases on the admin listener: commands of operators, and the guard against web pages.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
 use server::admin::control::{Change, Control, ControlError, PageChange, ReleaseLine};
 
-/// An owner of one tenant, `bluedoor`, with the releases 1 and 2. What it does not know fails in every way that there is.
+/// A control with one tenant, `bluedoor`, and the releases 1 and 2. Other tenants return each kind of error.
 #[derive(Debug)]
 struct OneTenant;
 
@@ -73,7 +73,7 @@ impl Control for OneTenant {
 
 const COMMAND: &str = "x-rowhouse-command: 1\r\n";
 
-/// Status and JSON.
+/// Sends a request and returns status and JSON.
 fn answer(admin: &AdminListener, method: &str, path: &str) -> (u16, serde_json::Value) {
     let reply = admin.send(&request(method, path, "localhost", COMMAND));
     assert_eq!(reply.header("content-type"), Some("application/json"));
@@ -82,7 +82,7 @@ fn answer(admin: &AdminListener, method: &str, path: &str) -> (u16, serde_json::
 }
 
 #[test]
-fn releases_are_listed_compared_and_chosen() {
+fn releases_are_listed_compared_and_rolled_back() {
     let snapshots = &Server::start().snapshots;
     let admin = AdminListener::with_control(snapshots, Some(Arc::new(OneTenant)));
     let difference = |from: &str, to: &str| serde_json::json!([{ "path": "/terms", "change": "changed", "text": format!("-{from}\n+{to}\n") }]);
@@ -112,7 +112,7 @@ fn releases_are_listed_compared_and_chosen() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_a_status_and_why() {
+fn refusals_have_a_status_and_a_reason() {
     let snapshots = &Server::start().snapshots;
     let admin = AdminListener::with_control(snapshots, Some(Arc::new(OneTenant)));
     let nothing = AdminListener::open(snapshots);
@@ -157,7 +157,7 @@ fn what_cannot_be_done_is_said_with_a_status_and_why() {
 }
 
 #[test]
-fn no_web_page_gives_commands() {
+fn web_pages_cannot_give_commands() {
     let snapshots = &Server::start().snapshots;
     let admin = AdminListener::with_control(snapshots, Some(Arc::new(OneTenant)));
     let with_origin = format!("{COMMAND}origin: http://localhost:8081\r\n");
@@ -184,7 +184,7 @@ fn no_web_page_gives_commands() {
             assert_eq!(reply.status, status, "{method} {path} {host} {fields}");
             assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
         }
-        // What a browser asks first when a page wants to send the field.
+        // The CORS preflight of a page that wants to send the field.
         let fields = "origin: https://other.example\r\naccess-control-request-method: POST\r\naccess-control-request-headers: x-rowhouse-command\r\n";
         let reply = admin.send(&request("OPTIONS", &path, "localhost", fields));
         assert_eq!(reply.status, 403);
@@ -211,7 +211,7 @@ fn no_web_page_gives_commands() {
     }
 }
 
-/// A control whose comparisons wait until a roll-back is done.
+/// A control whose comparisons wait until a rollback is done.
 #[derive(Debug)]
 struct SlowComparison {
     begun: Mutex<Sender<()>>,
@@ -232,9 +232,9 @@ impl Control for SlowComparison {
     ) -> Result<Vec<PageChange>, ControlError> {
         self.begun.lock().unwrap().send(()).unwrap();
         let rolled_back = self.rolled_back.lock().unwrap();
-        // Shorter than the listener's own limit, so that a command that waits fails the test.
+        // Shorter than the listener's own timeout, so that a waiting command fails the test.
         let waited = rolled_back.recv_timeout(Duration::from_secs(15));
-        waited.map_err(|_| ControlError::Failed("the roll-back waits".to_owned()))?;
+        waited.map_err(|_| ControlError::Failed("the rollback waits".to_owned()))?;
         OneTenant.diff(tenant, from, to)
     }
 

@@ -1,6 +1,6 @@
-//! The request path and negotiation: whatever is asked, the answer is the right tenant's, and in a form that the client takes.
+//! Properties of routing and negotiation: each response belongs to the right tenant and has an encoding that the client accepts.
 //!
-//! A short while by default; with `PROPTEST_CASES=100000` it goes on for longer. What fails is reduced to its smallest form, and becomes a test of its own elsewhere.
+//! `PROPTEST_CASES=100000` runs more cases than the default. A failing case is reduced, and becomes a test of its own elsewhere.
 
 use crate::sample;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use server::response::respond::{Answer, Owner, RequestHead, respond};
 
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(sample::snapshot);
 
-/// Paths that exist, that nearly exist, and that try something.
+/// Generates paths that exist, paths that nearly exist, and attacks.
 fn path() -> impl Strategy<Value = String> {
     let known = select(vec![
         "about",
@@ -50,7 +50,7 @@ fn path() -> impl Strategy<Value = String> {
         .prop_map(|(segments, query)| format!("/{}{query}", segments.join("/")))
 }
 
-/// Hosts that exist, in every spelling, and others.
+/// Generates hosts that exist, in any spelling, and others.
 fn host() -> impl Strategy<Value = String> {
     let name = select(vec![
         "studio.example",
@@ -111,7 +111,7 @@ fn fields() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     vec(field, 0..5)
 }
 
-/// The tenants that a host may answer with.
+/// Returns the tenants that may answer for a host.
 fn tenants_of(host: &str) -> &'static [&'static str] {
     let name = host.split(':').next().unwrap().to_ascii_lowercase();
     match name.strip_suffix('.').unwrap_or(&name) {
@@ -163,7 +163,7 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
     Ok(())
 }
 
-/// The answer to a plain request.
+/// Answers a plain request.
 fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static> {
     let mut headers = HeaderMap::new();
     headers.insert("host", HeaderValue::from_static(host));
@@ -180,7 +180,7 @@ fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static>
     respond(&SNAPSHOT, &request)
 }
 
-/// Paths of pages that are there, decoded.
+/// Generates decoded paths of existing pages.
 fn page() -> impl Strategy<Value = (&'static str, &'static str)> {
     select(vec![
         ("studio.example", "/about"),
@@ -192,7 +192,7 @@ fn page() -> impl Strategy<Value = (&'static str, &'static str)> {
     ])
 }
 
-/// The path with some of its bytes percent-encoded, in either case, and all that must be.
+/// Percent-encodes the path: the chosen bytes and all that must be encoded, in either case.
 fn spelled(path: &str, encoded: u32, upper: u32) -> String {
     let bytes = path.bytes().enumerate().map(|(at, byte)| {
         let bit = |mask: u32| mask >> (at % 32) & 1 == 1;
@@ -205,7 +205,7 @@ fn spelled(path: &str, encoded: u32, upper: u32) -> String {
     bytes.collect()
 }
 
-/// What a field allows, by the plainest reading of it: every element with its weight, where that can be read.
+/// Parses an `Accept-Encoding` field in the simplest way: the valid elements with their weights.
 fn elements(line: &str) -> Vec<(String, f64)> {
     let elements = line.split(',').filter_map(|element| {
         let (token, weight) = match element.split_once(';') {
@@ -225,7 +225,7 @@ fn elements(line: &str) -> Vec<(String, f64)> {
 
 proptest! {
     #[test]
-    fn a_host_answers_with_its_own_tenants_only(
+    fn host_answers_only_with_its_own_tenants(
         path in path(),
         host in host(),
         method in prop_oneof![6 => Just("GET"), 2 => Just("HEAD"), 1 => Just("OPTIONS"), 1 => Just("BREW")],
@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn the_absolute_form_and_the_authority_name_the_host(authority in host(), host in host(), path in path(), http2 in any::<bool>()) {
+    fn absolute_form_and_authority_name_the_host(authority in host(), host in host(), path in path(), http2 in any::<bool>()) {
         let uri = format!("http://{authority}{path}").parse::<Uri>();
         let (Ok(uri), Ok(named)) = (uri, HeaderValue::from_str(&host)) else {
             return Ok(());
@@ -274,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn a_path_has_one_answer_however_it_is_spelled((host, path) in page(), encoded: u32, upper: u32) {
+    fn all_spellings_of_a_path_get_the_same_response((host, path) in page(), encoded: u32, upper: u32) {
         let plain = get(&spelled(path, 0, 0), host, &[]).response;
         prop_assert_eq!(plain.status(), StatusCode::OK);
         let other = get(&spelled(path, encoded, upper), host, &[]).response;
@@ -284,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn a_redirect_for_a_slash_leads_to_the_page_at_once((host, path) in page(), encoded: u32, query in "(\\?[a-z/=&]{0,8})?") {
+    fn redirect_for_a_slash_reaches_the_page_in_one_step((host, path) in page(), encoded: u32, query in "(\\?[a-z/=&]{0,8})?") {
         let spelled = spelled(path, encoded, encoded);
         let moved = get(&format!("{spelled}/{query}"), host, &[]).response;
         prop_assert_eq!(moved.status(), StatusCode::PERMANENT_REDIRECT);
@@ -294,7 +294,7 @@ proptest! {
     }
 
     #[test]
-    fn a_coding_that_is_refused_is_never_sent(lines in vec("((br|gzip|x-gzip|zstd|identity|\\*|deflate) ?(; ?[qQ]=(0|1|0\\.[0-9]{0,3}|0\\.000|1\\.0))?(, ?)?){0,4}", 0..3)) {
+    fn refused_encoding_is_never_sent(lines in vec("((br|gzip|x-gzip|zstd|identity|\\*|deflate) ?(; ?[qQ]=(0|1|0\\.[0-9]{0,3}|0\\.000|1\\.0))?(, ?)?){0,4}", 0..3)) {
         let fields: Vec<HeaderValue> = lines.iter().map(|line| line.parse().unwrap()).collect();
         let answer = get("/about", "studio.example", &fields);
         let coding = answer.coding;

@@ -1,4 +1,4 @@
-//! Requests for a tenant that is not rendered yet: they wait for it, and nobody else waits with them.
+//! Requests for a tenant that is not rendered yet: only these requests wait.
 
 use crate::sample;
 use std::sync::mpsc::{Receiver, channel};
@@ -20,7 +20,7 @@ fn open() -> Arc<Mount> {
     })
 }
 
-/// The sample with one more tenant.
+/// Returns the sample snapshot with one more tenant.
 fn with(mount: Option<Arc<Mount>>) -> Snapshot {
     let mut snapshot = sample::snapshot();
     snapshot.is_partial = mount.as_ref().is_some_and(|mount| mount.pages.is_open());
@@ -35,7 +35,7 @@ fn with(mount: Option<Arc<Mount>>) -> Snapshot {
     snapshot
 }
 
-/// A server with an open mount, who is told of what it waits for, and a request that waits.
+/// Starts a server whose mount is not rendered, and a request that waits for the mount. Returns the notices to the supervisor.
 fn waiting(mount: &Arc<Mount>) -> (Server, Receiver<String>, thread::JoinHandle<Reply>) {
     let server = Server::start();
     server.snapshots.replace(with(Some(Arc::clone(mount))));
@@ -55,7 +55,7 @@ fn waiting(mount: &Arc<Mount>) -> (Server, Receiver<String>, thread::JoinHandle<
 }
 
 #[test]
-fn a_request_waits_until_its_tenant_is_rendered_and_others_do_not() {
+fn request_waits_for_its_tenant_and_other_requests_do_not() {
     let mount = open();
     let (server, _wanted, asked) = waiting(&mount);
     let other = server.ask(&get("/about", "studio.example"));
@@ -69,7 +69,7 @@ fn a_request_waits_until_its_tenant_is_rendered_and_others_do_not() {
 }
 
 #[test]
-fn a_request_waits_for_a_picture_and_not_for_what_something_stands_in_for() {
+fn request_waits_for_an_image_unless_it_has_a_substitute() {
     let slot = Arc::<Slot<Resource>>::default();
     let mut snapshot = with(None);
     let mount = Arc::new(sample::mount("drawn", "", &["/", "/assets/there.png"]));
@@ -93,7 +93,7 @@ fn a_request_waits_for_a_picture_and_not_for_what_something_stands_in_for() {
     });
     assert_eq!(server.ask(&get("/assets/there.png", HOST)).status, 200);
     assert_eq!(server.ask(&get("/assets/none.png", HOST)).status, 404);
-    assert!(wanted.try_recv().is_err(), "nobody waited");
+    assert!(wanted.try_recv().is_err(), "a request waited");
     let mut socket = server.connect();
     let asked = thread::spawn(move || {
         use std::io::Write as _;
@@ -106,7 +106,7 @@ fn a_request_waits_for_a_picture_and_not_for_what_something_stands_in_for() {
     assert_eq!(
         server.ask(&get("/", HOST)).status,
         200,
-        "others do not wait"
+        "other requests do not wait"
     );
     assert!(!asked.is_finished());
     let drawn = sample::mount("drawn", "", &["/"]).pages.into_inner();
@@ -117,18 +117,18 @@ fn a_request_waits_for_a_picture_and_not_for_what_something_stands_in_for() {
 }
 
 #[test]
-fn who_waits_is_answered_from_a_newer_snapshot() {
+fn waiting_request_is_answered_from_a_newer_snapshot() {
     let (server, _wanted, asked) = waiting(&open());
     let made = sample::mount("late", "", &["/terms"]);
     server.snapshots.replace(with(Some(Arc::new(made))));
     assert_eq!(asked.join().unwrap().status, 200);
     let (server, _wanted, asked) = waiting(&open());
     server.snapshots.replace(with(None));
-    assert_eq!(asked.join().unwrap().status, 421, "it will never be there");
+    assert_eq!(asked.join().unwrap().status, 421, "the host is gone");
 }
 
 #[test]
-fn a_tenant_that_is_not_rendered_is_unavailable_and_not_missing() {
+fn tenant_that_is_not_rendered_is_unavailable() {
     let snapshot = with(Some(open()));
     let headers = HeaderMap::from_iter([(http::header::HOST, HeaderValue::from_static(HOST))]);
     for method in [Method::GET, Method::POST] {
@@ -149,7 +149,7 @@ fn a_tenant_that_is_not_rendered_is_unavailable_and_not_missing() {
 }
 
 #[test]
-fn client_that_ends_its_side_after_the_request_gets_the_response() {
+fn client_that_closes_its_write_side_gets_the_response() {
     use std::io::{Read as _, Write as _};
     use std::net::Shutdown;
     let mount = open();
@@ -164,16 +164,16 @@ fn client_that_ends_its_side_after_the_request_gets_the_response() {
     socket.write_all(get("/terms", HOST).as_bytes()).unwrap();
     socket.shutdown(Shutdown::Write).unwrap();
     wanted.recv().unwrap();
-    // The end of the client's side has come by the time at which another request is answered.
+    // The close has arrived by the time another request is answered.
     assert_eq!(server.ask(&get("/about", "studio.example")).status, 200);
     let made = sample::mount("late", "", &["/terms"]);
     mount.pages.fill(made.pages.into_inner());
     let reply = Reply::read(&mut socket);
     let text = sample::text("late", "", "/terms");
     assert_eq!((reply.status, &*reply.body), (200, text.as_bytes()));
-    // The connection ends with the response: no further request can come.
+    // The connection ends with the response, since no further request can come.
     assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
-    // The same for a connection that brought no request, or half of a request.
+    // A connection with no request, or half of one, ends as well.
     for half in ["", "GET /terms HTTP/1.1\r\nhost: "] {
         let mut socket = server.connect();
         socket.write_all(half.as_bytes()).unwrap();

@@ -77,7 +77,7 @@ impl AdminListener {
     }
 }
 
-/// A console that shows the paths that were requested.
+/// A console that returns the requested path.
 #[derive(Debug)]
 struct OnePage;
 

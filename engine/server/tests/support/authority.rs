@@ -1,4 +1,4 @@
-//! An authority for tests, and clients that trust it.
+//! A certificate authority for tests, and clients that trust it.
 #![allow(
     dead_code,
     missing_docs,
@@ -42,7 +42,7 @@ impl Authority {
         }
     }
 
-    /// Chain and key as PEM.
+    /// Returns a chain and its key as PEM.
     pub fn sign(&self, names: &[&str]) -> (String, String) {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let key = KeyPair::generate().unwrap();
@@ -56,7 +56,7 @@ impl Authority {
         Arc::new(Certificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap())
     }
 
-    /// Settings with a certificate for each list of names.
+    /// Returns settings with a certificate for each list of names.
     pub fn tls(&self, lists: &[&[&str]]) -> Arc<Tls> {
         let certificates: Vec<_> = lists.iter().map(|names| self.certificate(names)).collect();
         let store = CertificateStore::default();
@@ -64,14 +64,14 @@ impl Authority {
         Arc::new(Tls::new(Arc::new(store), Some(8443)).unwrap())
     }
 
-    /// What its clients trust.
+    /// Returns the roots that the clients trust.
     pub fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).unwrap();
         roots
     }
 
-    /// A client that trusts nobody else.
+    /// Returns a client that trusts only this certificate authority.
     pub fn client(
         &self,
         versions: &[&'static SupportedProtocolVersion],
@@ -90,7 +90,7 @@ impl Authority {
         Arc::new(config)
     }
 
-    /// A listener that passes each connection on over TLS, for as long as the test runs: its address. What begins as HTTP/2 does is agreed on as HTTP/2.
+    /// Starts a listener that forwards each connection over TLS while the test runs. Returns its address. A connection that begins with the HTTP/2 preface negotiates HTTP/2.
     pub fn tunnel(&self, server: SocketAddr, host: &str) -> SocketAddr {
         let client = |protocol| TlsConnector::from(self.client(BOTH_VERSIONS, &[protocol]));
         let (http1, http2) = (client("http/1.1"), client("h2"));
@@ -116,7 +116,7 @@ impl Authority {
                         far.set_nodelay(true)?;
                         let far = client.connect(host, far).await?;
                         let (near, far) = (tokio::io::split(near), tokio::io::split(far));
-                        // A side that takes nothing more may still have something to say.
+                        // A side that has closed its write half may still receive.
                         tokio::join!(pass_on(near.0, far.1), pass_on(far.0, near.1));
                         Ok::<_, std::io::Error>(())
                     });
@@ -132,7 +132,7 @@ async fn pass_on(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unp
     let _ = to.shutdown().await;
 }
 
-/// Connects and does the client's part of the handshake.
+/// Connects and performs the client's part of the handshake.
 pub fn secure(
     address: SocketAddr,
     config: &Arc<ClientConfig>,

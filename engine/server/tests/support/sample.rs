@@ -1,4 +1,4 @@
-//! A small snapshot for tests and benchmarks: a studio with one app, a shared file, and a host that has moved.
+//! A small snapshot for tests and benchmarks: a studio with one app, a shared file, and a moved host.
 #![allow(
     dead_code,
     missing_docs,
@@ -21,7 +21,7 @@ use release::snapshot::{
     Snapshot, TrafficTable, Variant, Variants, VersionedTable,
 };
 
-/// Bytes of the large asset, enough to fill every socket buffer on the way.
+/// Size of the large asset in bytes, enough to fill every socket buffer on the way.
 pub const LARGE: usize = 16 * 1024 * 1024;
 
 pub fn snapshot() -> Snapshot {
@@ -94,7 +94,7 @@ pub fn snapshot() -> Snapshot {
     }
 }
 
-/// The counters of the tenants of these hosts, which their mounts have from now on.
+/// Attaches traffic counters to the mounts of these hosts, and returns the counters.
 pub fn counted(hosts: &VersionedTable<HostEntry>) -> TrafficTable {
     let mut traffic = TrafficTable::default();
     for host in hosts.values() {
@@ -110,7 +110,7 @@ pub fn counted(hosts: &VersionedTable<HostEntry>) -> TrafficTable {
 /// The path of a file that is too large for memory.
 pub const FILM: &str = "/assets/film.mp4";
 
-/// The sample with a film, whose bytes are read from the file at `path`.
+/// Returns the sample snapshot with a video, whose bytes are read from the file at `path`.
 pub fn with_film(path: &Path) -> Snapshot {
     let open = || File::open(path).unwrap();
     let taken = large::take(open(), u64::MAX, &std::env::temp_dir()).unwrap();
@@ -134,7 +134,7 @@ pub fn with_film(path: &Path) -> Snapshot {
     snapshot
 }
 
-/// Bytes of a film of three blocks and a half.
+/// Returns the bytes of a video: three and a half blocks.
 pub fn film() -> Vec<u8> {
     (0..3 * large::BLOCK + large::BLOCK / 2)
         .map(|at| (at % 251) as u8)
@@ -179,7 +179,7 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
     }
 }
 
-/// The body of a page, uncompressed.
+/// Returns the body of a page, uncompressed.
 pub fn text(tenant: &str, prefix: &str, path: &str) -> String {
     format!("page {tenant} {prefix} {path}\n").repeat(500)
 }
@@ -244,7 +244,7 @@ fn asset_headers(kind: &'static str) -> HeaderMap {
     headers
 }
 
-/// Not truly compressed: each encoding only has to be told from the others.
+/// Returns a variant for each encoding. The bytes are not compressed; they only have to differ.
 fn variants(text: &[u8]) -> Variants {
     Coding::ALL
         .iter()

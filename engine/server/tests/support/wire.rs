@@ -1,4 +1,4 @@
-//! A server on a free port, and the plainest of clients.
+//! A server on a free port, and a minimal client.
 #![allow(
     dead_code,
     missing_docs,
@@ -24,7 +24,7 @@ pub mod authority;
 
 use authority::Authority;
 
-/// The client is a trusted proxy.
+/// Returns settings that trust the test's own address as a proxy.
 pub fn behind_a_proxy() -> ServeSettings {
     ServeSettings {
         trusted_proxies: vec![network("127.0.0.0/8").unwrap()],
@@ -32,7 +32,7 @@ pub fn behind_a_proxy() -> ServeSettings {
     }
 }
 
-/// A socket on a free port.
+/// Opens a socket on a free port.
 pub fn bind() -> TcpListener {
     listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
 }
@@ -50,7 +50,7 @@ impl Server {
     }
 
     pub fn with(settings: ServeSettings) -> Self {
-        // The same tests, over TLS: see `over_tls.rs`.
+        // Runs the same tests over TLS; see `over_tls.rs`.
         if env!("CARGO_CRATE_NAME") == "over_tls" {
             return Self::over_tls(settings);
         }
@@ -59,7 +59,7 @@ impl Server {
         Self::listening(clear.into(), address, settings)
     }
 
-    /// Speaks TLS for all hosts of the sample; a client here gets to it without, through a tunnel.
+    /// Starts a server with TLS for all hosts of the sample. Clients connect without TLS, through a tunnel.
     fn over_tls(settings: ServeSettings) -> Self {
         let authority = Authority::new();
         let sample = crate::sample::snapshot();
@@ -77,7 +77,7 @@ impl Server {
         Self::listening(listeners, tunnel, settings)
     }
 
-    /// Serves on these sockets, of which `address` is where clients of the test connect to.
+    /// Serves on these sockets. Clients of the test connect to `address`.
     pub fn listening(listeners: Listeners, address: SocketAddr, settings: ServeSettings) -> Self {
         let snapshots = Arc::new(SnapshotStore::new(crate::sample::snapshot()));
         let (stop, stopped) = oneshot::channel::<()>();
@@ -200,7 +200,7 @@ impl Reply {
             .map(|(_, value)| &**value)
     }
 
-    /// All but those that no two responses share.
+    /// Returns all header fields except those that are unique to a response.
     pub fn stable_headers(&self) -> Vec<(String, String)> {
         let mut headers: Vec<_> = self
             .headers
