@@ -1,7 +1,7 @@
-//! What the reviewers of the app stores look for on the site of an app.
+//! Checks the site of an app for what reviewers of the app stores look for.
 //!
-//! Only tenants whose manifest has an `app` are looked at, and everything here is a warning: the site is served all the same.
-//! The rules are those of Apple's App Review Guidelines and Google Play's Developer Program Policies, named in each message.
+//! Only tenants whose manifest has an `app` are checked. All findings are warnings, so the site is served all the same.
+//! The rules are from Apple's App Review Guidelines and Google Play's Developer Program Policies; each hint names its rule.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::lints::page_facts::Seen;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Page, Site};
 
-/// A warning for each thing that a review would fail on.
+/// Returns a warning for each thing that a review would reject.
 pub(super) fn check(
     site: &Site,
     prepared: &PreparedTenant,
@@ -19,7 +19,7 @@ pub(super) fn check(
     if site.manifest.app.is_none() {
         return Vec::new();
     }
-    // What a text says is looked for in English only.
+    // The content of texts is checked in English only.
     let is_read = site.manifest.language.as_str().split('-').next() == Some("en");
     let text_of = |page: &Page| text_of(page, prepared);
     let privacy = page(site, "privacy");
@@ -90,14 +90,14 @@ pub(super) fn check(
     found
 }
 
-/// The page whose path begins with a word: `/privacy`, `/privacypolicy`, `/privacy-policy`.
+/// Returns the page whose path begins with a word: `/privacy`, `/privacypolicy`, `/privacy-policy`.
 fn page<'a>(site: &'a Site, word: &str) -> Option<&'a Page> {
     site.pages
         .values()
         .find(|page| page.path[1..].starts_with(word))
 }
 
-/// Everything that a page says, in lower case: its body and the texts of its front matter.
+/// Returns the texts of a page in lower case: its body, its front matter and its sections.
 fn text_of(page: &Page, prepared: &PreparedTenant) -> String {
     let sections = prepared.content.formatted.get(&page.file);
     let formatted = page.formatted.iter().chain(sections.into_iter().flatten());
@@ -113,7 +113,7 @@ fn has_contact(page: &Seen) -> bool {
     page.links.iter().any(|link| link.starts_with("mailto:"))
 }
 
-/// Whether a text names an age, such as `13+`, `under 13`, `18 or older` or `at least 18`.
+/// Whether a text names an age: `13+`, `under 13`, `18 or older`, `at least 18`.
 fn states_an_age(words: &str) -> bool {
     ["13", "16", "17", "18", "21"].iter().any(|age| {
         words.match_indices(age).any(|(at, _)| {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_is_a_number_among_words_of_age() {
+    fn age_is_a_number_near_words_of_age() {
         for text in [
             "you must be 18 or older",
             "children under 13 may not",

@@ -1,9 +1,9 @@
-//! Warnings with their places in a page's file.
+//! Warnings that point at a key of a page's front matter.
 
 use content::report::{Code, Diagnostic, Place};
 use content::tenant::{Page, Site};
 
-/// A warning at a key of a page's front matter, or at its beginning.
+/// Makes a warning that points at a key of a page's front matter, or at the start of the file if the key is missing.
 pub(crate) fn keyed(
     site: &Site,
     page: &Page,

@@ -1,14 +1,14 @@
-//! Whether text can be told from its ground (WCAG 2.2, success criterion 1.4.3).
+//! Checks the contrast of text and background (WCAG 2.2, success criterion 1.4.3).
 
 use crate::compile::prepared_tenant::PreparedTenant;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Site};
 use content::theme::Theme;
 
-/// What text of normal size needs (WCAG 2.2, 1.4.3, level AA).
+/// The contrast that text of normal size needs (WCAG 2.2, 1.4.3, level AA).
 const MIN_CONTRAST_RATIO: f64 = 4.5;
 
-/// A warning for each pair of the theme that the tenant's colours bring below 4.5:1, by day and by night.
+/// Returns a warning for each colour pair of the theme that the tenant's colours bring below 4.5:1, by day or by night.
 #[must_use]
 pub(super) fn check(site: &Site, prepared: &PreparedTenant, theme: &Theme) -> Vec<Diagnostic> {
     ["day", "night"]
@@ -42,13 +42,13 @@ pub(super) fn check(site: &Site, prepared: &PreparedTenant, theme: &Theme) -> Ve
         .collect()
 }
 
-/// The contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.2, contrast ratio).
+/// Returns the contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.2, contrast ratio).
 fn ratio(one: &str, other: &str) -> Option<f64> {
     let (one, other) = (luminance(one)?, luminance(other)?);
     Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
 }
 
-/// The relative luminance of a colour, from 0 to 1 (WCAG 2.2, relative luminance).
+/// Returns the relative luminance of a colour, from 0 to 1 (WCAG 2.2, relative luminance).
 fn luminance(colour: &str) -> Option<f64> {
     let channel = |start: usize| {
         let value = f64::from(u8::from_str_radix(colour.get(start..start + 2)?, 16).ok()?) / 255.0;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn black_on_white_is_twenty_one() {
+    fn contrast_of_black_on_white_is_twenty_one() {
         assert!((ratio("#000000", "#ffffff").expect("colours") - 21.0).abs() < 0.001);
         assert!((ratio("#777777", "#ffffff").expect("colours") - 4.48).abs() < 0.01);
         assert_eq!(ratio("#12", "#ffffff"), None);

@@ -1,7 +1,7 @@
-//! Does everything that an author named exist: pages, fragments, pictures, drawings, layouts, roles?
+//! Checks that everything that an author names exists: pages, fragments, images, SVGs, layouts.
 //!
-//! What can be decided within the tenant is decided here, with the place where it is written.
-//! Links to neighbours are handed out, because only the owner of all tenants knows them.
+//! References within the tenant are decided here, with their place in the source.
+//! Links to other tenants are returned, because only the supervisor knows all tenants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -27,71 +27,71 @@ use content::tenant::conform::Conformed;
 use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
 use content::yaml::place_in_block;
 
-/// A link to another tenant's page, with what is to be said when that page is not there.
+/// A link to another tenant's page, with the diagnostic for a missing page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NeighbourLink {
-    /// The other tenant.
+    /// The id of the other tenant.
     pub tenant: String,
-    /// The page's path within it.
+    /// The path of the page within that tenant.
     pub path: String,
-    /// The warning, complete but for its words.
+    /// The warning, complete except for its message.
     pub diagnostic: Diagnostic,
 }
 
-/// The paths of a site, and the fragments of each page.
+/// The paths of a site, each with the fragments of its page.
 pub(crate) type Fragments = BTreeMap<String, BTreeSet<String>>;
 
-/// So many links to neighbours have their place with them.
+/// Limit on the links to other tenants that are located in the source.
 const QUOTED: usize = 200;
 
-/// Checks the references of a site.
+/// Checks the references of a site and collects the findings.
 pub(super) struct Checker<'a> {
     /// The site.
     pub site: &'a Site,
-    /// What it says in the shapes of its theme.
+    /// Its content, checked against the schemas of the theme.
     pub content: &'a Conformed,
-    /// Its files.
+    /// Its files by key.
     pub assets: &'a BTreeMap<String, Asset>,
-    /// Whether the pages of other sites show its drawings.
+    /// Whether pages of other sites show its SVGs.
     pub is_shown: bool,
     /// Its theme.
     pub templates: &'a Templates,
-    /// What the pages hold once they are rendered.
+    /// The paths and fragments of the rendered site.
     pub fragments: &'a Fragments,
-    /// The ids that a page has more than once.
+    /// The ids that occur more than once, by page path.
     pub repeated: HashMap<&'a str, &'a BTreeSet<String>>,
-    /// The links that are known to lead nowhere, and why.
+    /// Links whose missing target the manifest declares, each with the reason.
     pub known_missing: HashMap<&'a str, &'a str>,
-    /// What was found.
+    /// The findings.
     pub report: Report,
-    /// What only the owner can decide.
+    /// The links to other tenants.
     pub neighbours: Vec<NeighbourLink>,
-    /// The pictures of which it is said what is wrong.
+    /// The keys of the images whose problem is already reported.
     pub told: BTreeSet<String>,
 }
 
-/// Where a reference is written.
+/// The file and the place of a reference.
 #[derive(Clone, Copy)]
 struct ReferenceSpot<'a> {
     file: &'a str,
     at: ReferenceLocation<'a>,
-    /// The page that a bare fragment belongs to.
+    /// The path of the page that a bare fragment belongs to.
     page: Option<&'a str>,
 }
 
-/// The place of a reference, looked for only once there is something to say of it.
+/// The place of a reference in its file, computed only for a diagnostic.
 #[derive(Clone, Copy)]
 enum ReferenceLocation<'a> {
     Place(Place),
-    /// Some bytes of the text of a page.
+    /// A byte range in the body of a page.
     InPage {
         lines: &'a LineIndex<'a>,
         page: &'a Page,
         range: &'a Range<usize>,
     },
-    /// A line, from 1, of the text in YAML that begins at a place.
+    /// A line, from 1, of the YAML text that begins at a place.
     InBlock(Place, usize),
-    /// Some words in the line that is `line` of its file.
+    /// Words in line `line` of the file, whose text is `written`.
     Words {
         words: &'a str,
         written: &'a str,
@@ -120,7 +120,7 @@ impl ReferenceSpot<'_> {
 }
 
 impl<'a> Checker<'a> {
-    /// Checks the manifest and every page.
+    /// Checks the manifest and all pages.
     pub(super) fn check(&mut self) {
         let site = self.site;
         self.formatted(&site.formatted, MANIFEST, None, false);
@@ -192,7 +192,7 @@ impl<'a> Checker<'a> {
         self.pictures();
     }
 
-    /// `shaped`: whether the texts are of the theme's schemas, whose routes are those of pages.
+    /// Checks texts that have a format. `shaped`: whether they come from the theme's schemas, whose routes are pages of the tenant.
     fn formatted(&mut self, texts: &[Formatted], file: &str, page: Option<&str>, shaped: bool) {
         for text in texts {
             let spot = ReferenceSpot {
@@ -240,7 +240,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// The fragments that an author wrote and something else on the page has, too.
+    /// Reports ids that an author chose and that occur more than once on the page.
     fn ids(&mut self, page: &Page) {
         let hint = "write another fragment: links lead to the first of them";
         let repeated = self.repeated.get(page.path.as_str()).copied();
@@ -301,7 +301,7 @@ impl<'a> Checker<'a> {
         self.shown(&reference.destination, spot);
     }
 
-    /// A file that a text shows as a picture, and that browsers do not show.
+    /// Reports a file that Markdown shows as an image but browsers do not support.
     fn shown(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         if let Some((key, _)) = self.named(path, spot)
             && MediaKind::of(key) == MediaKind::Unsupported
@@ -315,7 +315,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A file that a section shows as a picture, and that is not one.
+    /// Reports a file that a section shows as an image but is not an image.
     fn image(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         if let Some((key, _)) = self.named(path, spot)
             && MediaKind::of(key) != MediaKind::Image
@@ -335,7 +335,7 @@ impl<'a> Checker<'a> {
             return self.linked_file(link, key, spot);
         }
         match target(&meant) {
-            // What is no link was told with the values.
+            // Invalid links are reported together with other invalid values.
             Err(_) | Ok(Target::Outside | Target::Company(_)) => {}
             Ok(Target::Relative) => self.report(Severity::Error, Code::BrokenLink, spot, || {
                 let message = format!("`{link}` leads out of the tenant's folder");
@@ -355,7 +355,7 @@ impl<'a> Checker<'a> {
             Ok(Target::Neighbour(tenant, path, _)) => {
                 let name = self.site.name_of(spot.file);
                 let diagnostic = Diagnostic::error(Code::BrokenNeighbourLink, name, "");
-                // To find the place of each of thousands would take long.
+                // Locating thousands of links would take too long.
                 let diagnostic = match self.neighbours.len() < QUOTED {
                     true => self
                         .site
@@ -391,7 +391,7 @@ impl<'a> Checker<'a> {
         };
         if let Some(fragment) = fragment
             && !fragment.is_empty()
-            // The beginning of a page, in every browser (HTML, section 7.4.6.4).
+            // `#top` is the top of the page in every browser (HTML, section 7.4.6.4).
             && !fragment.eq_ignore_ascii_case("top")
             && !ids.contains(fragment)
             && !(percent_decode_str(fragment).decode_utf8())
@@ -399,7 +399,7 @@ impl<'a> Checker<'a> {
         {
             self.report(Severity::Error, Code::BrokenFragment, spot, || {
                 let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
-                // The other ones are the theme's own.
+                // The theme's own ids begin with `_`.
                 let authors = ids.iter().filter(|id| !id.starts_with('_'));
                 let hint = hint_for(fragment, authors.map(String::as_str));
                 (message, Some(hint))
@@ -407,7 +407,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A link that leads to no page that is served.
+    /// Reports a link whose page is not served.
     fn lost(&mut self, link: &str, page: &str, spot: ReferenceSpot<'_>) {
         let (site, fragments, assets) = (self.site, self.fragments, self.assets);
         if let Some(reason) = self.known_missing.get(link).copied() {
@@ -451,7 +451,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// A link to one of the tenant's files. The pages of other sites show the company's links, and know no files of this tenant.
+    /// Reports a company link to one of the tenant's files. Pages of other sites show the link, too, but do not have the file.
     fn linked_file(&mut self, link: &str, key: &str, spot: ReferenceSpot<'_>) {
         let company = self.site.manifest.company.as_ref();
         let columns = company.into_iter().flat_map(|company| &company.columns);
@@ -488,13 +488,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The tenant's file that a text names.
+    /// Returns the tenant's file that a text names, and marks the file as used.
     fn named(&self, path: &str, spot: ReferenceSpot<'_>) -> Option<(&'a str, &'a Asset)> {
         let found = assets::named(self.assets, path, spot.file);
         found.map(|(key, asset)| (key, asset.take()))
     }
 
-    /// What is wrong with a picture, where it is named.
+    /// Reports the problem of an image where the image is named first.
     fn picture(&mut self, key: &str, asset: &Asset, spot: ReferenceSpot<'_>) {
         let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
         if let Some(problem) = problem.filter(|_| self.told.insert(key.to_owned())) {
@@ -506,7 +506,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The same of those that nothing names.
+    /// Reports the problems of images that nothing names.
     fn pictures(&mut self) {
         for (key, asset) in self.assets {
             let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
@@ -582,7 +582,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A feed tells what is new, so that an entry without a day cannot be in it.
+    /// Reports an entry without a date in a collection with a feed, because the feed leaves such entries out.
     fn day(&mut self, page: &Page) {
         let collection = collection_of(self.site, page).map(|above| &above.front.collection);
         let in_feed = matches!(collection, Some(Some(collection)) if collection.feed);
@@ -603,7 +603,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Says something of a place: words and a hint, which are made only where they are listed.
+    /// Adds a diagnostic at a place. `words` makes its message and hint, and is called only if the report lists it.
     fn report(
         &mut self,
         severity: Severity,
@@ -626,7 +626,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The place in a page's file of some bytes of its body, as far as they are in one line.
+/// Returns the place of a byte range of a page's body, up to the end of its first line.
 fn place_in(lines: &LineIndex<'_>, page: &Page, range: &Range<usize>) -> Place {
     let line = lines.number(range.start);
     let before = &page.body[..range.start];
@@ -642,12 +642,12 @@ fn place_in(lines: &LineIndex<'_>, page: &Page, range: &Range<usize>) -> Place {
     }
 }
 
-/// Whether a path from the tenant's root names a file beside pages, and not a page.
+/// Whether a path from the tenant's root names a source file and not a page.
 fn is_beside(path: &str) -> bool {
     path.starts_with("pages/")
 }
 
-/// The path that is there and that an author most likely meant: the same without the ending of a file, or the nearest.
+/// Returns the existing path that an author most likely meant: the path without a file extension, or the most similar one.
 fn meant<'f>(path: &str, fragments: &'f Fragments) -> Option<&'f str> {
     let below = path.strip_prefix("/pages").unwrap_or(path);
     let stem = [".md", ".markdown", ".mdx", ".html", ".htm"]
@@ -663,14 +663,14 @@ fn meant<'f>(path: &str, fragments: &'f Fragments) -> Option<&'f str> {
     known.or_else(|| nearest(path, fragments.keys().map(String::as_str)))
 }
 
-/// Whether a file is named by an address of another site.
+/// Whether a file name is a URL of another site.
 fn is_elsewhere(name: &str) -> bool {
     let is_scheme = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let scheme = name.split_once(':').map(|(scheme, _)| scheme);
     name.starts_with("//") || scheme.is_some_and(|scheme| scheme.len() > 1 && is_scheme(scheme))
 }
 
-/// The file that a text in `file` names, within the tenant's folder.
+/// Returns the path in the tenant's folder of the file that a text in `file` names.
 fn file_meant(name: &str, file: &str) -> String {
     let is_relative = name.starts_with("./") || name.starts_with("../");
     let below = ["assets/", "pages/"];
@@ -682,7 +682,7 @@ fn file_meant(name: &str, file: &str) -> String {
         })
 }
 
-/// Where some words stand in the line that is `line` of its file, or else its beginning.
+/// Returns the place of some words in line `line` of a file, or the start of that line.
 fn place_of(words: &str, written: &str, line: usize) -> Place {
     let found = written.find(words);
     Place {

@@ -1,14 +1,16 @@
-//! What is said of the finished pages: errors where a link or a name leads nowhere, warnings for what a careful editor would mend.
+//! Lints: diagnostics about finished pages. Links and names without a target are errors; lapses of quality are warnings.
 //!
-//! | module | what |
+//! | module | checks |
 //! |---|---|
-//! | [`links`] | whatever an author named exists: pages, fragments, files, drawings, layouts |
-//! | [`contrast`] | text can be told from its ground |
+//! | [`links`] | everything that an author names exists: pages, fragments, files, SVGs, layouts |
+//! | [`contrast`] | text has enough contrast |
 //! | [`app_store`] | what reviewers of the app stores look for |
-//! | [`pages`] | titles, descriptions, headings, alternative texts, pages that nobody finds |
-//! | [`page_weight`] | what a visitor loads |
+//! | [`pages`] | titles, descriptions, headings, alt texts, pages that no page links to |
+//! | [`page_weight`] | the bytes that a visitor loads |
 //!
-//! **Invariant:** changes no byte of a page, and knows no template: it sees what visitors get, at the canonical address.
+//! [`page_facts`] collects the facts from the HTML, and [`at_key`] places a warning in the front matter.
+//!
+//! **Invariant:** changes no byte of a page, and knows no template. The lints see the bytes that visitors get at the canonical address.
 
 mod app_store;
 pub(crate) mod at_key;
@@ -31,19 +33,19 @@ use content::tenant::Site;
 use content::tenant::assets::file_of;
 use release::snapshot::{Body, Resource};
 
-/// What was found.
+/// The results of the lints.
 pub(crate) struct PageFindings {
-    /// What was there to say before, and what the lints say.
+    /// The diagnostics of the compilation and of the lints.
     pub(crate) report: Report,
-    /// Links that only the owner of all tenants can check.
+    /// Links that only the supervisor can check.
     pub(crate) neighbour_links: Vec<NeighbourLink>,
-    /// Pages that none of the tenant's own leads to.
+    /// Pages that no page of the tenant links to.
     pub(crate) orphans: Vec<Orphan>,
-    /// The paths that a neighbour may link to, in order.
+    /// The paths that other tenants may link to, sorted.
     pub(crate) paths: Box<[Box<str>]>,
 }
 
-/// Looks at a tenant as it is at its canonical address. `files`: paths beside its pages that can be linked to.
+/// Checks a tenant's pages at its canonical address. `files` are paths of other resources that authors may link to.
 pub(crate) fn check(
     site: &Site,
     prepared: &PreparedTenant,
@@ -90,7 +92,7 @@ pub(crate) fn check(
     report.extend(contrast::check(site, prepared, &inputs.templates.theme));
     report.extend(app_store::check(site, prepared, &seen));
     let mut orphans = Vec::new();
-    // Who must repair first need not polish.
+    // Warnings about quality come only once the errors are fixed.
     if report.is_servable() {
         let (found, alone) = pages::check(site, mount, &seen, inputs);
         report.extend(found);
@@ -105,7 +107,7 @@ pub(crate) fn check(
     }
 }
 
-/// Warnings for the files that nothing names.
+/// Returns a warning for each file that nothing refers to.
 fn unused(site: &Site, prepared: &PreparedTenant) -> Vec<Diagnostic> {
     let unused = prepared.assets.iter().filter(|(_, asset)| !asset.is_used());
     let warnings = unused.map(|(key, _)| {
@@ -116,7 +118,7 @@ fn unused(site: &Site, prepared: &PreparedTenant) -> Vec<Diagnostic> {
     warnings.collect()
 }
 
-/// What is to be seen of a page, which its last variant shows as it is.
+/// Collects the facts of a page from its uncompressed body.
 fn seen_of(resource: &Resource) -> Seen {
     let plain = match resource {
         Resource::Body(Body { variants, .. }) => variants.identity(),

@@ -1,25 +1,25 @@
-//! What the lints see of a finished page.
+//! Collects the facts about a finished page that the lints need.
 
 use std::collections::BTreeSet;
 
-/// What was seen of a page.
+/// The facts about a finished page.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Every `id`.
     pub(super) ids: BTreeSet<String>,
-    /// Those that more than one element has.
+    /// The ids of more than one element.
     pub(super) repeated: BTreeSet<String>,
     /// The levels of its headings, in order.
     pub(super) headings: Vec<u8>,
-    /// Pictures without an `alt` attribute.
+    /// The sources of images without an `alt` attribute.
     pub(super) silent: Vec<String>,
-    /// Where its links lead, without fragments.
+    /// The targets of its links, without queries and fragments.
     pub(super) links: BTreeSet<String>,
-    /// Islands that come to life.
+    /// The names of islands that are hydrated.
     pub(super) islands: BTreeSet<String>,
 }
 
-/// Looks at a page's HTML.
+/// Collects the facts from a page's HTML.
 pub(super) fn look(html: &str) -> Seen {
     use lol_html::{RewriteStrSettings, element};
     let (mut ids, mut headings, mut silent) = (BTreeSet::new(), Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub(super) fn look(html: &str) -> Seen {
             islands.extend(element.get_attribute("name"));
             Ok(())
         }));
-    // Markup that cannot be read has nothing to look at.
+    // If the HTML cannot be parsed, the facts found so far count.
     let _ = lol_html::rewrite_str(html, settings);
     Seen {
         ids,

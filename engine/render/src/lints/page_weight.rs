@@ -1,4 +1,4 @@
-//! How much a visitor loads to see a page, and to use it.
+//! Checks how many bytes a visitor loads to see and to use a page.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
 use release::snapshot::{Body, Coding, Resource, Variant};
 
-/// HTML with its style, compressed, in bytes.
+/// Limit on the HTML of a page with its style, compressed, in bytes.
 const FIRST_VIEW: usize = 30 << 10;
-/// All JavaScript of a page's islands, compressed, in bytes.
+/// Limit on the JavaScript of a page's islands, compressed, in bytes.
 const SCRIPTS: usize = 80 << 10;
 
-/// Warnings for a page that is too heavy; `resource` is what it answers.
+/// Returns warnings for a page that is too heavy. `resource` is its response body.
 pub(super) fn check(
     site: &Site,
     page: &Page,
@@ -45,7 +45,7 @@ pub(super) fn check(
     found
 }
 
-/// What a page comes to, compressed by gzip, in bytes: the same whether anybody has requested it, and the most that a browser gets.
+/// Returns the size of a page compressed by gzip, in bytes. That is the upper bound of what browsers load, and does not depend on earlier requests.
 fn first_view(resource: &Resource) -> usize {
     let Resource::Body(Body { variants, .. }) = resource else {
         return 0;
@@ -61,12 +61,12 @@ fn first_view(resource: &Resource) -> usize {
     }
 }
 
-/// The bytes of a page, which are in memory.
+/// Returns the bytes of a page's variant, which are always in memory.
 fn bytes_in_memory(variant: &Variant) -> &[u8] {
     variant.bytes.in_memory().map_or(&[], |bytes| bytes)
 }
 
-/// The smallest form of a body, in bytes.
+/// Returns the size of the smallest variant of a body, in bytes.
 fn weight(resource: &Resource) -> usize {
     match resource {
         Resource::Body(Body { variants, .. }) => {
@@ -78,7 +78,7 @@ fn weight(resource: &Resource) -> usize {
     }
 }
 
-/// What the islands of a page make the browser load, in bytes.
+/// Returns the JavaScript that a page's islands load, in bytes.
 fn scripts(used: &BTreeSet<String>, inputs: &Inputs) -> usize {
     let manifest = inputs.islands.bundle.manifest();
     let islands = used.iter().filter_map(|name| manifest.islands.get(name));

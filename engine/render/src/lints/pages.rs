@@ -1,6 +1,6 @@
-//! What a careful editor would say of the finished pages: titles, descriptions, headings, alternative texts, and pages that nobody finds.
+//! Checks the quality of finished pages: titles, descriptions, headings, alt texts, and pages that no page links to.
 //!
-//! Pages are looked at as they are rendered, at the tenant's canonical address, so that what a theme adds counts as what an author writes does. Everything here is a warning, and is only said once there is no error: who must repair first need not polish.
+//! Pages are checked as rendered, at the tenant's canonical address, so the theme's markup counts, too. All findings are warnings, and are reported only if there is no error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,24 +16,24 @@ use content::report::{Code, Diagnostic, Place, Report, Severity};
 use content::tenant::{Page, Site};
 use release::snapshot::Mount;
 
-/// The longest title that search engines show in full, about.
+/// Limit on a title, in characters. Search engines cut longer titles.
 const TITLE: usize = 60;
-/// The shortest and longest description that they show as it is.
+/// The length of a description that search engines show in full, in characters.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 50..=160;
-/// A page that no page of its tenant leads to. Another tenant's may, which only the owner of all knows.
+/// A page that no page of its tenant links to. Another tenant may link to it, which only the supervisor knows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orphan {
-    /// Where it answers.
+    /// The paths of the page.
     pub paths: Vec<String>,
-    /// What is to be said when nobody else leads there either.
+    /// The warning, reported if no other tenant links to the page either.
     pub diagnostic: Diagnostic,
 }
 
-/// What marks a line that its owner has to write, in YAML and in Markdown.
+// The placeholder comments of `rowhouse new` in YAML and in Markdown.
 const FILL_IN_YAML: &str = "# fill in";
 const FILL_IN_TEXT: &str = "<!-- fill in -->";
 
-/// Says what there is to say about all pages of a tenant at its canonical address. `seen` is by path.
+/// Checks all pages of a tenant at its canonical address. `seen` holds the facts by path.
 pub(super) fn check(
     site: &Site,
     mount: &Mount,
@@ -85,7 +85,7 @@ struct Auditor<'a> {
 }
 
 impl Auditor<'_> {
-    /// A warning at a key of a page's front matter, or at its beginning.
+    /// Adds a warning at a key of a page's front matter, or at the start of the file.
     fn warn(&mut self, code: Code, page: &Page, key: &str, message: String, hint: &str) {
         let site = self.site;
         self.add(code, &page.file, || {
@@ -223,7 +223,7 @@ impl Auditor<'_> {
         }
     }
 
-    /// Lines that are still as `rowhouse new` wrote them.
+    /// Warns of lines that still have the placeholder comment of `rowhouse new`.
     fn unfinished(&mut self) {
         let site = self.site;
         let pages = site.pages.values();
@@ -238,7 +238,7 @@ impl Auditor<'_> {
                 } else {
                     FILL_IN_TEXT
                 };
-                // One that a text talks about is no mark.
+                // A mark in backticks is part of the text.
                 let is_mark = |at: &usize| !line[..*at].ends_with('`');
                 let Some(at) = line.find(mark).filter(is_mark) else {
                     continue;
@@ -261,7 +261,7 @@ impl Auditor<'_> {
         }
     }
 
-    /// Titles and descriptions that two pages share.
+    /// Warns of pages that share a title or a description.
     fn twice(&mut self) {
         let site = self.site;
         let mut titles: BTreeMap<&str, &Page> = BTreeMap::new();
@@ -288,7 +288,7 @@ impl Auditor<'_> {
     }
 }
 
-/// Whether words are the name of a file: the whole of it, or its stem where that is no word of a language.
+/// Whether an alt text is a file name: the complete name, or a stem that contains a digit, `_` or `-`.
 fn is_file_name(words: &str, destination: &str) -> bool {
     let name = destination.rsplit('/').next().unwrap_or(destination);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -296,7 +296,7 @@ fn is_file_name(words: &str, destination: &str) -> bool {
     !words.is_empty() && (words == name || (words == stem && stem.contains(is_no_word)))
 }
 
-/// The first heading that the author wrote, which is where an order goes wrong most often; else the beginning of the file.
+/// Returns the place of the first Markdown heading, where the order is most often wrong, else the start of the file.
 fn first_heading(page: &Page) -> Place {
     let index = page.body.lines().position(|line| line.starts_with('#'));
     Place {

@@ -1,6 +1,6 @@
-//! How the app stores' systems learn that a tenant's host and an app belong together.
+//! Files by which the app stores' systems associate a host with an app.
 //!
-//! All of it answers on the tenant's own hosts only: an association is with a whole host, and the domain is the root tenant's.
+//! They are served on the tenant's own hosts only, because an association covers a complete host and the domain belongs to the root tenant.
 
 use serde_json::{Value as Json, json};
 
@@ -9,7 +9,7 @@ use content::name::reserved::{APP_ADS, APPLE_ASSOCIATION, ASSET_LINKS};
 use content::tenant::Site;
 use content::tenant::app::{AndroidApp, AppleApp};
 
-/// The files that a tenant's app asks for: path, media type, text.
+/// Returns the association files of a tenant's app: path, media type and text.
 pub(super) fn files(site: &Site) -> Vec<(&'static str, &'static str, String)> {
     const JSON: &str = "application/json";
     let Some(app) = &site.manifest.app else {
@@ -36,9 +36,9 @@ pub(super) fn files(site: &Site) -> Vec<(&'static str, &'static str, String)> {
     apple.into_iter().chain(android).chain(ads).collect()
 }
 
-/// Apple, 'Supporting associated domains': which links open the app, and that its passwords are the site's.
+/// Writes Apple's association file: which links open the app, and that the app may use the site's passwords (Apple, 'Supporting associated domains').
 ///
-/// Unless the manifest names the links, everything does that is no page of the site: visitors read pages in the browser.
+/// Without a list in the manifest, every link opens the app except for pages and files of the site.
 fn apple_association(apple: &AppleApp, site: &Site) -> Json {
     let id = format!("{}.{}", apple.team.as_str(), apple.bundle.as_str());
     let links: Vec<Json> = if apple.links.is_empty() {
@@ -63,7 +63,7 @@ fn apple_association(apple: &AppleApp, site: &Site) -> Json {
     })
 }
 
-/// Google, 'Digital Asset Links': the app may open the host's links and fill in its passwords.
+/// Writes Google's association file: the app may open the host's links and use its passwords (Google, 'Digital Asset Links').
 fn asset_links(android: &AndroidApp) -> Json {
     let fingerprints = android.fingerprints.iter();
     json!([{

@@ -1,6 +1,6 @@
 //! Atom feeds (RFC 4287) of collections with `feed: true`, at `feed.xml` below the collection: `/blog/feed.xml`.
 //!
-//! A feed is the same at every address of its tenant: all its links are absolute and canonical, so that a reader who finds it twice knows it again.
+//! A feed is the same at every address of its tenant. All its links are absolute and canonical, so that feed readers recognise an entry whichever address they use.
 
 use crate::pages::hierarchy;
 use crate::pages::links::resolver::{Resolver, below};
@@ -12,10 +12,10 @@ use content::tenant::{Page, Site};
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";
 
-/// The media type (RFC 4287, section 7).
+/// The media type of a feed (RFC 4287, section 7).
 pub(crate) const MEDIA_TYPE: &str = "application/atom+xml; charset=utf-8";
 
-/// A feed holds the newest entries; the collection's page has them all.
+/// Limit on the entries of a feed, the newest ones. The collection's page lists all.
 const MAX_ENTRIES: usize = 50;
 
 /// The feed of a collection.
@@ -25,7 +25,7 @@ pub(crate) struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// The feed of a page, if it is a collection that has one. A feed needs a day to be up to date with, so that there is none without an entry.
+    /// Returns the feed of a collection with `feed: true`. A feed needs an update time, so there is none without a dated entry.
     pub(crate) fn of(site: &'a Site, page: &'a Page) -> Option<Self> {
         let wanted = page.front.collection.as_ref()?.feed && !page.front.noindex;
         let entries: Vec<(&Page, Date)> = hierarchy::entries(site, &page.path)
@@ -40,12 +40,12 @@ impl<'a> Feed<'a> {
         })
     }
 
-    /// The feed that the head of a page names: its own, or that of the collection it is an entry of.
+    /// Returns the feed that the head of a page links to: its own, or that of its collection.
     pub(crate) fn for_page(site: &'a Site, page: &'a Page) -> Option<Self> {
         Self::of(site, page).or_else(|| Self::of(site, hierarchy::collection_of(site, page)?))
     }
 
-    /// Its path within the tenant.
+    /// Returns its path within the tenant.
     pub(crate) fn path(&self) -> String {
         match self.collection.path.as_str() {
             "/" => FEED.to_owned(),
@@ -53,12 +53,12 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Its title: the collection's, and the company's name.
+    /// Returns its title: the titles of the collection and of the company.
     pub(crate) fn title(&self, company: &str) -> String {
         format!("{} | {company}", self.collection.front.title)
     }
 
-    /// The document, for the canonical address.
+    /// Writes the feed for the canonical address.
     pub(super) fn xml(&self, site: &Site, resolver: &Resolver, canonical: &Address) -> String {
         let company = &resolver.deployment.company;
         let url = |path: &str| resolver.url_at(canonical, path);
@@ -130,7 +130,7 @@ fn alternate(xml: &mut Xml, url: &str) {
     );
 }
 
-/// The beginning of a day (RFC 3339, date-time): pages know no hours.
+/// Returns the start of a day as a date-time (RFC 3339), because pages have no time of day.
 fn moment(date: Date) -> String {
     format!("{}T00:00:00Z", date.day())
 }

@@ -1,4 +1,4 @@
-//! What a host answers for all its tenants: `/robots.txt` (RFC 9309), `/sitemap.xml` and `/.well-known/security.txt` (RFC 9116).
+//! Files that a host serves for all its tenants: `/robots.txt` (RFC 9309), `/sitemap.xml` and `/.well-known/security.txt` (RFC 9116).
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::resources::file_resource::plain_file;
 use content::name::reserved::{ROBOTS, SECURITY, SITEMAP};
 use release::snapshot::{Resource, ResourceTable};
 
-/// What the files of a host are made from, beside what all hosts share.
+/// The facts about a host that its files are made from, beside the deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
-    /// Its name.
+    /// The name of the host.
     pub host: String,
-    /// The host that search engines should keep instead, most often itself.
+    /// The host that search engines should index instead, usually the host itself.
     pub canonical: String,
-    /// What its tenants handed out for the sitemap.
+    /// The sitemap entries of its tenants.
     pub listings: Vec<Arc<Listing>>,
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The files of a host, by path.
+/// Makes the files of a host, by path.
 #[must_use]
 pub fn host_files(facts: &HostFacts, deployment: &Deployment) -> ResourceTable {
     let secure = deployment.origin.is_secure();
@@ -48,17 +48,19 @@ pub fn host_files(facts: &HostFacts, deployment: &Deployment) -> ResourceTable {
     table
 }
 
-/// Everything may be fetched: what should not be found says so in its own head.
+/// Writes `robots.txt`, which allows everything. Pages that must not be indexed have `noindex` in their head.
 fn robots(sitemap: Option<&str>) -> String {
     let sitemap = sitemap.map_or_else(String::new, |url| format!("\nSitemap: {url}\n"));
     format!("User-agent: *\nAllow: /\n{sitemap}")
 }
 
-/// Where to report a weakness. It expires at the end of next January: always in the future, hardly ever more than the year that RFC 9116 (section 2.5.5) recommends as the most, and the same all year round.
+/// Writes `security.txt`.
+///
+/// It expires at the end of next January, so it is always valid and does not change within a year. RFC 9116 (section 2.5.5) recommends less than a year, which it hardly exceeds.
 fn security(host: &str, deployment: &Deployment) -> String {
     let email = deployment.company.email.as_str();
     let expires = deployment.year + 1;
-    // A web address must be `https` there (section 2.5.2).
+    // A web URL must be `https` in this file (section 2.5.2).
     let canonical = if deployment.origin.is_secure() {
         format!("Canonical: {}{SECURITY}\n", deployment.origin.at(host))
     } else {

@@ -1,16 +1,16 @@
-//! The files around the pages: what search engines, feed readers, browsers and app stores ask for.
+//! Generated files beside the pages, for search engines, feed readers, browsers and app stores.
 //!
-//! | module | what | whose |
+//! | module | files | served by |
 //! |---|---|---|
-//! | [`feed`] | Atom feeds of collections | a tenant's |
-//! | here | the texts that its manifest lists | a tenant's, on its own hosts |
-//! | [`association`] | what ties a host to an app | a tenant's, on its own hosts |
-//! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host's |
-//! | [`search`] | `/search.json` | a tenant's, at every address |
-//! | [`sitemap`] | the entries that tenants hand out for it | |
-//! | [`webmanifest`] | `/site.webmanifest` | a tenant's, at every address |
+//! | [`feed`] | Atom feeds of collections | a tenant, at every address |
+//! | this one | texts listed in the manifest | a tenant, on its own hosts |
+//! | [`association`] | the association of a host with an app | a tenant, on its own hosts |
+//! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host |
+//! | [`search`] | `/search.json` | a tenant, at every address |
+//! | [`sitemap`] | the tenant's entries in its host's sitemap | |
+//! | [`webmanifest`] | `/site.webmanifest` | a tenant, at every address |
 //!
-//! A tenant's own files are made when it is compiled. What a host says about all its tenants is put together by the owner from what they handed out, and only when that changed.
+//! A tenant's files are made when it is compiled. The supervisor makes a host's files from its tenants' entries, and only when an entry changes.
 //!
 //! **Invariant:** knows no layout and no page's HTML.
 
@@ -46,19 +46,19 @@ use search::SearchIndex;
 pub use sitemap::Listing;
 pub(crate) use sitemap::listing;
 
-/// A tenant's own files, made once for all its addresses.
+/// A tenant's generated files, made once for all its addresses.
 pub(super) struct SiteFiles {
     /// Its entries in its host's sitemap.
     pub(super) listing: Arc<Listing>,
     /// Its icon.
     pub(super) icons: Option<Icons>,
-    /// The social images of its pages, by their paths.
+    /// The social images of its pages, by page path.
     pub(super) social: BTreeMap<String, Arc<Drawing>>,
-    /// Drawings whose template failed, with the file of the page.
+    /// Social images whose template failed, each with the file of the page.
     pub(super) failures: Vec<(Diagnostic, String)>,
-    /// What is to be said of the drawings.
+    /// Warnings about the social images.
     pub(super) warnings: Report,
-    /// Why the icon cannot be drawn.
+    /// The error if drawing the icon takes too much work.
     pub(super) problem: Option<Diagnostic>,
     ground: Option<String>,
     search: Option<SearchIndex>,
@@ -67,7 +67,7 @@ pub(super) struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Makes them, with what the tenant's templates work with at its `canonical` address.
+    /// Makes the files. `scope` is that of the tenant's `canonical` address.
     pub(super) fn new(site: &Site, scope: &Scope, canonical: &Address) -> Self {
         let resolver = &scope.resolver;
         let secure = resolver.deployment.origin.is_secure();
@@ -114,7 +114,7 @@ impl SiteFiles {
         }
     }
 
-    /// Puts those in that belong at the place that `scope` is for.
+    /// Adds the files to the resources of the address that `scope` is for.
     pub(super) fn put(&self, site: &Site, scope: &Scope, resources: &mut ResourceTable) {
         let secure = scope.resolver.deployment.origin.is_secure();
         for (path, resource) in &self.everywhere {
@@ -134,12 +134,14 @@ impl SiteFiles {
         }
     }
 
-    /// The paths that authors can link to.
+    /// Returns the paths that authors may link to.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.everywhere.iter().map(|(path, _)| path.as_str())
     }
 
-    /// What is to be drawn, and where it answers: social images at the canonical address only, icons at every one, so that who asks for an icon asks for its tenant, whatever of it is made by then.
+    /// Returns the images to draw. Social images are served at the canonical address only.
+    ///
+    /// Icons are served at every address, so that a request for an icon counts as a request for its tenant.
     pub(super) fn pictures(&self, addresses: &[Address]) -> Vec<Picture> {
         let canonical = addresses.first().into_iter().flat_map(|address| {
             self.social.values().map(|drawing| {
@@ -164,7 +166,7 @@ impl SiteFiles {
     }
 }
 
-/// Phones ask for this one unasked, too.
+/// Makes a redirect for the icon that phones request without a link to it.
 fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
     let name = icons?.touch.file_name("touch-icon");
     let location = HeaderValue::from_str(&format!("{ASSETS}{name}")).ok()?;
@@ -172,7 +174,7 @@ fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
     Some((TOUCH_ICON, moved))
 }
 
-/// Texts that answer as they are. They are never HTML: what a tenant writes runs nowhere, whatever it calls it.
+/// Returns the texts listed in the manifest. They are never served as HTML, so nothing in them can run.
 fn texts(site: &Site, secure: bool) -> Vec<(String, Arc<Resource>)> {
     let named = |(path, file): (String, &File)| {
         let (_, bytes) = assets::named(&site.assets, file.as_str(), MANIFEST)?;

@@ -1,6 +1,7 @@
-//! The index of a tenant's pages, for a search in the page: `{"pages": [[href, title]...], "parts": [[page, fragment, heading, words]...]}`.
+//! The search index of a tenant's pages: `{"pages": [[href, title]...], "parts": [[page, fragment, heading, words]...]}`.
 //!
-//! It names every part of every page that is to be found. The words of a page's description always stay, since its author chose them for a search. Of the other words those that the fewest parts have come first, and as many stay as there is room for.
+//! It contains every part of every page that search engines may index. Words of a page's description are always included, because the author chose them for search.
+//! Other words are included as far as the size allows: the words that occur in the fewest parts first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,38 +14,38 @@ use crate::theme::Scope;
 use content::name::nfc;
 use content::tenant::{Page, Site};
 
-/// Its media type.
+/// The media type of the index.
 pub(super) const MEDIA_TYPE: &str = "application/json";
 
-/// The most bytes of an index: a visitor waits for it.
+/// Limit on an index, in bytes, because a visitor waits for it.
 const MAX_INDEX_BYTES: usize = 50_000;
 
-/// How many words of a part are tried, until the index is small enough.
+/// Numbers of words per part, tried in turn until the index is small enough.
 const WORDS: [usize; 13] = [200, 100, 60, 40, 25, 15, 10, 8, 6, 4, 2, 1, 0];
 
-/// The shortest word of an alphabet that is worth its bytes. One sign of a script without letter case, such as `駅`, can be a word.
+/// The minimum length of a word, in characters. In a script without letter case one character can be a word: `駅`.
 const MIN_WORD_LETTERS: usize = 2;
 
-/// What is known of a tenant's pages, at whatever address.
+/// The searchable content of a tenant's pages, independent of the address.
 pub(super) struct SearchIndex {
     /// The path and the title of each page.
     pages: Vec<(String, String)>,
     parts: Vec<SearchEntry>,
 }
 
-/// A part of a page.
+/// A searchable part of a page.
 struct SearchEntry {
     page: usize,
     id: Option<String>,
     heading: String,
-    /// Words of the page's description, which always stay.
+    /// Words of the page's description, which are always included.
     description: Vec<String>,
     /// Other words, the rarest first.
     words: Vec<String>,
 }
 
 impl SearchIndex {
-    /// The index of a tenant that wants one.
+    /// Builds the index, if the tenant's manifest enables search.
     pub(super) fn of(site: &Site, scope: &Scope) -> Option<Self> {
         if !site.manifest.search {
             return None;
@@ -88,7 +89,7 @@ impl SearchIndex {
         })
     }
 
-    /// The index with links that are right at an address.
+    /// Writes the index with the links of an address.
     pub(super) fn text(&self, resolver: &Resolver) -> String {
         let pages: Vec<Json> = self
             .pages
@@ -101,7 +102,7 @@ impl SearchIndex {
                 return text;
             }
         }
-        // Only headings, and only as many of them as there is room for: half of them, and half of these.
+        // If headings alone are too large, their number is halved until they fit.
         let mut parts = self.parts.len();
         while parts > 0 {
             parts /= 2;
@@ -153,7 +154,7 @@ fn entry(page: usize, part: &TextPart, description: &str) -> SearchEntry {
     }
 }
 
-/// The words of a text in lower case: `max-age`, `c++`, `c#`. In scripts without spaces a word is what stands between two marks, and the search finds what it holds.
+/// Returns the words of a text in lower case: `max-age`, `c++`, `c#`. In scripts without spaces, the text between two punctuation marks counts as a word, and the search matches substrings.
 fn words(text: &str) -> Vec<String> {
     let text = nfc(text);
     let pieces = text.split(|sign| !is_part(sign));
@@ -164,7 +165,7 @@ fn words(text: &str) -> Vec<String> {
     pieces.filter(|piece| is_word(piece)).collect()
 }
 
-/// Whether a character is part of a word. Vowel signs and the like belong to the letter before them.
+/// Whether a character is part of a word. Vowel signs and other marks belong to the letter before them.
 fn is_part(sign: char) -> bool {
     sign.is_alphanumeric()
         || matches!(sign, '-' | '_' | '+' | '#')
@@ -185,7 +186,7 @@ fn is_word(piece: &str) -> bool {
     }
 }
 
-/// What the sections of a page say: texts of more than one word, since others are names and links.
+/// Returns the texts of a page's sections. Texts of a single word are left out, because they are names and links.
 fn sections_of(page: &Page) -> String {
     let mut texts = String::new();
     page.front
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_description_stay_where_there_is_no_room_for_others() {
+    fn words_of_a_description_have_precedence() {
         let part = TextPart {
             words: "Another sentence.".to_owned(),
             ..TextPart::default()
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn short_words_and_those_of_other_scripts_are_words() {
+    fn short_words_and_words_of_other_scripts_are_found() {
         for (text, found) in [
             (
                 "AI and Go, a C++ and C# course.",

@@ -1,6 +1,6 @@
-//! Sitemaps (<https://www.sitemaps.org/protocol.html>): the pages that search engines should keep.
+//! Sitemaps (<https://www.sitemaps.org/protocol.html>): the pages that search engines should index.
 //!
-//! Each tenant hands out its entries, written, when it is compiled; a host's sitemap only joins them.
+//! Each tenant's entries are written when it is compiled. A host's sitemap only concatenates them.
 
 use std::sync::Arc;
 
@@ -15,29 +15,29 @@ use content::tenant::{Page, Site};
 
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-/// What one file may hold: 50,000 addresses and 50 MiB.
+/// The limits of the protocol: 50,000 URLs and 50 MiB.
 const LIMITS: SitemapLimits = SitemapLimits {
     urls: 50_000,
     bytes: 50 * 1024 * 1024,
 };
 
-/// The most that a file may hold.
+/// Limits on one sitemap file.
 #[derive(Clone, Copy)]
 struct SitemapLimits {
     urls: usize,
     bytes: usize,
 }
 
-/// The entries of one tenant.
+/// The sitemap entries of one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// The host that its canonical URLs are on.
+    /// The host of its canonical URLs.
     pub host: String,
-    /// A written `<url>` for each canonical, indexable page.
+    /// A `<url>` element for each canonical, indexable page.
     urls: Vec<String>,
 }
 
-/// The entries of a tenant at its canonical address: its pages without those that search engines should leave out.
+/// Writes the sitemap entries of a tenant at its canonical address. Pages with `noindex` are left out.
 #[must_use]
 pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> Listing {
     let pages = site.pages.values().filter(|page| !page.front.noindex);
@@ -59,7 +59,7 @@ pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> List
     }
 }
 
-/// The day of a page's last change. A collection changes with its entries.
+/// Returns the date of a page's last change. A collection changes with its entries.
 fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
     let own = page.front.last_change();
     let entries = page
@@ -71,7 +71,7 @@ fn last_change(site: &Site, page: &Page) -> Option<jiff::civil::Date> {
     own.into_iter().chain(newest).max().map(|date| date.day())
 }
 
-/// The sitemap of a host as files: paths and texts. More entries than one file may hold make an index and its parts; none make no file.
+/// Returns the sitemap files of a host: paths and texts. There is none without entries. Entries that exceed one file become an index and its parts.
 #[must_use]
 pub(super) fn files(origin: &str, listings: &[Arc<Listing>]) -> Vec<(String, String)> {
     files_within(origin, listings, LIMITS)
@@ -111,7 +111,7 @@ fn files_within(
     }
 }
 
-/// Cuts the entries into files that keep the limits.
+/// Splits the entries into files within the limits.
 fn parts<'a, 'u>(urls: &'a [&'u str], limits: SitemapLimits) -> Vec<&'a [&'u str]> {
     let around = document("urlset", &[]).len();
     let mut parts = Vec::new();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_no_more_than_it_may() {
+    fn sitemap_is_split_at_the_limits() {
         let limits = SitemapLimits {
             urls: 3,
             bytes: 10_000,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_names_its_parts_in_full() {
+    fn index_has_absolute_urls_of_its_parts() {
         let limits = SitemapLimits {
             urls: 1,
             bytes: 10_000,

@@ -1,4 +1,4 @@
-//! The web manifest (W3C, Web Application Manifest): the name, the icons and the colours of a site on a phone's home screen.
+//! The web manifest (W3C, Web Application Manifest): the name, icons and colours of a site on a phone's home screen.
 
 use serde_json::json;
 
@@ -7,10 +7,10 @@ use crate::resources::asset::ASSETS;
 use crate::theme::{Scope, asset_href};
 use content::tenant::Site;
 
-/// Its media type (W3C, Web Application Manifest, section 5.1).
+/// The media type of a web manifest (W3C, Web Application Manifest, section 5.1).
 pub(super) const MEDIA_TYPE: &str = "application/manifest+json";
 
-/// The manifest of a tenant at the address that `scope` is for.
+/// Writes the manifest of a tenant for the address that `scope` is for.
 pub(super) fn text(
     site: &Site,
     scope: &Scope,

@@ -1,6 +1,6 @@
-//! A small writer of XML for sitemaps and feeds: elements that close, values that are escaped.
+//! A small XML writer for sitemaps and feeds, which closes elements and escapes values.
 //!
-//! **Invariant:** what it makes is well formed (XML 1.0), whatever text goes in.
+//! **Invariant:** for every text, the output is well-formed (XML 1.0).
 
 use std::borrow::Cow;
 use std::io;
@@ -8,14 +8,14 @@ use std::io;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesStart, BytesText, Event};
 
-/// XML in the making.
+/// An XML document or fragment that is being written.
 pub(crate) struct Xml(Writer<Vec<u8>>);
 
 /// The attributes of an element.
 type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 impl Xml {
-    /// A whole document, with its declaration.
+    /// Begins a document with its declaration.
     pub(crate) fn document() -> Self {
         let mut xml = Self::fragment();
         xml.event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)));
@@ -23,12 +23,12 @@ impl Xml {
         xml
     }
 
-    /// A part of a document.
+    /// Begins a fragment of a document.
     pub(crate) fn fragment() -> Self {
         Self(Writer::new(Vec::new()))
     }
 
-    /// An element with what `inside` writes.
+    /// Writes an element whose content `inside` writes.
     pub(crate) fn element(
         &mut self,
         name: &str,
@@ -43,7 +43,7 @@ impl Xml {
         self.line();
     }
 
-    /// An element with text.
+    /// Writes an element with text.
     pub(crate) fn text(&mut self, name: &str, attributes: Attributes<'_>, text: &str) {
         let start = started(name, attributes);
         self.event(Event::Start(start.borrow()));
@@ -52,18 +52,18 @@ impl Xml {
         self.line();
     }
 
-    /// An element without content.
+    /// Writes an element without content.
     pub(crate) fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
         self.event(Event::Empty(started(name, attributes)));
         self.line();
     }
 
-    /// XML that was written before.
+    /// Writes XML that is already escaped.
     pub(crate) fn raw(&mut self, xml: &str) {
         self.0.get_mut().extend_from_slice(xml.as_bytes());
     }
 
-    /// The text.
+    /// Returns the written XML.
     pub(crate) fn into_string(self) -> String {
         String::from_utf8(self.0.into_inner()).unwrap_or_default()
     }
@@ -86,7 +86,7 @@ fn started<'a>(name: &'a str, attributes: Attributes<'a>) -> BytesStart<'a> {
     start
 }
 
-/// Leaves out what no XML document may hold, not even escaped (XML 1.0, section 2.2).
+/// Removes characters that XML forbids even in escaped form (XML 1.0, section 2.2).
 fn legal(text: &str) -> Cow<'_, str> {
     let allowed = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     if text.chars().all(allowed) {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_goes_in_comes_out_well_formed() {
+    fn output_is_well_formed_for_every_text() {
         let mut xml = Xml::document();
         xml.element("a", &[("title", "<\"&\u{8}")], |xml| {
             xml.text("b", &[], "1 < 2 & ]]>\u{0}\u{ffff}\u{1f3e0}");
