@@ -1,7 +1,7 @@
-//! React components rendered to HTML in this process, by QuickJS running the same sources that the browser gets.
+//! Renders React components to HTML in this process. QuickJS runs the same sources that browsers get.
 //!
-//! Each thread that compiles has an engine of its own, made when the first island needs it.
-//! An engine that threw, ran out of steps or of memory is dropped: a new one costs 10 ms and cannot be in a strange state.
+//! Each rendering thread has its own engine, created when the first island needs it.
+//! An engine that threw, or exceeded the limit on steps or memory, is dropped. A new engine costs 10 ms and is in a known state.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,38 +26,39 @@ use content::schema::{Schema, SchemaError};
 use content::yaml::Node;
 use release::snapshot::ResourceTable;
 
-/// How often QuickJS may ask whether to go on, which it does after every ten thousand steps: about a second of work.
-/// Counted and not timed, so that a slow or busy machine decides as a quick one does. The largest of the theme's islands needs three.
+/// Limit on the interrupt checks of QuickJS, which happen every ten thousand steps. The limit is about one second of work.
+///
+/// Steps are counted instead of timed, so that slow or busy machines decide the same. The largest island of the theme needs three checks.
 const MAX_INTERRUPT_CHECKS: u32 = 2_500;
-/// The most that an engine may hold, in bytes. The bundle needs 1.5 MB.
+/// Limit on the memory of an engine, in bytes. The bundle needs 1.5 MB.
 const MEMORY: usize = 32 << 20;
-/// The most stack that JavaScript may use, well below a thread's own.
+/// Limit on the stack of JavaScript, in bytes, well below the stack of a thread.
 const STACK: usize = 512 << 10;
 
-/// How many results an engine remembers.
+/// Limit on the results that an engine caches.
 const MAX_CACHED_RESULTS: usize = 64;
 
-/// The islands' bundle, its files compressed once for all tenants and themes.
+/// The islands' bundle, with its files compressed once for all tenants and themes.
 #[derive(Debug)]
 pub struct Islands {
     /// The bundle.
     pub bundle: Bundle,
-    /// Its files by path, ready to be served.
+    /// Its files by path, as resources.
     pub files: ResourceTable,
-    /// The script that every page names with `--dev`, and only then.
+    /// The live-reload script, which every page loads with `--dev`; `None` without `--dev`.
     pub dev: Option<Asset>,
-    /// The hash of the loader, for the policy.
+    /// The hash of the inline loader, for the Content-Security-Policy.
     pub(super) loader_hash: String,
-    /// The words of each of its files that may be classes.
+    /// The words in each file that may be class names, by file name.
     words: BTreeMap<String, BTreeSet<Box<str>>>,
-    /// The files that each island may come to run.
+    /// The files that each island may run, by island name.
     run: BTreeMap<String, BTreeSet<String>>,
-    /// What each island's properties have to be.
+    /// The schema of each island's properties, by island name.
     schemas: BTreeMap<String, Result<Schema, SchemaError>>,
 }
 
 impl Islands {
-    /// Hashes the bundle's files, and compresses those that are not. `secure`: visitors come over TLS.
+    /// Hashes and compresses the bundle's files. `secure` means that the deployment uses TLS.
     #[must_use]
     pub fn new(bundle: Bundle, secure: bool) -> Self {
         let assets: Vec<Asset> = bundle
@@ -89,7 +90,7 @@ impl Islands {
         }
     }
 
-    /// The same for authors: pages keep themselves as their files are, and drafts are shown.
+    /// Adds the live-reload script, for `--dev`.
     #[must_use]
     pub fn with_dev_script(mut self, secure: bool) -> Self {
         let script = Bytes::copy_from_slice(self.bundle.dev_script().as_bytes());
@@ -104,7 +105,7 @@ impl Islands {
         self
     }
 
-    /// Whether an island that lives may give an element this class.
+    /// Whether a hydrated island may give an element this class.
     pub(super) fn may_write(&self, island: &str, class: &str) -> bool {
         let mut files = self.run.get(island).into_iter().flatten();
         files.any(|file| {
@@ -114,7 +115,7 @@ impl Islands {
     }
 }
 
-/// The files of each island: its own, what every island needs, and whatever any of these names, for that it may fetch later.
+/// Returns the files of each island: its own, those of every island, and all files that these name, which they may load later.
 fn run(bundle: &Bundle, assets: &[Asset]) -> BTreeMap<String, BTreeSet<String>> {
     let named = |script: &[u8]| {
         let script = String::from_utf8_lossy(script);
@@ -143,7 +144,7 @@ fn run(bundle: &Bundle, assets: &[Asset]) -> BTreeMap<String, BTreeSet<String>> 
         .collect()
 }
 
-/// All words of a script that look like a class.
+/// Returns the words of a script that look like a class name.
 fn words(script: &[u8]) -> BTreeSet<Box<str>> {
     let is_part = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     let words = script.split(|byte| !is_part(byte));
@@ -153,25 +154,25 @@ fn words(script: &[u8]) -> BTreeSet<Box<str>> {
         .collect()
 }
 
-/// How an island comes to life in the browser.
+/// When an island is hydrated in the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hydration {
-    /// At once.
+    /// As soon as the page loads.
     Load,
-    /// When the browser has nothing else to do.
+    /// When the browser is idle.
     Idle,
-    /// When it comes into view.
+    /// When the island comes into view.
     Visible,
     /// When a media query matches.
     Media(String),
-    /// When a visitor turns to it.
+    /// When a visitor interacts with the island.
     Interaction,
-    /// Never: static markup.
+    /// Never: the island is static markup.
     None,
 }
 
 impl Hydration {
-    /// The names that templates write.
+    /// The values of `client` in templates.
     pub const NAMES: [&str; 6] = ["load", "idle", "visible", "media", "interaction", "none"];
 
     const fn name(&self) -> &'static str {
@@ -186,39 +187,39 @@ impl Hydration {
     }
 }
 
-/// One use of an island.
+/// A use of an island in a template.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    /// The component.
+    /// The name of the component.
     pub name: &'a str,
     /// Its properties.
     pub props: &'a Json,
-    /// When it comes to life.
+    /// When the island is hydrated.
     pub client: Hydration,
-    /// What its generated ids begin with, unique on the page.
+    /// The prefix of its generated ids, unique on the page.
     pub prefix: &'a str,
 }
 
-/// Why an island could not be rendered.
+/// The reason why an island could not be rendered.
 #[derive(Debug, Error)]
 pub(super) enum IslandError {
-    /// There is none of that name.
+    /// No island has this name.
     #[error("there is no island `{name}`: {hint}")]
     Unknown {
         /// The name.
         name: String,
-        /// The nearest, or all.
+        /// A suggestion, or all names.
         hint: String,
     },
-    /// The properties do not fit.
+    /// The properties do not fit the island's schema.
     #[error("island `{name}`: {problems}")]
     Props {
         /// The name.
         name: String,
-        /// Everything that does not fit.
+        /// Every problem with the properties.
         problems: String,
     },
-    /// The component threw, or was stopped.
+    /// The component threw, or exceeded a limit.
     #[error("island `{name}` failed: {reason}")]
     Failed {
         /// The name.
@@ -229,7 +230,7 @@ pub(super) enum IslandError {
 }
 
 impl IslandError {
-    /// The kind of error that it is.
+    /// Returns the code of the diagnostic.
     #[must_use]
     pub(super) const fn code(&self) -> Code {
         match self {
@@ -239,10 +240,10 @@ impl IslandError {
     }
 }
 
-/// Renders one island to the markup that a page holds.
+/// Renders an island to the markup of a page.
 ///
 /// # Errors
-/// When there is no such island, its properties do not fit, or it fails.
+/// Returns an error if the island does not exist, its properties do not fit, or it fails.
 pub(super) fn render(
     islands: &Islands,
     call: &Call<'_>,
@@ -336,7 +337,7 @@ thread_local! {
     static ENGINE: RefCell<Option<(String, Engine)>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` in this thread's engine, and drops the engine when it fails.
+/// Runs `work` in this thread's engine, and drops the engine if `work` fails.
 fn in_engine(
     bundle: &Bundle,
     work: impl FnOnce(&mut Engine) -> Result<Bytes, String>,
@@ -364,7 +365,7 @@ fn in_engine(
 struct Engine {
     runtime: Runtime,
     context: Context,
-    /// What it rendered last: many tenants have islands that say the same.
+    /// The last results, shared by tenants whose islands have the same content.
     known: HashMap<cache::Key, Bytes>,
 }
 
@@ -379,7 +380,7 @@ impl Engine {
             context,
             known: HashMap::new(),
         };
-        // Components that log must not fail for it; nobody reads these lines while a tenant is compiled.
+        // Components may log, which must not fail. The lines are dropped.
         engine.within_limits(|| {
             engine.context.with(|context| {
                 let console = "globalThis.console ??= Object.fromEntries(['debug','error','info','log','warn'].map((name) => [name, () => {}]));";

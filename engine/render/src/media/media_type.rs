@@ -1,45 +1,45 @@
-//! What a file is to a browser: its media type, whether it is shown or saved, whether it gains from compression.
+//! Decides how browsers treat a file: its media type, whether it is shown or saved, and whether compression pays off.
 //!
-//! What a tenant's file is to a browser is a list of types, and what is not on it is a download: nothing of a tenant runs on an origin that it shares with others.
+//! Tenants' files have types from a fixed list, and other files are downloads. So nothing of a tenant runs on an origin that other tenants share.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use content::name::is_unreserved;
 
-/// Whether a file of a tenant is a drawing, and was made harmless as one.
+/// Whether a tenant's file is an SVG, which is sanitised.
 #[must_use]
 pub(crate) fn is_drawing(path: &str) -> bool {
     extension(path) == "svg"
 }
 
-/// What a browser does with a file of a tenant when somebody opens it.
+/// How a browser handles a tenant's file that a visitor opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition {
-    /// It is a part of pages, and holds nothing that a document could do.
+    /// A part of pages, without any abilities of a document.
     Part,
-    /// It is a document of its own, which may do nothing.
+    /// A document, which is sandboxed.
     Document,
-    /// It is saved. So is a PDF: browsers show none under a policy that keeps documents from running.
+    /// A download. PDFs are downloads, too: browsers do not show them under a sandbox policy.
     Download,
 }
 
-/// What a file of a tenant becomes where a text shows it as a picture.
+/// The element that a tenant's file becomes if Markdown shows it as an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaKind {
     /// An image.
     Image,
     /// A video.
     Video,
-    /// A player of sound.
+    /// An audio player.
     Audio,
     /// A link to the file.
     Link,
-    /// A link to the file too, which hardly any browser opens.
+    /// A link to the file, of a type that hardly any browser opens.
     Unsupported,
 }
 
 impl MediaKind {
-    /// Returns what a file becomes, from its name.
+    /// Returns the kind of a file by its name.
     #[must_use]
     pub(crate) fn of(name: &str) -> Self {
         match tenant_type(name) {
@@ -54,7 +54,7 @@ impl MediaKind {
     }
 }
 
-/// Returns the types to which a file that browsers do not show can be converted, from its name.
+/// Names the supported types to which a file can be converted, by its extension.
 #[must_use]
 pub(crate) fn supported_types(name: &str) -> &'static str {
     match extension(name).as_str() {
@@ -69,7 +69,7 @@ pub(crate) fn supported_types(name: &str) -> &'static str {
     }
 }
 
-/// What is on no list.
+/// The type of files that are not on the list.
 pub(crate) const UNKNOWN: (&str, Disposition) = ("application/octet-stream", Disposition::Download);
 
 fn extension(name: &str) -> String {
@@ -77,7 +77,7 @@ fn extension(name: &str) -> String {
     extension.to_ascii_lowercase()
 }
 
-/// The media type of a tenant's file, from its name, and what opening it does. Nothing on this list runs.
+/// Returns the media type and the disposition of a tenant's file by its name. No type on the list is executable.
 #[must_use]
 pub(crate) fn tenant_type(name: &str) -> (&'static str, Disposition) {
     use Disposition::{Document, Download, Part};
@@ -114,7 +114,7 @@ pub(crate) fn tenant_type(name: &str) -> (&'static str, Disposition) {
     }
 }
 
-/// The media type of a file of a theme or of the program, from its name.
+/// Returns the media type of a file of a theme or of the engine by its name.
 #[must_use]
 pub(crate) fn media_type(name: &str) -> &'static str {
     match extension(name).as_str() {
@@ -125,7 +125,7 @@ pub(crate) fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// What stays as it is in an extended value (RFC 8187, section 3.2.1), but `$`, which begins a variable in the configurations that an export writes.
+/// Characters that need no encoding in an extended value (RFC 8187, section 3.2.1). `$` is excluded, because it begins a variable in exported server configurations.
 const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
@@ -139,7 +139,7 @@ const ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'|')
     .remove(b'~');
 
-/// `Content-Disposition` of a file that is saved under its own name (RFC 6266, section 4, and appendix D for what browsers take for escapes).
+/// Writes the `Content-Disposition` of a file that is saved under its own name (RFC 6266, section 4; appendix D on escapes).
 #[must_use]
 pub(crate) fn attachment(name: &str) -> String {
     let kept = |character: char| {
@@ -156,7 +156,7 @@ pub(crate) fn attachment(name: &str) -> String {
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}")
 }
 
-/// Whether a type gains from compression.
+/// Whether compression makes files of a media type smaller.
 #[must_use]
 pub(crate) fn is_compressible(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! What a picture becomes in a page: an image in several sizes, a video with what lies beside its file, a player of sound, or a link to a file that is none of these.
+//! Renders Markdown images as the element for their file: an image with variants, a video with its poster and captions, an audio player, or a link.
 //!
-//! An image says how large it is, so that nothing moves when it comes, and waits until somebody is near it. A browser takes the size that fits (HTML, section 4.8.4). Until a size is made, its address leads to the original: the page is the same before and after.
-//! `![The app](clip.mp4)` is a video (HTML, section 4.8.8). A picture of the same stem is its poster, a `.vtt` of the same stem holds its captions, and its own header says how large it is, so that nothing moves when it comes.
+//! An image has its size, so that the page does not shift when it loads, and is loaded lazily. Browsers choose the variant that fits (HTML, section 4.8.4). Until a variant is drawn, its URL redirects to the original, so the page is the same before and after.
+//!
+//! `![The app](clip.mp4)` is a video (HTML, section 4.8.8). An image of the same stem is its poster, and a `.vtt` file of the same stem has its captions. Its size comes from its header.
 
 pub(crate) mod media_type;
 pub(crate) mod video_size;
@@ -19,22 +20,22 @@ use crate::pages::links::text_context::LinkContext;
 use crate::resources::asset::{ASSETS, Asset};
 use content::tenant::assets::named;
 
-/// What a poster may be, in the order in which it is looked for.
+/// The extensions of posters, in the order of preference.
 const POSTERS: [&str; 5] = ["avif", "webp", "jpg", "jpeg", "png"];
 
-/// How wide a picture in a text is shown: over all of a narrow window, and no wider than a column.
+/// The displayed width of an image in a text: the full width of a narrow window, and at most one column.
 const SIZES: &str = "(min-width: 60rem) 60rem, 100vw";
-/// That a picture waits until somebody is near it, and what the first of a page says in its place.
+// The attributes of lazy images, and their replacement in the first image of a page.
 pub(crate) const LAZY: &str = " loading=\"lazy\" decoding=\"async\"";
 const EAGER: &str = " fetchpriority=\"high\" decoding=\"async\"";
-/// What begins an image that comes in sizes.
+/// The start of an image with variants.
 pub(crate) const IN_SIZES: &str = "<picture class=\"sizes\">";
-/// The width from which a picture may be the largest thing of a first view, in pixels.
+/// The width from which an image may be the largest element of the first view, in pixels.
 const LARGE: u32 = 300;
-/// What says that a picture only decorates: a class in braces, as Pandoc and others have it.
+/// The mark of a decorative image: a class in braces, as in Pandoc.
 pub(crate) const DECORATIVE: &str = "{.decorative}";
 
-/// A text with every picture as the element that shows it.
+/// Replaces the images in a text by the elements for their files.
 pub(crate) fn shown<'a>(events: Vec<Event<'a>>, context: &LinkContext<'_>) -> Vec<Event<'a>> {
     let mut shown = Vec::with_capacity(events.len());
     let mut events = events.into_iter().peekable();
@@ -58,7 +59,7 @@ pub(crate) fn shown<'a>(events: Vec<Event<'a>>, context: &LinkContext<'_>) -> Ve
     shown
 }
 
-/// The text that comes next, which may be in several pieces.
+/// Takes the text that comes next from the events. It may consist of several events.
 fn text<'a>(events: &mut Peekable<impl Iterator<Item = Event<'a>>>) -> String {
     let mut text = String::new();
     while let Some(Event::Text(piece)) = events.next_if(|event| matches!(event, Event::Text(_))) {
@@ -67,7 +68,7 @@ fn text<'a>(events: &mut Peekable<impl Iterator<Item = Event<'a>>>) -> String {
     text
 }
 
-/// A page whose first picture comes at once, if it stands where a page begins and is not small.
+/// Makes the first image of a page load eagerly, if it is near the top and not small.
 #[must_use]
 pub(crate) fn first_at_once(html: String) -> String {
     let is_first = || {
@@ -86,7 +87,7 @@ pub(crate) fn first_at_once(html: String) -> String {
     }
 }
 
-/// An image: with its size, and with the sizes that it is made in where it has some. `more` are attributes.
+/// Writes an image with its size and its variants. `more` is added to its attributes.
 #[must_use]
 pub(crate) fn image(
     asset: &Asset,
@@ -125,7 +126,7 @@ pub(crate) fn image(
     format!("{IN_SIZES}{sources}{image}</picture>")
 }
 
-/// The words between the brackets of a picture, up to its end.
+/// Takes the alt text of an image from the events, up to the image's end.
 fn words<'a>(events: &mut impl Iterator<Item = Event<'a>>) -> String {
     let (mut words, mut depth) = (String::new(), 0);
     for event in events {
@@ -180,7 +181,7 @@ fn titled(title: &str) -> String {
     }
 }
 
-/// The keys of files beside a file whose names differ from its by their extensions, in the order of these.
+/// Returns the first file with the same stem as `key` and one of `extensions`, in their order.
 fn beside<'a>(
     key: &str,
     extensions: &[&str],
@@ -217,7 +218,7 @@ fn video(
             escape(language),
         );
     }
-    // Browsers without video offer the file itself.
+    // The fallback of browsers without video is a link to the file.
     html += &link(asset, words, "", resolver);
     html + "</video>"
 }
@@ -239,7 +240,7 @@ fn labelled(words: &str) -> String {
     }
 }
 
-/// A link to a file, by its name where there are no words. `more` are attributes.
+/// Writes a link to a file. Without words the link text is the file name. `more` is added to its attributes.
 fn link(asset: &Asset, words: &str, more: &str, resolver: &Resolver) -> String {
     let words = match words {
         "" => asset.name.as_str(),

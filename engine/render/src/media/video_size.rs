@@ -1,23 +1,23 @@
-//! How large a film is shown, from its own header (ISO/IEC 14496-12).
+//! Reads the displayed size of a video from its header (ISO/IEC 14496-12).
 //!
-//! Read here and not by a library: those that there are read the tables of all samples, too, and believe the numbers in them.
+//! The available libraries also read the tables of all samples and trust the numbers in them, so this module reads the header itself.
 
 use bytes::Bytes;
 
 use release::payload::Payload;
 
-/// Bytes of a box's size and kind.
+/// The bytes of a box's size and type.
 const HEADER: usize = 8;
-/// The display matrix begins here in a track header of version 0, and twelve bytes later in one of version 1, whose times are longer.
+// Offsets in a track header. The display matrix is further behind in version 1, whose times are longer.
 const MATRIX: usize = 40;
 const LONGER_TIMES: usize = 12;
 const MATRIX_LENGTH: usize = 36;
 
-/// The most boxes of a film that are looked at, and the most bytes of the one that describes it.
+// Limits on the boxes that are visited, and on the size of the movie box.
 const MAX_BOXES: usize = 256;
 const MAX_MOVIE_BYTES: u64 = 32 << 20;
 
-/// Width and height of the first track that shows something.
+/// Returns width and height of the first track with a picture, in pixels.
 #[must_use]
 pub(crate) fn size(film: &Payload) -> Option<(u32, u32)> {
     let movie = movie(film)?;
@@ -28,7 +28,7 @@ pub(crate) fn size(film: &Payload) -> Option<(u32, u32)> {
         .find(|(width, height)| *width > 0 && *height > 0)
 }
 
-/// The content of the box that describes the film. Of the others only the headers are read: the film may be too large for memory.
+/// Returns the content of the movie box. Only the headers of other boxes are read, because the file may be too large for memory.
 fn movie(film: &Payload) -> Option<Bytes> {
     let mut begin = 0;
     for _ in 0..MAX_BOXES {
@@ -36,7 +36,7 @@ fn movie(film: &Payload) -> Option<Bytes> {
         let header = header.ok()??;
         let size = u32::from_be_bytes(*header.first_chunk()?);
         let (length_of_header, length) = match size {
-            // It goes on to the end.
+            // The box extends to the end of the file.
             0 => (HEADER, film.len() - begin),
             1 => {
                 let size = u64::from_be_bytes(*header.get(HEADER..)?.first_chunk()?);
@@ -50,13 +50,13 @@ fn movie(film: &Payload) -> Option<Bytes> {
             let is_small = length <= MAX_MOVIE_BYTES;
             return is_small.then(|| film.read(start..end).ok())??;
         }
-        // A box that is shorter than its header would never end.
+        // A box that is shorter than its header would make the loop endless.
         begin = (end >= start && end <= film.len()).then_some(end)?;
     }
     None
 }
 
-/// What a track header says (section 8.3.2). A film that was taken upright lies, and is turned by its matrix.
+/// Returns the displayed size in a track header (section 8.3.2). Videos taken upright are stored sideways and turned by the matrix.
 fn shown(header: &[u8]) -> Option<(u32, u32)> {
     let start = match header.first()? {
         0 => MATRIX,
@@ -64,7 +64,7 @@ fn shown(header: &[u8]) -> Option<(u32, u32)> {
     };
     let number = |at: usize| Some(u32::from_be_bytes(*header.get(at..)?.first_chunk()?));
     let is_turned = number(start)? == 0 && number(start + 4)? != 0;
-    // Numbers with 16 bits behind the point.
+    // Fixed-point numbers with 16 fractional bits.
     let width = number(start + MATRIX_LENGTH)? >> 16;
     let height = number(start + MATRIX_LENGTH + 4)? >> 16;
     Some(match is_turned {
@@ -73,7 +73,7 @@ fn shown(header: &[u8]) -> Option<(u32, u32)> {
     })
 }
 
-/// The boxes of a part of a film, with what is in them (section 4.2).
+/// Iterates over the boxes in a part of a file, by type and content (section 4.2).
 struct Boxes<'a>(&'a [u8]);
 
 impl<'a> Iterator for Boxes<'a> {
@@ -83,7 +83,7 @@ impl<'a> Iterator for Boxes<'a> {
         let size = u32::from_be_bytes(*self.0.first_chunk()?);
         let kind = *self.0.get(4..)?.first_chunk()?;
         let (start, end) = match size {
-            // It goes on to the end.
+            // The box extends to the end.
             0 => (HEADER, self.0.len()),
             1 => {
                 let size = u64::from_be_bytes(*self.0.get(HEADER..)?.first_chunk()?);
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_film_says_how_large_it_is_shown() {
+    fn size_is_the_displayed_size() {
         assert_eq!(size(&film(0, false, 640, 360)), Some((640, 360)));
         assert_eq!(size(&film(1, false, 640, 360)), Some((640, 360)));
         assert_eq!(size(&film(0, true, 640, 360)), Some((360, 640)));
     }
 
     #[test]
-    fn what_is_no_film_says_nothing() {
+    fn incomplete_or_invalid_video_has_no_size() {
         let whole = film(0, false, 640, 360);
         for length in 0..whole.len() {
             assert_eq!(size(&whole[..length]), None, "{length}");

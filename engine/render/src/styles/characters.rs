@@ -1,4 +1,6 @@
-//! The characters that a page may show: a font that none of them is in need not be named there. To browsers, a font that is named and not loaded costs as much as one that is: for each size of text they look for another one to stand in.
+//! Finds the characters that a page may show, so that its style names only fonts that contain one of them.
+//!
+//! For browsers, a named font that is not loaded costs as much as a loaded one: they look for a substitute for each text size.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::Included;
@@ -9,15 +11,15 @@ use unicode_general_category::{GeneralCategory as Category, get_general_category
 use crate::styles::page_rules::Face;
 use content::name::nfc;
 
-/// The marks that browsers put around quotations in languages other than English, which has others (CSS Generated Content 3, section 3.2).
+/// Quotation marks that browsers generate for languages other than English (CSS Generated Content 3, section 3.2).
 const QUOTES: &str = "«»‘’‚“”„‹›「」『』";
 
-/// What a page or a style may show.
+/// The characters that a page or a style may show.
 #[derive(Debug)]
 pub(super) enum Characters {
-    /// Anything: visitors write into it, or it says things that are known only to the browser.
+    /// Any character: visitors type into the page, or some content is known to the browser only.
     Any,
-    /// These code points, and some more that only look like it.
+    /// These code points. The set may contain some that the page does not show.
     These(BTreeSet<u32>),
 }
 
@@ -28,7 +30,7 @@ impl Default for Characters {
 }
 
 impl Characters {
-    /// Those of a page in a language, and of the drawings that it shows.
+    /// Returns the characters of a page in a language, and of the SVGs in its separate file.
     pub(super) fn of(html: &str, drawings: &str, language: &str) -> Self {
         let body = body_of(html);
         let mut found = BTreeSet::new();
@@ -42,7 +44,7 @@ impl Characters {
         }
     }
 
-    /// Those that a style puts in.
+    /// Returns the characters that a style generates.
     pub(super) fn of_style(css: &str) -> Self {
         let mut found = BTreeSet::new();
         let mut input = ParserInput::new(css);
@@ -50,7 +52,7 @@ impl Characters {
         Self::These(found)
     }
 
-    /// Adds others.
+    /// Adds the characters of `others`.
     pub(super) fn add(&mut self, others: Self) {
         match (&mut *self, others) {
             (Self::These(own), Self::These(others)) => own.extend(others),
@@ -58,7 +60,7 @@ impl Characters {
         }
     }
 
-    /// Whether some of them is in one of these ranges.
+    /// Whether one of the characters is in one of the ranges.
     pub(super) fn are_in(&self, ranges: &[UnicodeRange]) -> bool {
         match self {
             Self::Any => true,
@@ -78,7 +80,7 @@ fn is_english(language: &str) -> bool {
     language == "en" || language.starts_with("en-")
 }
 
-/// Whether visitors write what they want, or islands that are rendered by the browser alone do.
+/// Whether visitors can type into the page, or an island is rendered by the browser only.
 fn is_open(body: &str) -> bool {
     let fields = [
         "<input",
@@ -89,23 +91,23 @@ fn is_open(body: &str) -> bool {
     fields.iter().any(|field| body.contains(field))
 }
 
-/// The elements that browsers slant (WHATWG HTML, section 15.3.4), but for addresses, which themes set upright.
+/// The elements that browsers show in italics (WHATWG HTML, section 15.3.4). `address` is left out, because themes set it upright.
 const ITALIC: [&str; 5] = ["cite", "dfn", "em", "i", "var"];
 
-/// The letters of a page: one word has several of them, and all are to be in one font.
+/// The letters of a page. Letters of one word have to be in one font file.
 #[derive(Debug, Default)]
 pub(super) struct Letters {
     all: BTreeSet<u32>,
-    /// Those of slanted elements, and those beyond ASCII, which styles may slant.
+    /// The letters of italic elements, and all non-ASCII letters, because styles may set them in italics.
     italic: BTreeSet<u32>,
-    /// Whether visitors may write others.
+    /// Whether visitors may type letters that are not in the page.
     are_open: bool,
 }
 
 impl Letters {
-    /// Those of a page in a language, and of the drawings that it shows.
+    /// Returns the letters of a page in a language, and of the SVGs in its separate file.
     pub(super) fn of(html: &str, drawings: &str, language: &str) -> Self {
-        // Browsers compose a letter and its marks where a font has both in one.
+        // Browsers compose a letter and its marks if a font has the composed letter.
         let body = nfc(body_of(html));
         let mut all = BTreeSet::new();
         add(&body, &mut all);
@@ -130,7 +132,7 @@ impl Letters {
         }
     }
 
-    /// Whether a font that lies in several files is needed in one: no part has all letters of the page that the whole has.
+    /// Whether the page needs the complete file of a font: no part contains all letters of the page that the complete file has.
     pub(super) fn need(&self, whole: &Face, parts: &[&Face]) -> bool {
         let letters = match whole.is_italic {
             true => &self.italic,
@@ -167,9 +169,9 @@ fn is_letter(code: u32) -> bool {
     )
 }
 
-/// Adds the characters of markup. `false` where it has an entity that is not known here, which may be any character.
+/// Adds the characters of markup. Returns `false` if it contains an unknown entity, which may be any character.
 fn add(markup: &str, found: &mut BTreeSet<u32>) -> bool {
-    // Outside of ASCII all count, wherever they stand: browsers show some attributes, islands what is in their props, and styles change the case.
+    // Non-ASCII characters count wherever they are: browsers show some attributes, islands show their properties, and styles change the case.
     for letter in markup.chars().filter(|letter| !letter.is_ascii()) {
         found.insert(letter.into());
         found.extend(
@@ -213,7 +215,7 @@ fn add(markup: &str, found: &mut BTreeSet<u32>) -> bool {
 /// At-rules whose strings are names.
 const NAMING: [&str; 2] = ["font-face", "property"];
 
-/// Adds the characters of the strings of a style, but for addresses, names and those in selectors.
+/// Adds the characters of the strings of a style, except for URLs, names, and strings in selectors.
 fn add_strings(style: &mut Parser<'_, '_>, found: &mut BTreeSet<u32>) {
     let mut is_naming = false;
     while let Ok(token) = style.next().cloned() {
@@ -225,7 +227,7 @@ fn add_strings(style: &mut Parser<'_, '_>, found: &mut BTreeSet<u32>) {
             Token::QuotedString(text) => found.extend(text.chars().map(u32::from)),
             Token::Function(name) if name.eq_ignore_ascii_case("url") => {}
             Token::Function(_) | Token::ParenthesisBlock | Token::CurlyBracketBlock => {
-                // What cannot be read was refused when the style was minified.
+                // Minifying already refused unreadable blocks.
                 let _ = style.parse_nested_block(|inner| {
                     add_strings(inner, found);
                     Ok::<_, ParseError<'_, ()>>(())
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_shows_its_text() {
+    fn text_of_the_page_counts() {
         let page = "<title>{</title><body class=\"a_b\" data-x='*'><p>One &lt; two &amp; &quot;3&quot;</p><script>if (a ^ b) {}</script>";
         for shown in ['O', '<', '&', '"', '3'] {
             assert!(has(page, shown), "{shown}");
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_beyond_ascii_count_wherever_they_stand_and_in_both_cases() {
+    fn non_ascii_letters_count_everywhere_and_in_both_cases() {
         let page = "<body><img alt=\"Café\"><p>straße</p>";
         for shown in ['é', 'É', 'ß', 'S'] {
             assert!(has(page, shown), "{shown}");
@@ -272,13 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn drawings_count() {
+    fn svgs_count() {
         let shown = Characters::of("<body>", "<svg><text>~</text></svg>", "en");
         assert!(holds(&shown, '~'));
     }
 
     #[test]
-    fn so_do_the_quotation_marks_of_other_languages() {
+    fn quotation_marks_of_other_languages_count() {
         for (language, is_shown) in [("en", false), ("en-GB", false), ("de", true)] {
             let shown = Characters::of("<body><q>a</q>", "", language);
             assert_eq!(holds(&shown, '„'), is_shown, "{language}");
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_show_their_strings() {
+    fn strings_of_styles_count() {
         let css = "a::before{content:\"\\2192\" attr(x)}b{background:url(\"a_b\")}@media print{[c=\"^\"]{content:\"{\"}}@property --p{syntax:\"<number>\"}p{quotes:\"~\"}";
         let mut shown = Characters::default();
         shown.add(Characters::of_style(css));
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn where_visitors_write_or_an_entity_is_unknown_it_may_be_anything() {
+    fn fields_and_unknown_entities_allow_any_character() {
         for page in [
             "<body><input name=a>",
             "<body><textarea></textarea>",

@@ -1,12 +1,12 @@
-//! A style without its comments and needless white space: every page carries it.
+//! Minifies styles: removes comments and unneeded white space, because every page contains its style.
 //!
-//! Only what stands between tokens (CSS Syntax Level 3, section 4) is touched: CSS that is newer than this program passes as it is.
+//! Only the space between tokens is changed (CSS Syntax Level 3, section 4), so newer CSS passes unchanged.
 
 use cssparser::{ParseError, Parser, ParserInput, SourceLocation, Token, serialize_string};
 
 use content::report::{Code, Diagnostic, Place};
 
-/// What is wrong with a style, and where.
+/// A syntax error in a style, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CssError {
     code: Code,
@@ -34,7 +34,7 @@ impl CssError {
         self
     }
 
-    /// Tells of it; `text` is the style that lies in `file`.
+    /// Converts the error to a diagnostic. `text` is the content of `file`.
     pub(super) fn diagnostic(self, file: String, text: &str) -> Diagnostic {
         let place = Place {
             line: self.line,
@@ -49,7 +49,7 @@ impl CssError {
     }
 }
 
-/// A style without its comments and needless white space, each `url()` replaced by what `resolve` makes of it.
+/// Minifies a style, and replaces each `url()` by the result of `resolve`.
 pub(super) fn minified(
     css: &str,
     resolve: impl Fn(&str) -> Option<String>,
@@ -64,7 +64,7 @@ pub(super) fn minified(
     Ok(minifier.css)
 }
 
-/// A block that is being read.
+/// An open block.
 struct Block<'a> {
     opening: &'a str,
     closing: &'static str,
@@ -91,30 +91,30 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What stands between two tokens.
+/// The separation of two tokens in the source.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
     Nothing,
-    /// It separates two tokens, but is no descendant combinator.
+    /// A comment: it separates two tokens, but is not a descendant combinator.
     Comment,
     Space,
 }
 
-/// The style so far.
+/// The state of minifying a style.
 #[derive(Debug, Default)]
 struct Minifier {
     css: String,
     gap: Gap,
-    /// Whether nothing has to separate the next token from what is before it.
+    /// Whether the next token needs no separator.
     open: bool,
-    /// Semicolons that are written when something follows them in their block.
+    /// Pending semicolons. They are written if another token follows in the block.
     semicolons: usize,
-    /// How many blocks are open.
+    /// The number of open blocks.
     depth: usize,
 }
 
-/// Blocks in blocks beyond this are refused: each takes room on the stack, and no style needs as many.
+/// Limit on nested blocks, because each takes stack space.
 const MAX_DEPTH: usize = 64;
 
 impl Minifier {
@@ -196,7 +196,7 @@ impl Minifier {
         let nested: Result<(), ParseError<'_, ()>> = parser.parse_nested_block(|inner| {
             copied = self.copy(inner, resolve, Some(block));
             inside_ends = Some(inner.position());
-            // What was not copied after an error is passed over.
+            // After an error, the rest of the block is skipped.
             while inner.next_including_whitespace_and_comments().is_ok() {}
             Ok(())
         });
@@ -240,7 +240,7 @@ impl Minifier {
     }
 }
 
-/// The quoted address that a style's `url()` stands for.
+/// Returns the resolved URL of a `url()` in quotes.
 fn url(
     target: &str,
     at: SourceLocation,
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_needless_white_space_stay_behind() {
+    fn comments_and_unneeded_white_space_are_removed() {
         assert_eq!(
             short(
                 "/* why */\n@layer a, b;\n\n.x > .y,\n.z {\n  color: red;\n  margin: 0 auto;\n}\n"
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_that_means_something_stays() {
+    fn significant_white_space_is_preserved() {
         for css in [
             "a :hover{}",
             "a:hover{}",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_get_their_hashed_names_and_comments_do_not() {
+    fn urls_get_hashed_names_except_in_comments() {
         assert_eq!(
             short("/* url(x) */@font-face{src:url( ../a.woff2 ), URL('b.woff2') format('woff2')}"),
             "@font-face{src:url(\"../a.1a2b.woff2\"),URL(\"b.1a2b.woff2\") format('woff2')}"
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_its_place() {
+    fn error_has_its_place() {
         let style =
             |message: &str, line, column| (Code::BadStyle, message.to_owned(), line, column);
         assert_eq!(
@@ -345,9 +345,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A minified style reads as the same tokens, and is as short as it gets.
+        /// A minified style has the same tokens, and minifying it again changes nothing.
         #[test]
-        fn the_tokens_stay_the_same(css in "([a-z.:;,{}()\\[\\]+> \\n#\"'!@-]|/\\*|\\*/|[0-9]px|url\\(){0,40}") {
+        fn tokens_are_preserved(css in "([a-z.:;,{}()\\[\\]+> \\n#\"'!@-]|/\\*|\\*/|[0-9]px|url\\(){0,40}") {
             let Ok(once) = minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
             let twice = minified(&once, |target| Some(target.to_owned()));
             proptest::prop_assert_eq!(twice, Ok(once.clone()));
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// All tokens that are no white space, comment, or last semicolon of a block, with those inside blocks.
+    /// Returns all tokens, nested ones included, without white space, comments, and the last semicolons of blocks.
     fn tokens(css: &str) -> Vec<String> {
         fn gather(parser: &mut Parser<'_, '_>, found: &mut Vec<String>) {
             while let Ok(token) = parser.next().cloned() {

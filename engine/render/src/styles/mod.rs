@@ -1,4 +1,8 @@
-//! Styles: a theme's in their order, minified, and what of them a page carries.
+//! Styles: a theme's style sheets, minified, and the rules that each page uses.
+//!
+//! - [`minify`] removes comments and white space, and resolves URLs.
+//! - [`page_rules`] selects the rules that a page can use.
+//! - [`characters`] finds the characters that a page shows, which decide its fonts.
 
 mod characters;
 mod minify;
@@ -25,45 +29,45 @@ pub(super) struct Styles {
     roles: BTreeMap<String, Role>,
     kinds: BTreeMap<String, StyleRules>,
     site_colours: Vec<String>,
-    /// The classes that any of these rules asks for.
+    /// The classes in the selectors of all rules.
     classes: BTreeSet<String>,
-    /// The characters that any of these rules puts in.
+    /// The characters that the styles generate.
     characters: Characters,
-    /// Styles that were written, by all that decides about them: most pages of a theme have the same.
+    /// Written styles by everything that decides them. Most pages of a theme share a few styles.
     written: Mutex<HashMap<String, Arc<str>>>,
 }
 
-/// So many styles are kept. When there are more, they are written anew.
+/// Limit on the cached styles. The cache is cleared when it is full.
 const MAX_WRITTEN: usize = 64;
 
 /// The style of a page.
 pub(super) struct PageStyle {
-    /// The style.
+    /// The CSS.
     pub css: String,
-    /// The fonts that it has in one file, each with the address of the file.
+    /// The fonts whose complete file the page uses, with the URL of the file.
     pub whole_fonts: BTreeMap<String, String>,
 }
 
-/// What of a page decides about its styles.
+/// The properties of a page that decide its style.
 pub(super) struct PageContent<'a> {
-    /// Its markup.
+    /// Its HTML.
     pub html: &'a str,
-    /// The drawings that it shows and that lie apart from it.
+    /// The file of SVGs that the page shows but does not contain.
     pub apart: &'a [u8],
     /// Its language.
     pub language: &'a str,
-    /// Its islands that live, in an order that is always the same.
+    /// Its hydrated islands, in a deterministic order.
     pub islands: &'a [&'a str],
     /// Whether an island may give an element a class.
     pub may_write: &'a dyn Fn(&str, &str) -> bool,
-    /// Whether it has a section of a kind.
+    /// Whether the page has a section of a type.
     pub has_kind: &'a dyn Fn(&str) -> bool,
-    /// The sites of the company, which it may show.
+    /// The sites of the company, which the page may show.
     pub sites: &'a [Card],
 }
 
 impl Styles {
-    /// Reads the styles that the theme's manifest names, the colours of its roles, and the style of each kind.
+    /// Reads the style sheets that the theme's manifest names, the colours of its roles, and the style sheets of its section types.
     pub(super) fn new(theme: &Theme, files: &BTreeMap<String, Asset>, report: &mut Report) -> Self {
         let mut everywhere = String::new();
         for style in &theme.manifest.styles {
@@ -99,7 +103,9 @@ impl Styles {
         }
     }
 
-    /// The style of a page. The order of rules is the same everywhere: those of the theme, then those of kinds by their names, then the roles that these name, then the colours of sites.
+    /// Returns the style of a page.
+    ///
+    /// The order of rules is fixed: the theme's rules, the rules of section types by name, the roles that these use, and the colours of sites.
     pub(super) fn of_page(&self, page: &PageContent<'_>) -> PageStyle {
         let classes = classes(page.html);
         let faces = self.faces();
@@ -116,7 +122,7 @@ impl Styles {
         }
     }
 
-    /// All fonts that are for some characters.
+    /// Returns all fonts that have a `unicode-range`.
     fn faces(&self) -> Vec<&Face> {
         let mut faces = Vec::new();
         let all = self.kinds.values().chain([&self.everywhere]);
@@ -124,7 +130,7 @@ impl Styles {
         faces
     }
 
-    /// The rules and roles that a page with these classes uses.
+    /// Returns the rules and roles that a page with these classes uses.
     fn of_rules(
         &self,
         page: &PageContent<'_>,
@@ -157,7 +163,7 @@ impl Styles {
             page.islands.to_vec(),
             named.iter().copied().collect(),
         ];
-        // No name has a space or a line end in it.
+        // No name contains a space or a line break.
         let key = key.map(|names| names.join(" ")).join("\n");
         let written = || self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(css) = written().get(&key) {
@@ -183,7 +189,7 @@ impl Styles {
             css
         };
         let mut css = write(&|_| true);
-        // What goes may have been the only one to ask for another.
+        // A removed property may have been the only use of another one, so the removal is repeated.
         loop {
             let asked: BTreeSet<&str> = roles_of(&css).chain(named.iter().copied()).collect();
             let less = write(&|name| asked.contains(name));
@@ -203,7 +209,7 @@ impl Styles {
         css
     }
 
-    /// `:root` with one custom property for each of these roles: `light-dark(day, night)` (CSS Color 5).
+    /// Writes the custom properties of these roles on `:root`: `light-dark(day, night)` (CSS Color 5).
     fn roles_in(&self, named: &BTreeSet<&str>) -> String {
         let used = self
             .roles
@@ -215,7 +221,7 @@ impl Styles {
         format!("@layer roles{{:root{{{}}}}}", properties.join(";"))
     }
 
-    /// The colours of sites of the company, each on a class of its own, and a name that is its own, too.
+    /// Writes the colours of the company's sites, each with its name, on one class per site.
     fn colours_of<'s>(&self, sites: impl Iterator<Item = &'s Card>) -> String {
         let rules: String = sites
             .map(|site| {
@@ -235,7 +241,9 @@ impl Styles {
     }
 }
 
-/// The fonts that a page needs in one file, by their names. A browser that has one file of a font and waits for another shows one word in two fonts.
+/// Returns the fonts that a page needs as a complete file, by name.
+///
+/// A browser that has one part of a font and waits for another shows one word in two fonts.
 fn whole_fonts<'f>(page: &PageContent<'_>, faces: &[&'f Face]) -> BTreeMap<&'f str, &'f Face> {
     let mut found = BTreeMap::new();
     let mut wholes = faces.iter().filter(|face| face.is_whole()).peekable();
@@ -254,7 +262,7 @@ fn whole_fonts<'f>(page: &PageContent<'_>, faces: &[&'f Face]) -> BTreeMap<&'f s
     found
 }
 
-/// The custom properties that a text asks for: `accent` for `var(--accent)` and `var(--accent, red)`.
+/// Returns the custom properties that a text uses: `accent` for `var(--accent)` and `var(--accent, red)`.
 fn roles_of(text: &str) -> impl Iterator<Item = &str> {
     let uses = text.split("var(--").skip(1);
     uses.filter_map(|rest| {
@@ -263,7 +271,7 @@ fn roles_of(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A style of the theme, minified; `None` where there is none.
+/// Returns a minified style sheet of the theme, or `None` if the file does not exist.
 fn style_of(
     theme: &Theme,
     path: &str,
@@ -288,7 +296,7 @@ fn style_of(
     }
 }
 
-/// A style that cannot end the element it stands in. Only a string can hold such an end, and there an escaped slash is a slash.
+/// Escapes a style so that it cannot end its `<style>` element. Only a string can contain `</style`, and in a string `\/` is a slash.
 fn inline(style: &str) -> String {
     let lower = style.to_ascii_lowercase();
     let mut escaped = String::with_capacity(style.len());
@@ -302,13 +310,13 @@ fn inline(style: &str) -> String {
     escaped
 }
 
-/// One custom property of a role.
+/// Writes the custom property of a role.
 #[must_use]
 pub(super) fn property(name: &str, day: &str, night: &str) -> String {
     format!("--{}:light-dark({day},{night})", name.replace('_', "-"))
 }
 
-/// Where every host serves a theme's file that a style refers to.
+/// Returns the URL of a theme's file that a style refers to.
 fn hashed(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<String> {
     if target.starts_with('#') {
         return Some(target.to_owned());
@@ -319,7 +327,7 @@ fn hashed(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<
         .map(|asset| format!("{ASSETS}{}", asset.hashed_name))
 }
 
-/// `../fonts/a.woff2` seen from `css`.
+/// Resolves a path relative to a folder: `../fonts/a.woff2` from `css`.
 fn joined(folder: &str, target: &str) -> String {
     let mut segments: Vec<&str> = folder
         .split('/')
@@ -342,13 +350,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_style_does_not_end_its_element() {
+    fn style_cannot_end_its_element() {
         let text = ".a{content:\"</STYLE><p>\"}.b{content:\"</style\"}";
         let escaped = ".a{content:\"<\\/STYLE><p>\"}.b{content:\"<\\/style\"}";
         assert_eq!(inline(text), escaped);
     }
 
-    /// The faces that a page has: of the upright font the first file, the second or the whole, and of the italics the same in lower case.
+    /// Returns the faces in the style of a page: `F`, `M` and `W` for the first, second and complete file of the upright font, lower case for the italic font.
     fn faces_of(body: &str, language: &str) -> String {
         let face = |name: &str, more: &str| {
             format!("@font-face{{src:url(\"/assets/{name}.woff2\");{more}}}")
@@ -388,21 +396,21 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_in_two_files_of_a_font() {
+    fn word_is_never_split_between_files_of_a_font() {
         for (body, language, faces) in [
             ("<p>Plain words", "en", "Ffm"),
-            // A sign is no part of a word.
+            // Punctuation is not part of a word.
             ("<p>Words \"and\" ¿signs?", "en", "FMfm"),
             ("<p>Café", "en", "Wfm"),
             ("<p>u\u{308}ber", "de", "Wfm"),
             ("<p>Łódź", "pl", "Ww"),
             ("<p title=\"Öl\">plain", "de", "Wfm"),
-            // What no file has decides nothing.
+            // A letter that no file contains decides nothing.
             ("<p>Жук and beetle", "en", "Ff"),
             ("<p>Plain <em>words</em>", "en", "Ffm"),
             ("<p>Plain <em class=\"a\"><b>Words</b></em>", "en", "Fw"),
             ("<p>schön <cite>schon</cite>", "de", "Ww"),
-            // Visitors write what they want, in their language.
+            // Visitors may type any text of their language.
             ("<p>plain<input>", "en", "FMfm"),
             ("<p>plain<input>", "de", "Ww"),
         ] {
@@ -412,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_seen_from_its_stylesheet() {
+    fn path_is_relative_to_its_stylesheet() {
         assert_eq!(joined("css", "../fonts/a.woff2"), "fonts/a.woff2");
         assert_eq!(joined("css/parts", "./b.svg"), "css/parts/b.svg");
     }

@@ -1,4 +1,4 @@
-//! Tera's errors with their places in the theme's files.
+//! Converts Tera's errors to diagnostics with places in the theme's files.
 
 use tera::ErrorKind;
 
@@ -6,7 +6,7 @@ use super::section::opening;
 use content::report::{Code, Diagnostic, Place};
 use content::theme::Theme;
 
-/// Points a Tera error into the theme's files.
+/// Converts a Tera error to diagnostics that point into the theme's files.
 pub(super) fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Diagnostic> {
     match error.kind() {
         ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
@@ -34,7 +34,7 @@ pub(super) fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Dia
     }
 }
 
-/// Unknown names come as one text with a report for each: `error: message` and `--> file:line:column`.
+/// Splits an error about unknown names, which is one text with several reports: `error: message` and `--> file:line:column`.
 fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
     let found: Vec<Diagnostic> = text
         .split("error: ")
@@ -64,7 +64,7 @@ fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
 fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) -> Diagnostic {
     let diagnostic = Diagnostic::error(code, format!("{}/{file}", theme.label), one_line(message));
     let place = match opening(file) {
-        // The author's first line begins behind what makes it a component.
+        // The engine puts the opening of a component before the author's first line.
         Some(opening) if place.line == 1 => Place {
             column: place.column.saturating_sub(opening.chars().count()).max(1),
             ..place
@@ -81,7 +81,7 @@ fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) 
     }
 }
 
-/// A text of several lines in one.
+/// Joins the lines of a text with spaces.
 pub(super) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,8 @@
-//! UI strings stay text: no template turns one into markup.
+//! Keeps UI strings text: no template can turn one into markup.
 //!
-//! Markup comes from a template's own text, from what a `{% set %}` block captures, and from values that the engine made as HTML. Tera's filter `safe` would let any value through as well. Here it escapes the UI strings in its input, and a lint warns about each use of it. `split` keeps HTML as HTML, so that templates can take a text apart without `safe`.
+//! Markup comes from a template's own text, from `{% set %}` blocks, and from values that the engine created as HTML.
+//! Tera's filter `safe` would accept any value as markup. Its replacement escapes the UI strings in its input, and a lint warns of each use.
+//! The replacement of `split` preserves whether its input is HTML, so that templates can split a text without `safe`.
 //!
 //! **Invariant:** knows no theme and no key.
 
@@ -9,10 +11,10 @@ use tera::{Kwargs, State, StringInput, Tera, TeraResult, Value};
 
 use super::render::with_scope;
 
-/// The filter that turns any text into markup.
+/// The name of Tera's filter that marks text as markup.
 const SAFE: &str = "safe";
 
-/// Replaces the filters of Tera that change what is text and what is HTML.
+/// Replaces the filters of Tera that change whether a value is text or HTML.
 pub(super) fn register(tera: &mut Tera) {
     tera.register_filter(SAFE, |text: StringInput<'_>, _: Kwargs, _: &State<'_>| {
         with_scope(|scope| {
@@ -31,7 +33,7 @@ pub(super) fn register(tera: &mut Tera) {
     );
 }
 
-/// Returns a warning for each place at which a template uses the filter `safe`.
+/// Returns a warning for each use of the filter `safe` in a template.
 pub(super) fn check<'a>(file: &'a str, template: &'a str) -> impl Iterator<Item = Diagnostic> + 'a {
     uses_of_safe(template).into_iter().map(move |offset| {
         let before = template.get(..offset).unwrap_or_default();
@@ -46,7 +48,7 @@ pub(super) fn check<'a>(file: &'a str, template: &'a str) -> impl Iterator<Item 
     })
 }
 
-/// The offsets of the filter `safe` in tags and expressions, outside of quoted text and comments.
+/// Returns the byte offsets of the filter `safe` in tags and expressions. Strings and comments are skipped.
 fn uses_of_safe(template: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -63,7 +65,7 @@ fn uses_of_safe(template: &str) -> Vec<usize> {
     found
 }
 
-/// Adds the offsets of the filter in one tag, whose text begins at `start`. Returns the tag's length.
+/// Adds the offsets of the filter in one tag, whose text begins at `start`. Returns the length of the tag.
 fn in_tag(text: &str, start: usize, found: &mut Vec<usize>) -> usize {
     let mut quote = None;
     let mut is_filter_next = false;
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn safe_is_refused_in_every_spelling() {
+    fn safe_is_found_in_every_spelling() {
         for (template, place) in [
             ("{{ t(key=\"a\") | safe }}", (1, 17)),
             ("\n{%- set a = (\"<b>\" ~ t(key=\"a\")) | safe -%}", (2, 36)),
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_quoted_text_are_not_the_filter() {
+    fn other_names_and_strings_are_not_the_filter() {
         for template in [
             "{{ \"a | safe\" }}",
             "{# {{ a | safe }} #}",

@@ -1,4 +1,4 @@
-//! What templates can call.
+//! The functions that templates can call.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::resources::asset::Asset;
 use crate::theme::language::Argument;
 use content::report::hint_for;
 
-/// Makes them known.
+/// Registers the functions and filters.
 pub(super) fn register(tera: &mut Tera) {
     tera.register_function("url", url);
     tera.register_function("asset", asset);
@@ -50,7 +50,7 @@ pub(super) fn register(tera: &mut Tera) {
     });
 }
 
-/// `t(key="entry.opened", day=page.date)`: a word of the theme in the page's language.
+/// `t(key="entry.opened", day=page.date)`: a UI string in the page's language.
 fn t(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let key = arguments.must_get::<&str>("key")?;
     let mut given = BTreeMap::new();
@@ -85,7 +85,7 @@ fn argument(value: &Value) -> Option<Argument> {
     value.as_i64().map(Argument::Number)
 }
 
-/// `words(of="islands.header")`: all words below a key as they are written, for an island.
+/// `words(of="islands.header")`: all UI strings below a key with their placeholders, for an island.
 fn words(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let of = arguments.must_get::<&str>("of")?;
     with_scope(|scope| {
@@ -103,13 +103,13 @@ fn add_all(ui_strings: &mut UiStrings, words: &Json) {
     }
 }
 
-/// `url(to="/terms")`: a link made right for the page's place.
+/// `url(to="/terms")`: a link, resolved for the page.
 fn url(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let to = arguments.must_get::<&str>("to")?;
     with_scope(|scope| Ok(Value::from(scope.resolver.href(to))))
 }
 
-/// `asset(path="icons/x.svg")`: the address of the tenant's file, else of the theme's.
+/// `asset(path="icons/x.svg")`: the URL of the tenant's file, else of the theme's.
 fn asset(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let path = arguments.must_get::<&str>("path")?;
     with_scope(|scope| match asset_href(scope, path) {
@@ -134,9 +134,9 @@ fn missing(scope: &Scope, path: &str) -> tera::Error {
     ))
 }
 
-/// `svg(path="icons/check.svg", class="mark")`: the drawing itself, hidden from assistive technology unless `label` names it.
+/// `svg(path="icons/check.svg", class="mark")`: an inline SVG, hidden from assistive technology unless `label` names it.
 ///
-/// The tenant's file of that path stands in the place of the theme's. What of a tenant's drawing could run or load was left out before ([`svg`](crate::images::svg)).
+/// The tenant's file takes precedence over the theme's. Tenants' SVGs are sanitised ([`svg`](crate::images::svg)).
 fn drawing(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let path = arguments.must_get::<&str>("path")?;
     let class = arguments.get::<&str>("class")?;
@@ -149,13 +149,13 @@ fn drawing(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// `apart(drawing=site.settings.house)`: an inlined drawing whose parts come after the first view, in one file with those of all drawings of the page that are shown so.
+/// `apart(drawing=site.settings.house)`: an inline SVG whose content moves to a file that is loaded after the first view. A page has one such file.
 fn apart(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let drawing = arguments.must_get::<&str>("drawing")?;
     with_scope(|scope| Ok(Value::safe_string(&scope.apart.take(drawing))))
 }
 
-/// `picture(image=section.image, alt="...", class="...", sizes="50vw")`: a value of the format `image` as an element, in the sizes that it is made in.
+/// `picture(image=section.image, alt="...", class="...", sizes="50vw")`: an element for a value of the format `image`, with its variants.
 fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let image = arguments.must_get::<&Value>("image")?;
     let alt = arguments.get::<&str>("alt")?.unwrap_or_default();
@@ -189,7 +189,7 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// A drawing of the tenant, which was made harmless and whose ids are its own, else of the theme.
+/// Returns an SVG of the tenant, sanitised and with its own ids, else of the theme.
 pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<Cow<'s, Asset>> {
     let own = scope.own_asset(path).filter(|(key, _)| is_drawing(key));
     let Some((key, asset)) = own else {
@@ -205,7 +205,7 @@ pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<Cow<'s, Ass
     })
 }
 
-/// `island(name="Header", props=..., client="load")`.
+/// `island(name="Header", props=..., client="load")`: a rendered island.
 fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let name = arguments.must_get::<&str>("name")?;
     let props = match arguments.get::<&Value>("props")? {
@@ -257,7 +257,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// `pages()`: every page of the tenant that is to be found, in the order of the paths: `label`, `href`, `path`, `layout`, and `depth`, 0 for the landing page.
+/// `pages()`: the tenant's indexable pages, sorted by path. Each has `label`, `href`, `path`, `layout`, and `depth`, which is 0 for the landing page.
 fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     with_scope(|scope| {
         let place = scope.resolver.own("/");
@@ -281,7 +281,7 @@ fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// `fit(text=..., width=..., ...)`: a text in lines that fit a box ([`fit`]).
+/// `fit(text=..., width=..., ...)`: a text broken into lines that fit a box ([`fit`]).
 fn fit_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let text = arguments.must_get::<&str>("text")?;
     let family = arguments.must_get::<&str>("family")?;

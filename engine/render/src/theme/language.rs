@@ -1,4 +1,4 @@
-//! A language: its words, and how it writes days, numbers and lists (Unicode CLDR, by ICU4X).
+//! A language: its UI strings, and its formats of dates, numbers and lists (Unicode CLDR, by ICU4X).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json};
 use content::formats::values::Date;
 use content::theme::strings::{ArgumentKind, COUNT, MessagePiece, Pattern, Strings, Text};
 
-/// A language as templates speak it.
+/// A language of a theme or of a tenant.
 #[derive(Debug, Clone)]
 pub struct Language {
     tag: String,
@@ -25,7 +25,7 @@ pub struct Language {
     rules: Arc<LanguageRules>,
 }
 
-/// How a language writes things.
+/// The formatting rules of a language.
 #[derive(Debug)]
 struct LanguageRules {
     days: FixedCalendarDateTimeFormatter<Gregorian, YMD>,
@@ -34,22 +34,22 @@ struct LanguageRules {
     plurals: PluralRules,
 }
 
-/// What a placeholder is filled with.
+/// The value of a placeholder.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Argument {
-    /// A text, or a day as `2025-07-21`.
+    /// A text, or a date as `2025-07-21`.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Number(i64),
-    /// Several texts.
+    /// A list of texts.
     List(Vec<String>),
 }
 
 impl Language {
-    /// A language by its tag (BCP 47).
+    /// Creates a language by its tag (BCP 47).
     ///
     /// # Errors
-    /// When it is no tag, or nothing is known of it.
+    /// Returns an error if the tag is invalid, or if ICU4X has no data for it.
     pub(crate) fn new(tag: &str, strings: Strings) -> Result<Self, String> {
         let unknown = || format!("`{tag}` is no language: write a tag such as `en` or `pt-BR`");
         let locale: Locale = tag.parse().map_err(|_| unknown())?;
@@ -70,7 +70,7 @@ impl Language {
         })
     }
 
-    /// The same with some words of a tenant's own, and by the rules of its own tag: Austria's January is not Germany's.
+    /// Returns the language with a tenant's own UI strings, and with the rules of the tenant's tag: January has different names in `de-AT` and `de`.
     #[must_use]
     pub(crate) fn of_tenant(&self, tag: &str, own: &Strings) -> Self {
         let mut strings = self.strings.clone();
@@ -82,19 +82,19 @@ impl Language {
         })
     }
 
-    /// Its tag (BCP 47).
+    /// Returns its tag (BCP 47).
     #[must_use]
     pub(crate) fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// Whether its text is written from right to left.
+    /// Whether the language is written from right to left.
     #[must_use]
     pub(crate) fn is_right_to_left(&self) -> bool {
         is_right_to_left(&self.tag)
     }
 
-    /// The plural forms that the language has and a text has not, by the text's key.
+    /// Returns the plural forms that the language needs and a string lacks, with the key of the string.
     pub(crate) fn missing_forms(&self) -> Vec<(&str, &'static str)> {
         let texts = self.strings.iter().filter_map(|(key, text)| match text {
             Text::Plural(forms) => Some((key.as_str(), forms)),
@@ -109,23 +109,23 @@ impl Language {
             .collect()
     }
 
-    /// A word without placeholders; its key where there is none, which [`content::theme::words`] does not let happen.
+    /// Returns a UI string without placeholders. Returns the key if it does not exist, which [`content::theme::words`] rules out.
     pub(crate) fn word(&self, key: &str) -> String {
         self.text(key, &BTreeMap::new())
             .unwrap_or_else(|_| key.to_owned())
     }
 
-    /// The same with one placeholder.
+    /// Returns a UI string with one placeholder.
     pub(crate) fn word_with(&self, key: &str, name: &str, value: &str) -> String {
         let arguments = [(name.to_owned(), Argument::Text(value.to_owned()))].into();
         self.text(key, &arguments)
             .unwrap_or_else(|_| key.to_owned())
     }
 
-    /// A text with its placeholders filled in.
+    /// Returns a UI string with its placeholders filled in.
     ///
     /// # Errors
-    /// What is missing or of the wrong type, for the theme's author.
+    /// Returns a message for the theme's author about a missing or wrong argument.
     pub(crate) fn text(
         &self,
         key: &str,
@@ -191,7 +191,7 @@ impl Language {
         Ok(filled)
     }
 
-    /// All texts below a key, as they are written.
+    /// Returns all UI strings below a key as a nested object, with their placeholders.
     pub(crate) fn below(&self, prefix: &str) -> Json {
         let prefix = format!("{prefix}.");
         let mut found = Map::new();
@@ -202,7 +202,7 @@ impl Language {
         found.into()
     }
 
-    /// A day in words: `July 21, 2025`.
+    /// Formats a date: `July 21, 2025`.
     pub(crate) fn date(&self, date: Date) -> String {
         self.day(date.day())
     }
@@ -263,17 +263,17 @@ const fn of_kind(kind: ArgumentKind) -> &'static str {
     }
 }
 
-/// Scripts that are written from right to left, by their codes (ISO 15924).
+/// Scripts written from right to left, by code (ISO 15924).
 const RIGHT_TO_LEFT_SCRIPTS: [&str; 8] = [
     "Adlm", "Arab", "Hebr", "Mand", "Nkoo", "Rohg", "Syrc", "Thaa",
 ];
 
-/// Languages that are written in these scripts where their tag names none.
+/// Languages that use these scripts if their tag names no script.
 const RIGHT_TO_LEFT_LANGUAGES: [&str; 14] = [
     "ar", "arc", "ckb", "dv", "fa", "he", "iw", "lrc", "nqo", "ps", "sd", "ug", "ur", "yi",
 ];
 
-/// Whether the text of a language (BCP 47) is written from right to left.
+/// Whether the language of a tag (BCP 47) is written from right to left.
 fn is_right_to_left(tag: &str) -> bool {
     let Ok(locale) = tag.parse::<Locale>() else {
         return false;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_lists_are_written_by_the_language() {
+    fn dates_and_lists_follow_the_language() {
         assert_eq!(opened("en"), "May 1, 2023: a, b, and c");
         assert_eq!(opened("en-GB"), "1 May 2023: a, b and c");
         assert_eq!(opened("de"), "1. Mai 2023: a, b und c");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plural_form_is_chosen_by_the_language() {
+    fn plural_form_follows_the_language() {
         let count = |tag: &str, count: i64| {
             let arguments = BTreeMap::from([("count".to_owned(), Argument::Number(count))]);
             language(tag).text("entries", &arguments).expect("a form")
@@ -327,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn a_language_needs_all_its_plural_forms() {
+    fn language_needs_all_its_plural_forms() {
         assert_eq!(language("en").missing_forms(), []);
         assert_eq!(language("ar").missing_forms().len(), 3);
         assert_eq!(language("pl").missing_forms(), [("entries", "many")]);
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn missing_and_wrong_arguments_are_reported() {
         let language = language("en");
         let text = |key: &str, arguments: &[(&str, Argument)]| {
             let arguments = arguments.iter().cloned();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn direction_follows_the_script_of_a_tag_and_else_its_language() {
+    fn direction_follows_the_script_or_else_the_language() {
         for tag in [
             "ar",
             "ar-EG",

@@ -1,4 +1,4 @@
-//! A theme's folder becomes templates.
+//! Loads templates from a theme's folder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::theme::theme_files::theme_assets;
 use content::report::{Code, Diagnostic, Report};
 use content::theme::Theme;
 
-/// The languages that the theme speaks.
+/// Returns the languages of the theme. Reports missing plural forms and unknown languages.
 fn languages(theme: &Theme, report: &mut Report) -> BTreeMap<String, Arc<Language>> {
     let mut languages = BTreeMap::new();
     for (tag, strings) in theme.languages() {
@@ -43,7 +43,7 @@ fn languages(theme: &Theme, report: &mut Report) -> BTreeMap<String, Arc<Languag
 }
 
 impl Templates {
-    /// Reads every template of a theme, and names its files.
+    /// Parses every template of a theme, and gives its files hashed names.
     #[must_use]
     pub fn load(theme: &Theme) -> (Option<Self>, Report) {
         let mut report = Report::default();

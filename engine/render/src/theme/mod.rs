@@ -1,18 +1,20 @@
 //! A theme's templates, and the functions that they can call.
 //!
-//! Layouts and components are HTML; `social.svg` is the one drawing among them.
-//! Tera checks every template when it is added: an unknown filter, function or component is found at load, with its line.
-//! While a page is rendered, its [`Scope`] lies in a thread-local cell, because Tera's functions are shared by all threads.
+//! Layouts and components are HTML; `social.svg` is an SVG.
+//! Tera checks every template when it is loaded. An unknown filter, function or component is an error with its line.
+//! While a page is rendered, its [`Scope`] is in a thread-local cell, because all threads share Tera's functions.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`load`] | a theme's folder becomes templates |
-//! | [`section`] | the templates of section types become components |
-//! | [`render`] | a template and a view become a page |
-//! | [`functions`] | what templates can call |
-//! | [`escaping`] | UI strings stay text, whatever a template does |
+//! | [`load`] | loads templates from a theme's folder |
+//! | [`section`] | turns the templates of section types into components |
+//! | [`render`] | renders a template with a page's values |
+//! | [`functions`] | the functions that templates can call |
+//! | [`escaping`] | the filters by which UI strings stay text |
 //! | [`ui_strings`] | the UI strings of a page |
-//! | [`error`] | Tera's errors with their places in the theme |
+//! | [`language`] | UI strings, dates, numbers and lists in a language |
+//! | [`theme_files`] | the theme's public files and its styles |
+//! | [`error`] | Tera's errors with places in the theme |
 
 mod error;
 mod escaping;

@@ -1,4 +1,4 @@
-//! A template and a view become a page.
+//! Renders a template with a page's values.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,55 +30,55 @@ use content::tenant::Page;
 use content::tenant::assets::named;
 use content::theme::Theme;
 
-/// A theme that is ready to render.
+/// A loaded theme, ready to render.
 #[derive(Debug)]
 pub struct Templates {
-    /// The theme's folder.
+    /// The theme as it was read.
     pub theme: Theme,
     /// Its public files and its styles.
     pub assets: ThemeAssets,
-    /// The languages that it speaks, by their tags (BCP 47).
+    /// Its languages by tag (BCP 47).
     pub(crate) languages: BTreeMap<String, Arc<Language>>,
-    /// Its fonts, for drawings.
+    /// Its fonts, for drawing SVGs.
     pub(crate) fonts: Arc<Fonts>,
-    /// The ids that its templates write.
+    /// The ids in its templates.
     pub(crate) ids: Arc<ThemeIds>,
     pub(super) tera: Tera,
-    /// Whether visitors get its files.
+    /// Whether a snapshot serves its files.
     pub(super) served: AtomicBool,
 }
 
-/// What the functions need to know about the page that is being rendered.
+/// The state of a page that is being rendered, which template functions use.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// Makes links right.
+    /// Resolves the links of the page.
     pub resolver: Resolver,
-    /// The tenant in the shapes of its theme.
+    /// The tenant, checked against the schemas of its theme.
     pub prepared: Arc<PreparedTenant>,
-    /// The tenant's settings as its pages at this address see them.
+    /// The tenant's settings as template values at this address.
     pub settings: Value,
     /// The theme.
     pub templates: Arc<Templates>,
     /// The islands.
     pub islands: Arc<Islands>,
-    /// What was worked out before.
+    /// The results of costly work.
     pub cache: Arc<Cache>,
-    /// The islands used so far, with what makes them live.
+    /// The islands used so far, with their hydration.
     pub used: Vec<(String, Hydration)>,
-    /// The drawings so far that come after the first view.
+    /// The SVGs so far that move to a file of their own.
     pub(crate) apart: Sprite,
-    /// The ids of the page so far.
+    /// The ids assigned on the page so far.
     pub(crate) ids: Arc<Mutex<PageIds>>,
-    /// What is rendered now, for whoever waits for it.
+    /// The renderings in flight, for the watchdog.
     pub progress: Arc<Progress>,
-    /// The UI strings that templates received and that HTML could take for markup.
+    /// The UI strings so far that contain characters of HTML syntax.
     pub(crate) ui_strings: UiStrings,
-    /// What kind of error an island made.
+    /// The code of the error if an island failed.
     pub failed: Option<Code>,
 }
 
 impl Scope {
-    /// What Markdown is rendered with.
+    /// Returns the context for rendering Markdown on this page.
     pub(crate) fn link_context(&self) -> LinkContext<'_> {
         LinkContext {
             language: &self.prepared.language,
@@ -88,7 +88,7 @@ impl Scope {
         }
     }
 
-    /// The ids that a page begins with: its theme's, and the fragments that its author gave to its sections.
+    /// Returns the id allocator of a page: its theme's ids and the ids of its sections are taken.
     pub(crate) fn page_ids(&self, page: Option<&Page>) -> PageIds {
         let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ids = ids.clone();
@@ -98,12 +98,12 @@ impl Scope {
         ids
     }
 
-    /// The fragments that an author gave to the sections of a page.
+    /// Returns the fragments that an author gave to the sections of a page.
     pub(crate) fn fragments(&self, page: &Page) -> impl Iterator<Item = &Formatted> {
         self.prepared.content.fragments(&page.file)
     }
 
-    /// The same for a page of its own, whose ids begin anew.
+    /// Returns the scope for a page, with an id allocator of its own.
     #[must_use]
     pub(crate) fn for_page(self, page: Option<&Page>) -> Self {
         let ids = self.page_ids(page);
@@ -114,7 +114,7 @@ impl Scope {
     }
 }
 
-/// The drawing that shared links show, where the theme has one.
+/// The template of social images.
 pub(crate) const SOCIAL: &str = "social.svg";
 
 thread_local! {
@@ -122,18 +122,18 @@ thread_local! {
 }
 
 impl Templates {
-    /// Says that its files are served: pages may name them.
+    /// Marks its files as served, so that pages may refer to them.
     pub fn set_served(&self) {
         self.served.store(true, Relaxed);
     }
 
-    /// Whether its files are served.
+    /// Whether a snapshot serves its files.
     #[must_use]
     pub fn is_served(&self) -> bool {
         self.served.load(Relaxed)
     }
 
-    /// The layouts that pages can name.
+    /// Returns the names of its layouts.
     pub fn layouts(&self) -> impl Iterator<Item = &str> + Clone {
         self.theme.files.keys().filter_map(|path| {
             path.strip_prefix("layouts/")
@@ -141,7 +141,7 @@ impl Templates {
         })
     }
 
-    /// A language by its tag, or by its first parts: `de` for `de-AT`.
+    /// Returns a language by its tag or a prefix of the tag: `de` for `de-AT`.
     #[must_use]
     pub fn language(&self, tag: &str) -> Option<&Arc<Language>> {
         let mut tag = tag;
@@ -153,7 +153,7 @@ impl Templates {
         }
     }
 
-    /// What is said to who comes by a name that nobody has, in a language, or in any where the theme does not speak it.
+    /// Returns the text for requests to unknown hosts in a language, or in any language of the theme.
     #[must_use]
     pub fn unknown_host(&self, tag: &str) -> Option<String> {
         let language = self
@@ -176,10 +176,10 @@ impl Templates {
         String::from_utf8(page.html).map_err(|error| tera::Error::message(error.to_string()))
     }
 
-    /// Renders a template. The scope comes back with the islands that were used.
+    /// Renders a template. Returns the scope, too, which lists the islands that were used.
     ///
     /// # Errors
-    /// A diagnostic that points into the theme.
+    /// Returns a diagnostic that points into the theme.
     pub fn render(
         &self,
         template: &str,
@@ -218,15 +218,15 @@ impl Templates {
     }
 }
 
-/// The most bytes that one page may have.
+/// Limit on the HTML of one page, in bytes.
 const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// What is said of a page that is too long.
+/// Returns the message for a page above the limit.
 fn too_long() -> String {
     format!("the page has more than {MAX_PAGE_BYTES} bytes: split it, or loop over less")
 }
 
-/// Takes what a page may have and no more, and nothing once nobody waits for it any longer.
+/// A page that is being written. Writing fails above the size limit, and after the rendering was given up.
 struct BoundedPage {
     html: Vec<u8>,
     progress: Arc<Progress>,
@@ -249,7 +249,7 @@ impl io::Write for BoundedPage {
     }
 }
 
-/// The view as Tera takes it. The head and the body are HTML already and not escaped again.
+/// Converts the values of a page for Tera. The head and the body are HTML and are not escaped again.
 fn context(view: &TemplateView<'_>) -> TeraResult<Context> {
     let with = |value: Value, more: Vec<(&'static str, Value)>| {
         let mut map = value.into_map().unwrap_or_default();
@@ -281,7 +281,7 @@ fn context(view: &TemplateView<'_>) -> TeraResult<Context> {
     Ok(context)
 }
 
-/// Work with the page that is being rendered.
+/// Runs `work` with the scope of the page that is being rendered.
 pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
     SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
         Some(scope) => work(scope),
@@ -290,20 +290,20 @@ pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> T
 }
 
 impl Scope {
-    /// A file of the tenant, as a text of the file that is rendered names it.
+    /// Returns the tenant's file that a text of the current file names, and marks the file as used.
     pub(crate) fn own_asset(&self, written: &str) -> Option<(&str, &Asset)> {
         let found = named(&self.prepared.assets, written, &self.resolver.file);
         found.map(|(key, asset)| (key, asset.take()))
     }
 }
 
-/// A file of the tenant, else of the theme.
+/// Returns a file of the tenant, else of the theme.
 pub(crate) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
     let own = scope.own_asset(path).map(|(_, asset)| asset);
     own.or_else(|| scope.templates.assets.files.get(path))
 }
 
-/// Where a file of the tenant or the theme answers.
+/// Returns the URL of a file of the tenant, else of the theme.
 #[must_use]
 pub(crate) fn asset_href(scope: &Scope, path: &str) -> Option<String> {
     if let Some((_, asset)) = scope.own_asset(path) {

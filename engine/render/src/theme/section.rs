@@ -1,18 +1,18 @@
-//! The templates of section types as components, and what the engine writes to call them.
+//! Turns the templates of section types into components, and writes the component that selects one.
 
 use content::theme::Theme;
 
-/// The template of a section with nothing around it, for the gallery.
+/// The template of a page with a single section, for the gallery.
 pub(crate) const EXAMPLE: &str = "example.html";
 
-/// What it says.
+/// The source of [`EXAMPLE`].
 pub(super) const EXAMPLE_SOURCE: &str = "<!doctype html>\n<html lang=\"{{ site.language }}\">\n<head>{{ head }}</head>\n<body>\n<main>\n\
 {% for section in page.sections -%}\n{{<Section section={section} index={loop.index} />}}\n{% endfor -%}\n</main>\n</body>\n</html>\n";
 
-/// The template with the component that shows any section.
+/// The template that contains the component `Section`.
 pub(super) const SECTIONS: &str = "sections.html";
 
-/// The component `Section`: hands a section to the template of its kind.
+/// Writes the component `Section`, which passes a section to the component of its type.
 pub(super) fn any_section(theme: &Theme) -> String {
     let mut source = "{% component Section(section: map, index: integer) -%}\n".to_owned();
     for (number, kind) in theme.kinds.keys().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn any_section(theme: &Theme) -> String {
     source + "{%- endcomponent Section %}\n"
 }
 
-/// What the first line of a kind's template begins with, so that its own lines keep their numbers.
+/// Returns the opening that is put before the first line of a section type's template. It adds no line, so line numbers stay the same.
 pub(super) fn opening(path: &str) -> Option<String> {
     let kind = path
         .strip_prefix("sections/")?
@@ -37,7 +37,7 @@ pub(super) fn opening(path: &str) -> Option<String> {
     ))
 }
 
-/// The template of a section type as a component, and any other as it is.
+/// Returns the template of a section type as a component. Other templates are unchanged.
 pub(super) fn component(path: &str, text: &str) -> String {
     match (opening(path), path.split('/').nth(1)) {
         (Some(opening), Some(kind)) => {

@@ -1,4 +1,4 @@
-//! A theme's own files and its styles.
+//! A theme's public files and its styles.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use crate::styles::Styles;
 use content::report::Report;
 use content::theme::Theme;
 
-/// The theme's files by their path, and its styles.
+/// The theme's public files by path, and its styles.
 #[derive(Debug, Default)]
 pub struct ThemeAssets {
-    /// Fonts, icons, drawings: everything that is no template and no CSS source.
+    /// Fonts, icons, images and SVGs.
     pub files: BTreeMap<String, Asset>,
-    /// What stylesheets are made of.
+    /// The parsed style sheets.
     pub(crate) styles: Styles,
 }
 
-/// Names the theme's files and reads its styles.
+/// Gives the theme's public files hashed names, and parses its styles.
 #[must_use]
 pub(crate) fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
     let files: BTreeMap<String, Asset> = theme
@@ -31,7 +31,7 @@ pub(crate) fn theme_assets(theme: &Theme, report: &mut Report) -> ThemeAssets {
     }
 }
 
-/// Whether a theme's file may be requested by name: no templates, sources, manifests, licences, notes.
+/// Whether a theme's file is public. Templates, sources, manifests, licences and notes are not.
 fn is_public(path: &str) -> bool {
     ["drawings/", "fonts/", "icons/", "images/"]
         .iter()

@@ -1,4 +1,4 @@
-//! The UI strings of one page, which stay text in markup.
+//! The UI strings of one page, which must stay text in markup.
 //!
 //! **Invariant:** knows no theme and no key.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::markdown::escape::escape;
 
-/// UI strings of one page that HTML could take for markup.
+/// The UI strings of one page that contain characters of HTML syntax.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UiStrings(BTreeSet<String>);
 
@@ -18,7 +18,7 @@ impl UiStrings {
         }
     }
 
-    /// Returns markup in which these strings are text.
+    /// Escapes the UI strings within `markup`.
     pub(super) fn escaped(&self, markup: &str) -> String {
         let mut longest_first: Vec<&String> = self.0.iter().collect();
         longest_first.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ui_strings_in_markup_are_text() {
+    fn ui_strings_in_markup_are_escaped() {
         let mut ui_strings = UiStrings::default();
         for text in ["Copy", "<b>", "Terms & <b>Conditions</b>"] {
             ui_strings.add(text);

@@ -1,75 +1,76 @@
-//! The rules of a stylesheet, and those of them that a page can use.
+//! Selects the rules of a style sheet that a page can use.
 //!
-//! A `@font-face` is left out where the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5), and where the page has its font in another file ([`Face::is_whole`]).
-//! A selector is left out only where it cannot match, for it names a class that occurs nowhere in the page; and with its last selector, the rule. Of the classes in `:is(.a,.b)` one is enough, and those that do not occur go. Other classes that stand in parentheses, as in `:not(.a)`, decide nothing.
+//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5), or if the page uses another file of the font ([`Face::is_whole`]).
+//! - A selector is left out if it names a class that the page does not have. A rule without selectors is left out.
+//! - Of the classes in `:is(.a,.b)`, one has to exist, and the others are left out. Other classes in parentheses, as in `:not(.a)`, are ignored.
 
 use std::collections::BTreeSet;
 
 use cssparser::{Delimiter, ParseError, Parser, ParserInput, Token, UnicodeRange};
 
-/// At-rules that hold rules.
+/// At-rules that contain rules.
 const GROUPS: [&str; 5] = ["container", "layer", "media", "starting-style", "supports"];
 
-/// What of its rules a page uses.
+/// The predicates by which a page selects rules.
 #[derive(Clone, Copy)]
 pub(super) struct Uses<'a> {
     /// Whether an element may have a class.
     pub(super) has: &'a dyn Fn(&str) -> bool,
-    /// Whether something asks for a custom property of `:root`.
+    /// Whether the page uses a custom property of `:root`.
     pub(super) asks: &'a dyn Fn(&str) -> bool,
-    /// Whether it needs a `@font-face`.
+    /// Whether the page needs a `@font-face`.
     pub(super) needs: &'a dyn Fn(&Face) -> bool,
 }
 
-/// A `@font-face` for some characters.
+/// A `@font-face` with a `unicode-range`.
 #[derive(Debug)]
 pub(super) struct Face {
-    /// Its characters.
+    /// The ranges of its characters.
     pub(super) ranges: Vec<UnicodeRange>,
-    /// Where its file is; empty where it has none of its own.
+    /// The URL of its file; empty if it has only local sources.
     pub(super) file: String,
-    /// Whether its letters are slanted.
+    /// Whether the font is italic.
     pub(super) is_italic: bool,
     text: String,
 }
 
 impl Face {
-    /// The font that its file has, or has a part of.
+    /// Returns the name of the font that its file contains completely or in part.
     pub(super) fn font(&self) -> &str {
         font_of(&self.file)
     }
 
-    /// Whether its file has all of the font, for pages with letters of several of the font's other files: `a.whole.woff2` beside `a.woff2` and `a.more.woff2`.
+    /// Whether its file contains the complete font: `a.whole.woff2` beside `a.woff2` and `a.more.woff2`. Pages use it if their letters are in several parts.
     pub(super) fn is_whole(&self) -> bool {
         let name = self.file.rsplit('/').next().unwrap_or_default();
         name.split('.').nth(1) == Some("whole")
     }
 }
 
-/// The font of a file: its name up to the first dot.
+/// Returns the font name of a file: its name up to the first dot.
 pub(crate) fn font_of(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or_default();
     name.split('.').next().unwrap_or_default()
 }
 
-/// The rules of a stylesheet in their order.
+/// The rules of a style sheet in order.
 #[derive(Debug, Default)]
 pub(super) struct StyleRules(Vec<Rule>);
 
 #[derive(Debug)]
 enum Rule {
-    /// What every page has: statements, and at-rules such as `@keyframes`.
+    /// A part that every page has: a statement, or an at-rule such as `@keyframes`.
     Always(String),
-    /// A `@font-face` for some characters.
+    /// A `@font-face` with a `unicode-range`.
     Face(Face),
-    /// A style rule: its selectors, and what follows them from the brace on.
+    /// A style rule: its selectors, and its block with the braces.
     Style(Vec<Selector>, String),
-    /// What it opens with, such as `@media print{`, and the rules inside.
+    /// A group: its opening, such as `@media print{`, and its rules.
     Group(String, StyleRules),
 }
 
 impl StyleRules {
-    /// Reads a stylesheet that is minified, and so without errors.
+    /// Parses a style sheet. It must be minified, so it has no errors.
     pub(super) fn new(css: &str) -> Self {
         let mut input = ParserInput::new(css);
         Self::read(&mut Parser::new(&mut input))
@@ -78,7 +79,7 @@ impl StyleRules {
     fn read(parser: &mut Parser<'_, '_>) -> Self {
         let mut rules = Vec::new();
         let mut start = parser.position();
-        // The name of the at-rule that is being read.
+        // The name of the current at-rule.
         let mut at: Option<String> = None;
         while let Ok(token) = parser.next_including_whitespace().cloned() {
             match token {
@@ -92,7 +93,7 @@ impl StyleRules {
                     let is_face = at.as_deref() == Some("font-face");
                     let mut nested = Self::default();
                     let mut face = None;
-                    // What cannot be read was refused when the style was minified.
+                    // Minifying already refused unreadable blocks.
                     let _ = parser.parse_nested_block(|inner| {
                         if is_group {
                             nested = Self::read(inner);
@@ -127,7 +128,7 @@ impl StyleRules {
         Self(rules)
     }
 
-    /// Adds the classes that some rule asks for.
+    /// Adds the classes in the selectors of the rules.
     pub(super) fn add_classes(&self, classes: &mut BTreeSet<String>) {
         for rule in &self.0 {
             match rule {
@@ -141,7 +142,7 @@ impl StyleRules {
         }
     }
 
-    /// Adds the fonts that are for some characters.
+    /// Adds the fonts that have a `unicode-range`.
     pub(super) fn add_faces<'r>(&'r self, faces: &mut Vec<&'r Face>) {
         for rule in &self.0 {
             match rule {
@@ -152,10 +153,12 @@ impl StyleRules {
         }
     }
 
-    /// Writes the rules for such a page. Groups without any are left out; a layer stays where its place among the others would change, for layers have an order.
+    /// Writes the rules that a page uses.
+    ///
+    /// Empty groups are left out. An empty layer stays if leaving it out would change the order of layers.
     pub(super) fn write(&self, page: Uses<'_>, css: &mut String) {
         let Uses { has, asks, needs } = page;
-        // The group that was written last, which goes on where the next is the same.
+        // The opening of the group written last. An equal group continues it.
         let mut last = "";
         for rule in &self.0 {
             match rule {
@@ -203,7 +206,7 @@ impl StyleRules {
         }
     }
 
-    /// Whether a group is a layer that no statement names: its place is then where it first stands.
+    /// Whether a group is a layer that no statement names. Its first occurrence then decides its order.
     fn gives_a_place(&self, opening: &str) -> bool {
         let Some(name) = opening.strip_prefix("@layer ") else {
             return opening.starts_with("@layer");
@@ -217,7 +220,7 @@ impl StyleRules {
     }
 }
 
-/// The declarations of a block without the custom properties that nothing asks for.
+/// Returns the declarations of a block without the custom properties that nothing uses.
 fn asked_for<'b>(block: &'b str, asks: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
     let block = block.strip_prefix('{').unwrap_or(block);
     let block = block.strip_suffix('}').unwrap_or(block);
@@ -247,22 +250,22 @@ fn asked_for<'b>(block: &'b str, asks: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
     }
 }
 
-/// A selector in pieces.
+/// A selector, split at the classes that decide whether it can match.
 #[derive(Debug, Default)]
 struct Selector(Vec<SelectorPiece>);
 
 #[derive(Debug)]
 enum SelectorPiece {
-    /// What decides nothing.
+    /// Text that does not decide anything.
     Text(String),
-    /// A class that an element must have: its name, and how it is written.
+    /// A class that an element must have: its name and its source text.
     Class(String, String),
-    /// `:is(` or `:where(` with classes of which an element must have one.
+    /// `:is(` or `:where(` with classes, one of which an element must have.
     Any(String, Vec<(String, String)>),
 }
 
 impl Selector {
-    /// All classes that it asks for.
+    /// Returns all classes in the selector.
     fn classes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|piece| match piece {
             SelectorPiece::Text(_) => Vec::new(),
@@ -273,7 +276,7 @@ impl Selector {
         })
     }
 
-    /// What is left of it for a page that has these classes; none where it cannot match.
+    /// Returns the selector for a page with these classes, or `None` if it cannot match.
     fn text(&self, has: &dyn Fn(&str) -> bool) -> Option<String> {
         let mut text = String::new();
         for piece in &self.0 {
@@ -287,7 +290,7 @@ impl Selector {
                     let there: Vec<&str> = there.map(|(_, written)| written.as_str()).collect();
                     match &*there {
                         [] => return None,
-                        // It weighs as much (Selectors Level 4, section 17), which `:where()` does not.
+                        // The specificity is the same (Selectors Level 4, section 17), unlike that of `:where()`.
                         [only] if opening == ":is(" => text.push_str(only),
                         _ => text.push_str(&format!("{opening}{})", there.join(","))),
                     }
@@ -298,13 +301,13 @@ impl Selector {
     }
 }
 
-/// The selectors of a list.
+/// Parses a list of selectors.
 fn selectors(list: &str) -> Vec<Selector> {
     let mut input = ParserInput::new(list);
     let mut parser = Parser::new(&mut input);
     let mut selectors = Vec::new();
     let mut current = Selector::default();
-    // Where the text begins that is in no piece yet, and where the last colon or dot is.
+    // The start of the text that is in no piece yet, and the position of the last colon or dot.
     let mut start = parser.position();
     let mut mark = None;
     loop {
@@ -348,7 +351,7 @@ fn selectors(list: &str) -> Vec<Selector> {
     }
 }
 
-/// Passes what stands between the brackets that a token opens: a parser looks like standing behind the first of them until then.
+/// Skips the content of the block that a token opens. Until then, the parser's position is behind the opening bracket.
 fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
     if matches!(
         token,
@@ -357,13 +360,13 @@ fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
             | Token::SquareBracketBlock
             | Token::CurlyBracketBlock
     ) {
-        // What cannot be read was refused when the style was minified.
+        // Minifying already refused unreadable blocks.
         let _ = parser.parse_nested_block(to_the_end);
     }
 }
 
 impl Face {
-    /// Reads a `@font-face`; `None` where it is for all characters, or these cannot be made out.
+    /// Parses a `@font-face`. Returns `None` if it has no readable `unicode-range`.
     fn read(block: &mut Parser<'_, '_>) -> Option<Self> {
         let mut ranges = None;
         let mut file = String::new();
@@ -402,7 +405,7 @@ impl Face {
     }
 }
 
-/// The first address of a list of sources; empty where there is none.
+/// Returns the first URL in a list of sources; empty if there is none.
 fn first_file(sources: &mut Parser<'_, '_>) -> String {
     while let Ok(token) = sources.next().cloned() {
         match token {
@@ -425,7 +428,7 @@ fn to_the_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>>
     Ok(())
 }
 
-/// Classes and nothing else, which all weigh the same: their names, and how they are written.
+/// Parses a list of classes and nothing else: their names and source texts. All have the same specificity.
 fn class_list<'i>(
     parser: &mut Parser<'i, '_>,
 ) -> Result<Vec<(String, String)>, ParseError<'i, ()>> {
@@ -440,7 +443,7 @@ fn class_list<'i>(
     })
 }
 
-/// The classes of all elements of a page, and some words more that only look like them.
+/// Returns the classes of all elements of a page. The set may contain words that only look like classes.
 pub(super) fn classes(html: &str) -> BTreeSet<&str> {
     let values = html.split(" class=\"").skip(1);
     values

@@ -1,4 +1,4 @@
-//! What of a stylesheet is left for a page.
+//! Tests of the rules that are left for a page.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn used(css: &str, classes: &[&str]) -> String {
 }
 
 #[test]
-fn properties_of_the_root_go_that_nothing_asks_for() {
+fn unused_properties_of_the_root_are_left_out() {
     let css = ":root{--a:f(1;2) ;--b:{x;y};color:red;--c:3}@media print{:root{--b:1}}.x{--b:1}";
     let asking = |asked: &[&str]| {
         let asks = &|name: &str| asked.contains(&name);
@@ -36,7 +36,7 @@ fn properties_of_the_root_go_that_nothing_asks_for() {
 }
 
 #[test]
-fn a_rule_goes_where_none_of_its_selectors_can_match() {
+fn rule_is_left_out_if_no_selector_can_match() {
     let css = ".a{b:c}.d .e{f:g}.a,.d{h:i}p{j:k}.a:not(.d){l:m}:is(.d,.e){n:o}[x=\".d\"]{q:r}";
     assert_eq!(
         used(css, &["a"]),
@@ -46,7 +46,7 @@ fn a_rule_goes_where_none_of_its_selectors_can_match() {
 }
 
 #[test]
-fn of_several_classes_those_go_that_do_not_occur() {
+fn missing_classes_in_a_list_are_left_out() {
     let css = ".s:is(.a,.d,.e) > .l{b:c}:is(.a,.d)::before,.e{f:g}:where(.a,.d) p{h:i}:is(.a,.d .e){j:k}:is(h1,.d){l:m}";
     assert_eq!(
         used(css, &["a", "d", "l", "s"]),
@@ -61,7 +61,7 @@ fn of_several_classes_those_go_that_do_not_occur() {
 }
 
 #[test]
-fn groups_without_rules_go_and_layers_stay_where_they_are() {
+fn empty_groups_are_left_out_but_layers_stay_in_order() {
     let css = "@layer a,b;@media print{.x{b:c}@supports (a:b){.x{d:e}}}@layer b{.x{f:g}}@layer c{.x{f:g}}@layer{.x{f:g}}@layer a{.y{h:i}}";
     assert_eq!(
         used(css, &["y"]),
@@ -71,7 +71,7 @@ fn groups_without_rules_go_and_layers_stay_where_they_are() {
 }
 
 #[test]
-fn a_group_goes_on_in_the_next_that_is_the_same() {
+fn equal_adjacent_groups_are_joined() {
     let css = "@layer a{p{b:c}}@layer a{.x{d:e}}@layer a{.y{f:g}@media print{p{h:i}}@media print{q{j:k}}}.y{l:m}@layer a{q{n:o}}";
     assert_eq!(
         used(css, &[]),
@@ -84,7 +84,7 @@ fn a_group_goes_on_in_the_next_that_is_the_same() {
 }
 
 #[test]
-fn a_font_goes_where_the_page_shows_none_of_its_characters() {
+fn font_is_left_out_if_the_page_shows_none_of_its_characters() {
     let letters = "@font-face{font-family:a;unicode-range:U+41-5A,U+3B1;src:url(a)}";
     let more = "@font-face{unicode-range:u+4??}";
     let rest = "@font-face{src:url(b)}@font-face{unicode-range:none}";
@@ -102,7 +102,7 @@ fn a_font_goes_where_the_page_shows_none_of_its_characters() {
 }
 
 #[test]
-fn a_font_is_known_by_its_file() {
+fn font_is_identified_by_its_file() {
     let css = "@font-face{src:local(\"x\"),url(\"/assets/a-b.whole.1f.woff2\") format(\"woff2\");unicode-range:U+41;font-style:italic}@layer c{@font-face{unicode-range:U+41;src:url(/assets/a.more.2f.woff2);font-style:normal}}@font-face{unicode-range:U+41;src:local(b)}";
     let rules = StyleRules::new(css);
     let mut faces = Vec::new();
@@ -122,7 +122,7 @@ fn a_font_is_known_by_its_file() {
 }
 
 #[test]
-fn what_is_no_style_rule_stays_whole() {
+fn other_rules_are_unchanged() {
     let css = "@font-face{src:url(\"a.woff2\")}@keyframes k{from{a:b}to{c:d}}.x{color:red;.y &{e:f}@media print{g:h}}";
     assert_eq!(used(css, &["x"]), css);
     assert_eq!(
@@ -132,7 +132,7 @@ fn what_is_no_style_rule_stays_whole() {
 }
 
 #[test]
-fn escaped_names_and_braces_in_strings_are_read_as_they_are() {
+fn escaped_names_and_braces_in_strings_are_parsed() {
     let css = ".a\\.b{content:\"}.z{\"}.z{c:d}";
     assert_eq!(used(css, &["a.b"]), ".a\\.b{content:\"}.z{\"}");
 }
@@ -144,9 +144,9 @@ fn classes_are_those_of_attributes() {
 }
 
 proptest::proptest! {
-    /// With all of its classes a style is what it was.
+    /// A page that has all classes gets the complete style, except for empty groups.
     #[test]
-    fn nothing_is_lost(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
+    fn style_never_grows(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
         let Ok(style) = crate::styles::minify::minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
         let all = written(&style, ALL);
         let empty_groups_are_gone = all.len() <= style.len();
