@@ -118,7 +118,7 @@ fn is_relative(link: &str) -> bool {
 pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
     // Browsers remove tabs and line ends from a URL, trim spaces, and read `\` as `/` (WHATWG URL, section 4.4).
-    // // File names may contain spaces, because their URL differs from the name.
+    // File names may contain spaces, because their URL differs from the name.
     let names_a_file = link.starts_with(ASSETS) || is_relative(link);
     let strange = |character: char| {
         let is_space = character.is_whitespace() && !(names_a_file && character == ' ');

@@ -1,4 +1,4 @@
-//! Folders that lead in circles, out of themselves, or that change while they are read.
+//! Folders with cycles of links, links to the outside, and changes during the read.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder `app` with a page, in a folder of its own.
+/// Creates a folder `app` with a manifest and an icon, inside a temporary folder.
 fn app() -> (TempDir, PathBuf) {
     let place = TempDir::new().expect("a folder");
     let app = place.path().join("app");
@@ -26,7 +26,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("a file");
 }
 
-/// The names of the files, and the messages with their codes and files.
+/// Returns the paths of the files read, and the diagnostics with their codes and files.
 fn read_app(app: &Path) -> (Vec<String>, Vec<String>) {
     let (folder, report) = read(app, "app", FolderLimits::default(), None);
     let report = report.sorted();
@@ -126,7 +126,7 @@ fn a_link_that_is_absolute_may_lead_within() {
         ["assets/again.svg", "assets/icon.svg", "tenant.yaml"]
     );
     assert_eq!(said.len(), 1, "{said:?}");
-    // By the name of a release that is a link itself.
+    // Through the path of a release that is itself a link.
     let link = place.path().join("current");
     symlink(&app, &link).expect("a link");
     symlink(link.join("assets/icon.svg"), app.join("assets/third.svg")).expect("a link");
@@ -281,13 +281,13 @@ fn a_file_that_has_no_size_or_grows_is_read_up_to_its_limit() {
     assert!(text.contains("more than the 1000 that one file"), "{text}");
     #[cfg(target_os = "linux")]
     {
-        // Everything there has the size 0, and some of it is long.
+        // All files there report size 0, and some are long.
         let (folder, _) = read(Path::new("/proc/self/net"), "net", limits, None);
         assert!(folder.files.values().all(|bytes| bytes.len() <= 1_000));
     }
 }
 
-/// Reads a folder again and again while `race` works on it, and looks at each result.
+/// Reads a folder repeatedly while `race` changes it, and passes each result to `look`.
 fn while_racing(
     race: impl Fn() + Send + 'static,
     app: &Path,
@@ -358,7 +358,7 @@ fn a_file_exchanged_with_a_pipe_is_not_waited_for() {
     while_racing(race, &app, |folder| folder.files.contains_key("page.md"));
 }
 
-/// A file as a taker leaves it, apart from its bytes.
+/// Returns a large file with the given content file and length.
 fn large_file(file: fs::File, length: u64) -> LargeFile {
     LargeFile {
         file: Arc::new(file),
@@ -394,7 +394,7 @@ fn large_file_that_did_not_change_is_not_read_again() {
     let second = read(&first, later);
     assert_eq!(taken.get(), 1);
     assert_eq!(second.large["assets/film.mp4"].length, 40);
-    // Another file of the same length and time.
+    // Another file with the same length and time.
     let modified = fs::metadata(&film).and_then(|film| film.modified());
     let modified = modified.expect("a time");
     let other = app.join("other");
@@ -405,7 +405,7 @@ fn large_file_that_did_not_change_is_not_read_again() {
     fs::rename(&other, &film).expect("renamed");
     let third = read(&second, later);
     assert_eq!(taken.get(), 2);
-    // A file that was written a moment ago may look the same after the next change.
+    // A file that changed just before the read may look the same after the next change.
     read(&third, modified);
     assert_eq!(taken.get(), 3);
 }
@@ -472,7 +472,7 @@ fn what_came_went_or_is_another_one_has_changed() {
     assert_eq!(before.changed_since(&before).count(), 0);
 }
 
-/// The stamp of a folder as a process takes it that finds the folder an hour from now.
+/// Returns the stamp of a folder as computed one hour from now.
 fn stamp(app: &Path) -> Option<Stamp> {
     let later = SystemTime::now() + Duration::from_secs(3_600);
     walk(app, "app", FolderLimits::default(), &Activity::default()).stamp(later)

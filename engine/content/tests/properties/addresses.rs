@@ -1,4 +1,4 @@
-//! Who answers where, for any tenants in any order: an address has one owner, who keeps it, and none is the engine's own.
+//! Properties of address assignment for any tenants and any sequence of changes. An address has at most one owner, the owner keeps it, and the engine's own paths are never assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ use proptest::sample::{select, subsequence};
 
 const DOMAIN: &str = "studio.example";
 
-/// Something that happens to the folders.
+/// A change of the folders.
 #[derive(Debug, Clone)]
 enum Event {
-    /// A folder comes, or is another one now. Some are broken.
+    /// A folder is added or replaced. Some folders are invalid.
     Folder(&'static str, Wanted),
-    /// The program is started again, and finds the folder broken, without a good copy.
+    /// The program restarts and finds the folder invalid, with no earlier valid version.
     Lost(&'static str),
     /// A folder is removed.
     Gone(&'static str),
-    /// `deployment.yaml` is another one now, or is not there.
+    /// `deployment.yaml` is replaced or removed.
     Deployment(Option<&'static str>),
 }
 
-/// What a folder's manifest claims, and its pages.
+/// The claims of a folder's manifest, and its pages.
 #[derive(Debug, Clone)]
 struct Wanted {
     root: bool,
@@ -67,7 +67,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     ];
     let rarely_all = |paths: &'static [&'static str], most| {
         subsequence(paths, 0..most).prop_map(|mut some| {
-            // The last one breaks the folder: now and then is enough.
+            // The last path makes the folder invalid, which should be rare.
             if some.len() < 2 {
                 some.retain(|path| *path != paths[paths.len() - 1]);
             }
@@ -105,7 +105,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The site of a folder, if it is without an error.
+/// Returns the site of a folder, if it has no errors.
 fn site(id: &TenantId, wanted: &Wanted) -> Option<Site> {
     let redirects = wanted.redirects.iter();
     let redirects: Vec<String> = redirects
@@ -132,7 +132,7 @@ fn site(id: &TenantId, wanted: &Wanted) -> Option<Site> {
     read(id, &folder).0
 }
 
-/// What a tenant wants by its name and its manifest, and may want.
+/// Returns the addresses that a tenant claims by its name and manifest, and is allowed to claim.
 fn wants(
     id: &TenantId,
     site: Option<&Site>,
@@ -171,7 +171,7 @@ fn wants(
     all
 }
 
-/// Everything that was given, by address.
+/// Returns all assigned addresses with their owners, and checks them.
 fn given(assignment: &Assignment) -> BTreeMap<String, &TenantId> {
     let mut all = BTreeMap::new();
     for (id, addresses) in &assignment.addresses {
@@ -203,7 +203,7 @@ proptest! {
                 Event::Folder(id, wanted) => {
                     let id = TenantId::new(id).unwrap();
                     let site = site(&id, &wanted);
-                    // A broken folder is served as it last was.
+                    // An invalid folder is served in its last valid version.
                     let last = tenants.entry(id).or_default();
                     *last = site.or_else(|| last.take());
                 }
@@ -228,7 +228,7 @@ proptest! {
             for (id, site) in &tenants {
                 let mut wants = wants(id, site.as_ref(), root, deployment.as_ref());
                 if site.is_none() {
-                    // Nobody knows what it wants, so that it keeps what it had.
+                    // The claims are unknown, so the tenant keeps its addresses.
                     let had = before.iter().filter(|(_, owner)| *owner == id);
                     wants.extend(had.map(|(address, _)| address.clone()));
                     if deployment.is_some() {

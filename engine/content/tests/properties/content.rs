@@ -1,4 +1,4 @@
-//! Manifests and front matter: a folder is a site, or has errors that stand where they say.
+//! Properties of reading manifests and front matter: a folder is a site, or has errors with correct positions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Lines that a manifest or front matter may have, or may not.
+/// Generates lines that are or are not valid in a manifest or front matter.
 fn yaml() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         select(vec![
@@ -48,7 +48,7 @@ fn yaml() -> impl Strategy<Value = String> {
     vec(line, 0..8).prop_map(|lines| lines.join("\n"))
 }
 
-/// The repository's own tenants: every key is somewhere in them.
+/// Tenants of this repository. Together they use every key.
 static TENANTS: LazyLock<Vec<Folder>> = LazyLock::new(|| {
     let tenants = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tenants");
     ["bluedoor", "studio"]
@@ -67,7 +67,7 @@ fn read_folder(path: &Path, name: &str) -> Folder {
     folder
 }
 
-/// What may befall a text.
+/// A change of a text.
 #[derive(Debug, Clone)]
 enum Change {
     Drop(Index),
@@ -183,7 +183,7 @@ impl Change {
     }
 }
 
-/// Reads a folder, and holds what is said of it against its files.
+/// Reads a folder, and checks the diagnostics against its files.
 fn check(id: &str, folder: &Folder) -> Result<(), TestCaseError> {
     let id = TenantId::new(id).unwrap();
     let (site, report) = content::tenant::read(&id, folder);
@@ -210,7 +210,7 @@ fn check(id: &str, folder: &Folder) -> Result<(), TestCaseError> {
             file.ok_or_else(|| TestCaseError::fail(format!("no file: {diagnostic:?}")))?;
         let text = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = text.lines().collect();
-        // What is missing at the end of a file is missing behind its last line.
+        // An error about the end of a file may be positioned behind the last line.
         prop_assert!(
             (1..=lines.len() + 1).contains(&place.line),
             "{diagnostic:?} in {} lines",
@@ -253,11 +253,11 @@ proptest! {
     fn a_changed_tenant_is_a_site_or_has_errors_with_their_places(tenant: Index, file: Index, changes in vec(change(), 0..4)) {
         let whole = tenant.get(&TENANTS);
         let texts: Vec<&String> = whole.files.keys().filter(|path| path.ends_with(".yaml") || path.ends_with(".md")).collect();
-        // The manifest is the file that says most.
+        // The manifest has the most keys, so it is changed most often.
         let manifest = "tenant.yaml".to_owned();
         let path = if file.index(3) == 0 { &manifest } else { file.get(&texts) };
         let mut folder = whole.clone();
-        // The other files say nothing of this one, and take long to read.
+        // The other files do not matter here and are slow to read.
         folder.files.retain(|other, _| [path.as_str(), "tenant.yaml", "pages/index.md"].contains(&other.as_str()));
         let text = std::str::from_utf8(&whole.files[path]).unwrap();
         let text = changes.iter().fold(text.to_owned(), |text, change| change.to(&text));

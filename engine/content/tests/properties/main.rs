@@ -1,6 +1,6 @@
-//! What holds for every folder, tried with invented ones.
+//! Property tests: invariants that hold for every folder, checked with generated folders.
 //!
-//! A short while by default; with `PROPTEST_CASES=100000` it goes on for longer. What fails is reduced to its smallest form, and becomes a test of its own elsewhere.
+//! Runs briefly by default, and longer with `PROPTEST_CASES=100000`. A failing case is minimised and becomes a test of its own elsewhere.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod addresses;
@@ -8,7 +8,7 @@ mod content;
 
 use proptest::prelude::ProptestConfig;
 
-/// For cases that take as long as reading a whole tenant.
+/// Returns a configuration with fewer cases, for tests that read an entire tenant.
 fn few() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
